@@ -1,0 +1,165 @@
+"""What has been created: items, by id and by name, as one frozen value.
+
+Every change of the catalog is an entry of the log (W6), so the catalog has a time like any relation. Ids are never used
+again; names may be. A maintained item has a relation (`id`) and a second one, `errors`, with the weighted errors of its
+rows; both are relations of the log like any other.
+
+    CREATE … ──► Catalog.add(item) ──► log entry {"catalog": change} ──► Catalog.apply(change) in every process
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from lake.errors import DependentObjectsStillExist, DuplicateTable, UndefinedTable
+from lake.types import INT4, INT8, TEXT, BYTEA, TIMESTAMPTZ, Field, field_from_json, field_to_json
+
+FIRST_ID = 16384  # as PostgreSQL's first oid of a user's object, so an id can be an oid
+
+SCHEMA = "public"
+
+# the columns of a source's dead letters: records that could not be decoded, with the reason
+DEAD_LETTERS = (
+    Field("topic", TEXT, False),
+    Field("partition", INT4, False),
+    Field("offset", INT8, False),
+    Field("timestamp", TIMESTAMPTZ),
+    Field("key", BYTEA),
+    Field("value", BYTEA),
+    Field("error", TEXT, False),
+)
+DEAD_LETTERS_KEY = (0, 1, 2)
+
+# the columns of a maintained item's errors
+ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
+
+KINDS = ("source", "dead letters", "table", "view", "materialized view", "sink")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An entry of the catalog.
+
+    `kind` is one of KINDS. `columns` are empty for a sink. `key`: positions of columns that identify a row, or None if the
+    relation may hold duplicates. `stored`: its rows are kept in the lake (keyed sources, tables, materialized views, dead
+    letters). `errors`: id of the relation of its errors, 0 if it is not maintained. `depends`: ids of the items its
+    definition names. `sql`: the statement that made it, as typed; `query`: of a view, the text after AS. `options`: what its
+    kind needs besides, as JSON values (a source: topic, brokers, formats; a sink: topic, formats, envelope).
+    `ready`: whether it is filled; an item that is not is not to be read.
+    """
+
+    id: int
+    kind: str
+    name: str
+    columns: tuple[Field, ...] = ()
+    key: tuple[int, ...] | None = None
+    stored: bool = False
+    errors: int = 0
+    depends: tuple[int, ...] = ()
+    sql: str = ""
+    query: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    ready: bool = True
+
+    @property
+    def is_relation(self) -> bool:
+        return self.kind != "sink"
+
+    def to_json(self) -> dict[str, Any]:
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**data, "columns": [field_to_json(c) for c in self.columns], "depends": list(self.depends), "key": None if self.key is None else list(self.key)}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Item:
+        columns = tuple(field_from_json(c) for c in data["columns"])
+        key = None if data["key"] is None else tuple(data["key"])
+        return Item(**{**data, "columns": columns, "depends": tuple(data["depends"]), "key": key})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the catalog: what an entry of the log carries. Items of `put` are new or replace the one with their id."""
+
+    put: tuple[Item, ...] = ()
+    drop: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"put": [i.to_json() for i in self.put], "drop": list(self.drop)}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Change:
+        return Change(tuple(Item.from_json(i) for i in data["put"]), tuple(data["drop"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All items at one time. `next_id` only grows."""
+
+    items: Mapping[int, Item] = field(default_factory=dict)
+    next_id: int = FIRST_ID
+
+    def apply(self, change: Change) -> Catalog:
+        items = {i: item for i, item in self.items.items() if i not in change.drop} | {item.id: item for item in change.put}
+        used = [max(item.id, item.errors) + 1 for item in change.put]
+        return Catalog(items, max([self.next_id, *used]))
+
+    def find(self, name: str) -> Item | None:
+        """The item of a name; relations and sinks share one space of names, as in PostgreSQL's pg_class."""
+        return next((i for i in self.items.values() if i.name == name), None)
+
+    def relation(self, name: str, position: int | None = None) -> Item:
+        item = self.find(name)
+        if item is None or not item.is_relation:
+            raise UndefinedTable(f'relation "{name}" does not exist', position=position)
+        return item
+
+    def __getitem__(self, id: int) -> Item:
+        return self.items[id]
+
+    def check_new(self, name: str) -> None:
+        if self.find(name) is not None:
+            raise DuplicateTable(f'relation "{name}" already exists')
+
+    def dependents(self, id: int) -> tuple[Item, ...]:
+        """The items whose definitions name this one, directly."""
+        return tuple(i for i in self.items.values() if id in i.depends)
+
+    def dropping(self, item: Item, *, cascade: bool = False) -> tuple[Item, ...]:
+        """What goes when an item is dropped: itself, its dead letters and, with cascade, all that depends on it.
+
+        Raises 2BP01 naming the dependents if there are any and cascade was not asked for.
+        """
+        going: dict[int, Item] = {item.id: item}
+        blocked: list[str] = []
+        queue = [item]
+        while queue:
+            current = queue.pop()
+            for dependent in self.dependents(current.id):
+                if dependent.id in going:
+                    continue
+                if not cascade and dependent.kind != "dead letters":
+                    blocked.append(f"{dependent.kind} {dependent.name} depends on {current.kind} {current.name}")
+                going[dependent.id] = dependent
+                queue.append(dependent)
+        if blocked:
+            raise DependentObjectsStillExist(
+                f"cannot drop {item.kind} {item.name} because other objects depend on it",
+                detail="\n".join(blocked),
+                hint="Use DROP ... CASCADE to drop the dependent objects too.",
+            )
+        return tuple(going.values())
+
+    def to_json(self) -> dict[str, Any]:
+        return {"items": [i.to_json() for i in self.items.values()], "next_id": self.next_id}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Catalog:
+        items: Iterable[Item] = map(Item.from_json, data["items"])
+        return Catalog({i.id: i for i in items}, data["next_id"])
+
+
+def ready(item: Item) -> Item:
+    """The item once it is filled."""
+    return replace(item, ready=True)

@@ -1,0 +1,121 @@
+"""Errors of every package: one class per SQLSTATE, named by PostgreSQL's condition name.
+
+Three kinds, never mixed: the user's statement (classes 22, 23, 25, 26, 34, 42, 55, 0A), the world (08, 53, 57, 58; may be
+`retriable`), and our own bugs, which are no class here: any other exception reaches a client as XX000.
+
+    raise UndefinedTable(f'relation "{name}" does not exist', position=token.start)
+
+Messages follow PostgreSQL's guide: lower case, no full stop; detail and hint are sentences. `position` is the 0-based offset of
+a character in the statement; the wire adds one.
+
+Source: PostgreSQL 15, appendix A, "PostgreSQL Error Codes"; "Error Message Style Guide".
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class TailgateError(Exception):
+    """What went wrong, as PostgreSQL reports it."""
+
+    sqlstate: ClassVar[str] = "XX000"
+    retriable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None, position: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.position = position
+
+
+BY_SQLSTATE: dict[str, type[TailgateError]] = {}
+
+
+def of(sqlstate: str, message: str, *, detail: str | None = None, hint: str | None = None, position: int | None = None) -> TailgateError:
+    """The error of a SQLSTATE that came as text, say from a row of a view's errors."""
+    kind = BY_SQLSTATE.get(sqlstate)
+    if kind is None:
+        kind = type("Error" + sqlstate, (TailgateError,), {"sqlstate": sqlstate})
+    return kind(message, detail=detail, hint=hint, position=position)
+
+
+def _condition(name: str, sqlstate: str, *, retriable: bool = False) -> type[TailgateError]:
+    kind = type(name, (TailgateError,), {"sqlstate": sqlstate, "retriable": retriable, "__module__": __name__})
+    if BY_SQLSTATE.setdefault(sqlstate, kind) is not kind:
+        raise ValueError(f"SQLSTATE {sqlstate} has two names: {BY_SQLSTATE[sqlstate].__name__}, {name}")
+    return kind
+
+
+# class 08: the connection
+ProtocolViolation = _condition("ProtocolViolation", "08P01")
+ConnectionFailure = _condition("ConnectionFailure", "08006", retriable=True)
+# class 0A
+FeatureNotSupported = _condition("FeatureNotSupported", "0A000")
+# class 22: data
+DataException = _condition("DataException", "22000")
+StringDataRightTruncation = _condition("StringDataRightTruncation", "22001")
+NumericValueOutOfRange = _condition("NumericValueOutOfRange", "22003")
+NullValueNotAllowed = _condition("NullValueNotAllowed", "22004")
+InvalidDatetimeFormat = _condition("InvalidDatetimeFormat", "22007")
+DatetimeFieldOverflow = _condition("DatetimeFieldOverflow", "22008")
+DivisionByZero = _condition("DivisionByZero", "22012")
+CharacterNotInRepertoire = _condition("CharacterNotInRepertoire", "22021")
+InvalidParameterValue = _condition("InvalidParameterValue", "22023")
+InvalidRegularExpression = _condition("InvalidRegularExpression", "2201B")
+InvalidRowCountInLimit = _condition("InvalidRowCountInLimit", "2201W")
+InvalidTextRepresentation = _condition("InvalidTextRepresentation", "22P02")
+InvalidBinaryRepresentation = _condition("InvalidBinaryRepresentation", "22P03")
+BadCopyFileFormat = _condition("BadCopyFileFormat", "22P04")
+# class 23: constraints
+NotNullViolation = _condition("NotNullViolation", "23502")
+UniqueViolation = _condition("UniqueViolation", "23505")
+# class 25, 26, 34, 40: transactions, statements, cursors
+ActiveSqlTransaction = _condition("ActiveSqlTransaction", "25001")
+ReadOnlySqlTransaction = _condition("ReadOnlySqlTransaction", "25006")
+NoActiveSqlTransaction = _condition("NoActiveSqlTransaction", "25P01")
+InFailedSqlTransaction = _condition("InFailedSqlTransaction", "25P02")
+InvalidSqlStatementName = _condition("InvalidSqlStatementName", "26000")
+InvalidAuthorizationSpecification = _condition("InvalidAuthorizationSpecification", "28000")
+InvalidPassword = _condition("InvalidPassword", "28P01")
+DependentObjectsStillExist = _condition("DependentObjectsStillExist", "2BP01")
+InvalidCursorName = _condition("InvalidCursorName", "34000")
+SerializationFailure = _condition("SerializationFailure", "40001", retriable=True)
+# class 42: the statement's text
+InsufficientPrivilege = _condition("InsufficientPrivilege", "42501")
+SyntaxError_ = _condition("SyntaxError_", "42601")
+InvalidName = _condition("InvalidName", "42602")
+DuplicateColumn = _condition("DuplicateColumn", "42701")
+AmbiguousColumn = _condition("AmbiguousColumn", "42702")
+UndefinedColumn = _condition("UndefinedColumn", "42703")
+UndefinedObject = _condition("UndefinedObject", "42704")
+DuplicateAlias = _condition("DuplicateAlias", "42712")
+AmbiguousFunction = _condition("AmbiguousFunction", "42725")
+GroupingError = _condition("GroupingError", "42803")
+DatatypeMismatch = _condition("DatatypeMismatch", "42804")
+WrongObjectType = _condition("WrongObjectType", "42809")
+CannotCoerce = _condition("CannotCoerce", "42846")
+UndefinedFunction = _condition("UndefinedFunction", "42883")
+UndefinedTable = _condition("UndefinedTable", "42P01")
+UndefinedParameter = _condition("UndefinedParameter", "42P02")
+DuplicateCursor = _condition("DuplicateCursor", "42P03")
+DuplicatePreparedStatement = _condition("DuplicatePreparedStatement", "42P05")
+DuplicateTable = _condition("DuplicateTable", "42P07")
+InvalidColumnReference = _condition("InvalidColumnReference", "42P10")
+InvalidObjectDefinition = _condition("InvalidObjectDefinition", "42P17")
+IndeterminateDatatype = _condition("IndeterminateDatatype", "42P18")
+# class 53: resources
+ConfigurationLimitExceeded = _condition("ConfigurationLimitExceeded", "53400")
+OutOfMemory = _condition("OutOfMemory", "53200")
+TooManyConnections = _condition("TooManyConnections", "53300", retriable=True)
+# class 54, 55: limits and states of objects
+ProgramLimitExceeded = _condition("ProgramLimitExceeded", "54000")
+ObjectNotInPrerequisiteState = _condition("ObjectNotInPrerequisiteState", "55000")
+CantChangeRuntimeParam = _condition("CantChangeRuntimeParam", "55P02")
+# class 57, 58: the operator and the system
+QueryCanceled = _condition("QueryCanceled", "57014")
+AdminShutdown = _condition("AdminShutdown", "57P01", retriable=True)
+CannotConnectNow = _condition("CannotConnectNow", "57P03", retriable=True)
+SystemError_ = _condition("SystemError_", "58000", retriable=True)
+IoError = _condition("IoError", "58030", retriable=True)

@@ -1,0 +1,242 @@
+"""One table of types for every border: PostgreSQL's oids and what stores and moves a value in Spark, Arrow, DuckDB and Avro.
+
+    PostgreSQL type ──► Type (this module) ──► spark | arrow | duckdb | avro of the *stored form*
+
+Where a system lacks a type, the stored form is another one (time: bigint of microseconds; interval: months, days and
+microseconds; jsonb: canonical text; uuid: its text). `numeric` is a decimal everywhere: with the precision and scale that
+were declared, otherwise with 38 digits and the scale that its expression calls for (0 for `sum(bigint)`, 16 by default), and
+then no type modifier is told to clients.
+
+Source: PostgreSQL 15, catalog pg_type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What does not depend on modifiers. `sql` is the name that format_type prints; `size` is pg_type.typlen."""
+
+    name: str
+    oid: int
+    array_oid: int
+    size: int
+    category: str
+    sql: str
+    spark: str
+    duckdb: str
+    avro: str
+
+
+INTERVAL_SPARK = "struct<months:int,days:int,micros:bigint>"
+INTERVAL_DUCKDB = "STRUCT(months INTEGER, days INTEGER, micros BIGINT)"
+
+FACTS: dict[str, Facts] = {
+    f.name: f
+    for f in (
+        Facts("bool", 16, 1000, 1, "B", "boolean", "boolean", "BOOLEAN", "boolean"),
+        Facts("bytea", 17, 1001, -1, "U", "bytea", "binary", "BLOB", "bytes"),
+        Facts("int8", 20, 1016, 8, "N", "bigint", "bigint", "BIGINT", "long"),
+        Facts("int2", 21, 1005, 2, "N", "smallint", "smallint", "SMALLINT", "int"),
+        Facts("int4", 23, 1007, 4, "N", "integer", "int", "INTEGER", "int"),
+        Facts("text", 25, 1009, -1, "S", "text", "string", "VARCHAR", "string"),
+        Facts("float4", 700, 1021, 4, "N", "real", "float", "FLOAT", "float"),
+        Facts("float8", 701, 1022, 8, "N", "double precision", "double", "DOUBLE", "double"),
+        Facts("bpchar", 1042, 1014, -1, "S", "character", "string", "VARCHAR", "string"),
+        Facts("varchar", 1043, 1015, -1, "S", "character varying", "string", "VARCHAR", "string"),
+        Facts("date", 1082, 1182, 4, "D", "date", "date", "DATE", "date"),
+        Facts("time", 1083, 1183, 8, "D", "time without time zone", "bigint", "BIGINT", "time-micros"),
+        Facts("timestamp", 1114, 1115, 8, "D", "timestamp without time zone", "timestamp_ntz", "TIMESTAMP", "timestamp-micros"),
+        Facts("timestamptz", 1184, 1185, 8, "D", "timestamp with time zone", "timestamp", "TIMESTAMPTZ", "timestamp-micros"),
+        Facts("interval", 1186, 1187, 16, "T", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB, "interval"),
+        Facts("numeric", 1700, 1231, -1, "N", "numeric", "decimal", "DECIMAL", "decimal"),
+        Facts("uuid", 2950, 2951, 16, "U", "uuid", "string", "VARCHAR", "uuid"),
+        Facts("jsonb", 3802, 3807, -1, "U", "jsonb", "string", "VARCHAR", "json"),
+        Facts("oid", 26, 1028, 4, "N", "oid", "bigint", "BIGINT", "long"),
+        Facts("name", 19, 1003, 64, "S", "name", "string", "VARCHAR", "string"),
+        Facts("record", 2249, 2287, -1, "P", "record", "struct", "STRUCT", "record"),
+        # a literal in quotes or a NULL before its context gives it a type; stored as text if nothing does
+        Facts("unknown", 705, 0, -2, "X", "unknown", "string", "VARCHAR", "string"),
+    )
+}
+
+NUMERIC_PRECISION = 38  # digits that Spark's, Arrow's and DuckDB's decimals can hold
+NUMERIC_SCALE = 16  # of a numeric without a declared scale: what PostgreSQL's own division shows at least
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a relation, or a field of a record."""
+
+    name: str
+    type: Type
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A PostgreSQL type with its modifiers.
+
+    `modifiers`: numeric (precision, scale), varchar and bpchar (length,), otherwise empty. `declared`: whether the modifiers are
+    the user's, and so told to clients as typmod. `element`: of an array; then `name` is the element's. `fields`: of a record.
+    """
+
+    name: str
+    modifiers: tuple[int, ...] = ()
+    declared: bool = True
+    is_array: bool = False
+    fields: tuple[Field, ...] = ()
+
+    @property
+    def facts(self) -> Facts:
+        return FACTS[self.name]
+
+    @property
+    def oid(self) -> int:
+        return self.facts.array_oid if self.is_array else self.facts.oid
+
+    @property
+    def size(self) -> int:
+        return -1 if self.is_array else self.facts.size
+
+    @property
+    def typmod(self) -> int:
+        """pg_attribute.atttypmod: -1 if the user gave no modifiers."""
+        if not self.modifiers or not self.declared:
+            return -1
+        if self.name == "numeric":
+            precision, scale = self.modifiers
+            return (precision << 16 | scale & 0x7FF) + 4
+        return self.modifiers[0] + 4 if self.name in ("varchar", "bpchar") else self.modifiers[0]
+
+    @property
+    def element(self) -> Type:
+        """Of an array: the type of its elements."""
+        return replace(self, is_array=False)
+
+    def array(self) -> Type:
+        return replace(self, is_array=True)
+
+    def __str__(self) -> str:
+        """As format_type() prints it."""
+        text = self.facts.sql
+        if self.modifiers and self.declared:
+            text += "(" + ",".join(map(str, self.modifiers)) + ")"
+        return text + ("[]" if self.is_array else "")
+
+    @property
+    def decimal(self) -> tuple[int, int]:
+        """Of a numeric: the precision and scale of its stored form."""
+        return (self.modifiers[0], self.modifiers[1]) if self.modifiers else (NUMERIC_PRECISION, NUMERIC_SCALE)
+
+    @property
+    def spark(self) -> str:
+        """The stored form in Spark's DDL."""
+        if self.is_array:
+            return f"array<{self.element.spark}>"
+        if self.name == "numeric":
+            return "decimal({},{})".format(*self.decimal)
+        if self.name == "record":
+            return "struct<" + ",".join(f"`{f.name}`:{f.type.spark}" for f in self.fields) + ">"
+        return self.facts.spark
+
+    @property
+    def duckdb(self) -> str:
+        """The stored form in DuckDB's SQL."""
+        if self.is_array:
+            return self.element.duckdb + "[]"
+        if self.name == "numeric":
+            return "DECIMAL({},{})".format(*self.decimal)
+        if self.name == "record":
+            return "STRUCT(" + ", ".join(f'"{f.name}" {f.type.duckdb}' for f in self.fields) + ")"
+        return self.facts.duckdb
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The stored form in Arrow."""
+        if self.is_array:
+            return pa.list_(self.element.arrow)
+        if self.name == "numeric":
+            return pa.decimal128(*self.decimal)
+        if self.name == "record":
+            return pa.struct([pa.field(f.name, f.type.arrow, f.nullable) for f in self.fields])
+        return ARROW[self.name]
+
+    def to_json(self) -> dict[str, object]:
+        out: dict[str, object] = {"name": self.name}
+        if self.modifiers:
+            out["modifiers"] = list(self.modifiers)
+        if not self.declared:
+            out["declared"] = False
+        if self.is_array:
+            out["array"] = True
+        if self.fields:
+            out["fields"] = [field_to_json(f) for f in self.fields]
+        return out
+
+    @staticmethod
+    def from_json(data: dict) -> Type:  # type: ignore[type-arg]  # what json.load gives
+        return Type(
+            data["name"],
+            tuple(data.get("modifiers", ())),
+            data.get("declared", True),
+            data.get("array", False),
+            tuple(field_from_json(f) for f in data.get("fields", ())),
+        )
+
+
+def field_to_json(field: Field) -> dict[str, object]:
+    return {"name": field.name, "type": field.type.to_json(), "nullable": field.nullable}
+
+
+def field_from_json(data: dict) -> Field:  # type: ignore[type-arg]
+    return Field(data["name"], Type.from_json(data["type"]), data["nullable"])
+
+
+ARROW: dict[str, pa.DataType] = {
+    "bool": pa.bool_(),
+    "bytea": pa.binary(),
+    "int8": pa.int64(),
+    "int2": pa.int16(),
+    "int4": pa.int32(),
+    "text": pa.string(),
+    "float4": pa.float32(),
+    "float8": pa.float64(),
+    "bpchar": pa.string(),
+    "varchar": pa.string(),
+    "date": pa.date32(),
+    "time": pa.int64(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+    "interval": pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]),
+    "uuid": pa.string(),
+    "jsonb": pa.string(),
+    "oid": pa.int64(),
+    "name": pa.string(),
+    "unknown": pa.string(),
+}
+
+BOOL, BYTEA, TEXT, JSONB = Type("bool"), Type("bytea"), Type("text"), Type("jsonb")
+INT2, INT4, INT8 = Type("int2"), Type("int4"), Type("int8")
+FLOAT4, FLOAT8 = Type("float4"), Type("float8")
+DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL = Type("date"), Type("time"), Type("timestamp"), Type("timestamptz"), Type("interval")
+UUID, OID, NAME, UNKNOWN = Type("uuid"), Type("oid"), Type("name"), Type("unknown")
+NUMERIC = Type("numeric")
+
+
+def numeric(scale: int) -> Type:
+    """A numeric whose scale follows from its expression and is not told to clients."""
+    return Type("numeric", (NUMERIC_PRECISION, scale), declared=False)
+
+
+WEIGHT = "__weight"  # last column of changes in Arrow: int64, how many copies came (above zero) or went (below)
+
+
+def arrow_schema(fields: tuple[Field, ...], *, weight: bool = False) -> pa.Schema:
+    """The Arrow schema of a relation's stored form, with the weight of each row if asked for."""
+    columns = [pa.field(f.name, f.type.arrow, True) for f in fields]
+    return pa.schema([*columns, pa.field(WEIGHT, pa.int64(), False)] if weight else columns)
