@@ -1,0 +1,114 @@
+# The words of this project. `make` alone lists them; every word that runs something sets up what it needs first.
+#
+#   pyproject.toml ──► .venv ──┬─► .jars/spark ──┐
+#   jars/*/pom.xml ────────────┴─► .jars/kafka ──┼─► setup ──► demo, test, lint, bench
+#   engine/java ──► tailgate.jar (uses .venv) ───┘
+#
+# A step runs again when what it is made from changed. Overrides: PYTHON=python3.12, MVN=mvn, MAVEN_ARGUMENTS="-o".
+
+PYTHON ?= python3
+MVN ?= mvn
+MAVEN_ARGUMENTS ?=
+ARGS ?=
+
+BIN := .venv/bin
+MAVEN := $(MVN) -B -q -Dstyle.color=never $(MAVEN_ARGUMENTS)
+COPY := dependency:copy-dependencies -DincludeScope=runtime
+# Known only once .venv is there, so it is asked for inside the recipes.
+PYSPARK_JARS = $$($(BIN)/python -c 'import pathlib, pyspark; print(pathlib.Path(pyspark.__file__).parent / "jars")')
+
+ENGINE_JAR := engine/java/target/tailgate.jar
+ENGINE_SOURCES := $(shell find engine/java -path engine/java/target -prune -o -type f -print 2>/dev/null)
+# Type-checked to the last argument; the shells around them (sockets, Spark) are not.
+STRICT = $(wildcard lake sql gateway/protocol gateway/protocol.py engine/plan engine/plan.py embedded)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test java lint format bench docs clean
+
+help: ## list these words
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+setup: .venv/.installed .jars/spark/.resolved .jars/kafka/.resolved .jars/postgres/.resolved $(if $(wildcard engine/java/pom.xml),$(ENGINE_JAR)) ## virtual environment, jars, the Java library
+
+demo: setup ## Kafka, registry, engine, gateway, sinks and the shop, live: ARGS="--for 60 --rate 1000 --check"
+	@exec $(BIN)/tailgate demo $(ARGS)
+
+test: setup java ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
+	@echo "test: Python"
+	@$(BIN)/python -m pytest -m "not long and not clients" $(ARGS)
+
+java: setup ## the Java library's own tests
+	@echo "test: the Java library"
+	@$(MAVEN) -f engine/java/pom.xml test -Dpyspark.jars="$(PYSPARK_JARS)"
+
+lint: .venv/.installed ## ruff, mypy, import contracts
+	@echo "lint: ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "lint: mypy"
+	@$(BIN)/mypy $(STRICT)
+	@echo "lint: import contracts"
+	@$(BIN)/lint-imports
+
+format: .venv/.installed ## let ruff format and sort
+	@$(BIN)/ruff check --fix --silent . || true
+	@$(BIN)/ruff format .
+
+bench: setup ## the measurements of bench/, one after the other
+	@set -e; for script in bench/[!_]*.py; do echo "bench: $$script"; $(BIN)/python $$script; done
+
+docs: .venv/.installed ## doctests, and that docs name every statement, setting and error
+	@$(BIN)/python -m pytest --doctest-modules lake sql tests/docs
+
+clean: ## remove all that setup made
+	rm -rf .venv .jars engine/java/target build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+# The steps of setup.
+
+.venv/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
+	  { echo "setup: Python 3.10 or newer is needed and $(PYTHON) is not; name another one: make setup PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "setup: $(PYTHON) lacks its venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "setup: installing Python packages into .venv (about 450 MB to download, a minute or two)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.PHONY: jdk
+jdk:
+	@javac -version 2>&1 | grep -Eq '^javac (1[7-9]|[2-9][0-9])' || \
+	  { echo "setup: a JDK of version 17 or newer is needed (java and javac on PATH); on Debian and Ubuntu: apt-get install openjdk-17-jdk-headless" >&2; exit 1; }
+	@command -v $(MVN) > /dev/null || \
+	  { echo "setup: Maven is needed ($(MVN) is not on PATH); on Debian and Ubuntu: apt-get install maven" >&2; exit 1; }
+
+# A second version of a jar on Spark's class path breaks it in odd ways, so what pyspark has is taken out by artifact name.
+.jars/spark/.resolved: jars/spark/pom.xml | .venv/.installed
+	@$(MAKE) --no-print-directory jdk
+	@echo "setup: fetching the Delta and Kafka connectors of Spark into .jars/spark"
+	@rm -rf .jars/spark
+	@$(MAVEN) -f $< $(COPY) -DoutputDirectory="$(CURDIR)/.jars/spark"
+	@theirs=$$(ls "$(PYSPARK_JARS)"); for jar in .jars/spark/*.jar; do \
+	  artifact=$$(basename "$$jar" | sed -E 's/-[0-9][^_]*\.jar$$//'); \
+	  if echo "$$theirs" | grep -Eq "^$$artifact-[0-9]"; then rm "$$jar"; fi; done
+	@touch $@
+
+.jars/kafka/.resolved: jars/kafka/pom.xml
+	@$(MAKE) --no-print-directory jdk
+	@echo "setup: fetching Kafka into .jars/kafka (50 MB)"
+	@rm -rf .jars/kafka
+	@$(MAVEN) -f $< $(COPY) -DoutputDirectory="$(CURDIR)/.jars/kafka"
+	@touch $@
+
+.jars/postgres/.resolved: jars/postgres/pom.xml
+	@$(MAKE) --no-print-directory jdk
+	@echo "setup: fetching a PostgreSQL 15 for the tests into .jars/postgres (15 MB)"
+	@rm -rf .jars/postgres
+	@$(MAVEN) -f $< $(COPY) -DexcludeTransitive -DoutputDirectory="$(CURDIR)/.jars/postgres"
+	@touch $@
+
+$(ENGINE_JAR): $(ENGINE_SOURCES) | .venv/.installed
+	@$(MAKE) --no-print-directory jdk
+	@echo "setup: building the engine's Java library"
+	@$(MAVEN) -f engine/java/pom.xml package -DskipTests -Dpyspark.jars="$(PYSPARK_JARS)"
+	@touch $@
