@@ -1,0 +1,1 @@
+"""Bound plans to circuits: rewrites, compilation, sharing, fills, EXPLAIN. Values in, values out."""

@@ -1,0 +1,229 @@
+"""The circuit as a value: what the planner hands to the runtime, and nothing of how it runs.
+
+    channel ──decode──► SourceNode ──shape──┬──Edge──► OperatorNode ──Edge──► OperatorNode ──Output──► RelationTarget
+                          │ undecodable     └──Output──► RelationTarget
+                          └──DeadLetterEdge──► OperatorNode (upsert) ──Output──► RelationTarget
+
+Sources and operators share one space of node numbers. A number belongs to one node for as long as the lake exists, because the
+state of an operator is kept under it; a node that goes takes its number with it (`engine.plan.allocation`). Whoever compiles
+the same catalog with the same allocation gets an equal graph, so graphs may be compared to see whether anything changed.
+
+Columns have no names here: a row's columns are c0, c1, … in each place. Only the first step of a SourceNode's shape and of a
+DeadLetterEdge's shape sees names, those of DECODED or of DEAD_LETTER.
+
+The runtime turns each value into one call of the Java library's (engine/java/README.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lake.types import Field, Type
+
+# what the first step of a Kafka source's shape may name; `value` is a struct for AVRO and for JSON with declared columns
+DECODED = ("key", "value", "__topic", "__partition", "__offset", "__timestamp")
+
+# what the first step of a dead letter edge's shape may name
+DEAD_LETTER = ("topic", "partition", "offset", "timestamp", "key", "value", "error")
+
+# the columns that an upsert wants after those of the row: whether the key goes, and the position that orders changes of a key
+DELETED, POSITION = "__deleted", "__position"
+
+
+# ---- linear steps ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Keeps the rows whose `expression` (Spark SQL over c0, c1, … of the step before) is true."""
+
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A row of `expressions` (Spark SQL over c0, c1, … of the step before); they become c0, c1, … again."""
+
+    expressions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A chain of filters and projections, first step first. Without steps it is the identity."""
+
+    steps: tuple[Where | Select, ...] = ()
+
+
+# ---- decoding --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSpec:
+    """How the bytes of a key or a value become a column.
+
+    none: not decoded, the column is NULL of type binary. bytes: as they are. text: UTF-8 as a string. json: canonical text of a
+    jsonb. json_columns: an object as a struct of `columns` (Spark DDL). avro: by the writer's schema that its id names in
+    `registry` (a URL), resolved to the reader's `schema` (JSON text).
+    """
+
+    kind: Literal["none", "bytes", "text", "json", "json_columns", "avro"]
+    columns: str = ""
+    schema: str = ""
+    registry: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaDecoder:
+    """Kafka's rows to the columns of DECODED."""
+
+    key: FormatSpec
+    value: FormatSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowDecoder:
+    """Rows of a relation, with weights, to its columns c0, c1, …: what fills a view from a stored relation."""
+
+    columns: tuple[Field, ...]
+
+
+DecoderSpec = KafkaDecoder | ArrowDecoder
+
+
+# ---- nodes -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNode:
+    """Where rows come in: those of `channel`, decoded, then shaped. `columns` are what the shape gives.
+
+    A channel is the name of a topic, or `$fill/<node>` for the history that fills a new view. Several nodes may read one.
+    A row that fails in the decoder or in the shape goes to the node's dead letter edges, and nowhere if it has none.
+    """
+
+    node: int
+    channel: str
+    decoder: DecoderSpec
+    shape: Linear
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertNode:
+    """Port 0: a row of `columns`, then `__deleted` (boolean), then `__position` (text, may be NULL). Out: `columns`.
+
+    Keeps the newest row of each `key` and gives the difference. A row whose position is not above the kept one is dropped; one
+    without a position always applies.
+    """
+
+    node: int
+    columns: tuple[Field, ...]
+    key: tuple[int, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinNode:
+    """Ports 0 and 1: `left` and `right`. Out: the columns of the left, then of the right, of each pair with equal keys.
+
+    Both keys have equal types; a NULL in a key never matches; without key columns every pair matches. `append_only`: that a
+    side never takes a row back, for the left and for the right.
+    """
+
+    node: int
+    left: tuple[Field, ...]
+    right: tuple[Field, ...]
+    left_key: tuple[int, ...]
+    right_key: tuple[int, ...]
+    append_only: tuple[bool, bool]
+    fingerprint: str
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.left + self.right
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One result of a reduce: a function over column `column` of the input; -1 is count(*)."""
+
+    function: Literal["count", "sum", "min", "max", "avg"]
+    column: int
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceNode:
+    """Port 0: `input`. Out: the `key` columns, then one column per aggregate, one row for each group that has rows.
+
+    Without key columns there is exactly one row, also over no input. Without aggregates it is DISTINCT. NULLs form a group.
+    """
+
+    node: int
+    input: tuple[Field, ...]
+    key: tuple[int, ...]
+    aggregates: tuple[Aggregate, ...]
+    append_only: bool
+    fingerprint: str
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        results = tuple(Field(f"{a.function}{i}", a.type) for i, a in enumerate(self.aggregates))
+        return tuple(self.input[k] for k in self.key) + results
+
+
+OperatorNode = UpsertNode | JoinNode | ReduceNode
+
+
+# ---- edges -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """From a source or an operator to a port of an operator; errors of `shape` go to every relation below."""
+
+    origin: int
+    shape: Linear
+    to: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterEdge:
+    """From the records that a source could not decode (columns DEAD_LETTER) to a port of an operator."""
+
+    source: int
+    shape: Linear
+    to: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """From a source or an operator to a relation; errors of `shape` go to the relation's errors."""
+
+    origin: int
+    shape: Linear
+    relation: int
+
+
+@dataclass(frozen=True, slots=True)
+class RelationTarget:
+    """A relation whose net changes each tick returns, and the id of the relation of its errors (0: it has none)."""
+
+    relation: int
+    columns: tuple[Field, ...]
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A circuit. Operators are in topological order; the other parts are sorted by number."""
+
+    sources: tuple[SourceNode, ...] = ()
+    operators: tuple[OperatorNode, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    dead_letter_edges: tuple[DeadLetterEdge, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    relations: tuple[RelationTarget, ...] = ()
