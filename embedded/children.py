@@ -1,0 +1,246 @@
+"""A child process that never outlives its parent, even when the parent is killed.
+
+    parent ── pipe ──► watcher: remembers the children's process groups; the pipe's end is its order to kill them
+       │                  ▲
+       │                  │ "+group", written by the child before it becomes its command: nothing starts unwatched
+       └── setsid ──► child ──► its own children, in the same group
+                        │
+                        └─ output ──► a thread of the parent ──► log file of bounded size
+
+The kernel closes the pipe however the parent ends, SIGKILL included, and the watcher then kills every group that is left:
+children, and what they started (a JVM below a Python). A parent's death signal (PR_SET_PDEATHSIG) was not taken: it is
+tied to the thread that forked, and does not reach grandchildren.
+
+A child leads its own session, so Ctrl-C reaches the parent alone, which stops its children in the order it wants.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+STOP_GRACE = timedelta(seconds=20)  # a broker flushes its logs, an engine ends its tick; both take 1 to 3 s when healthy
+READY_POLL = timedelta(milliseconds=50)  # the slowest child needs 4 s, the fastest 300 ms
+PUMP_ENDS = timedelta(seconds=2)  # the output of a group that is gone is at its end at once; a limit in case somebody kept it open
+LOG_BYTES_MAX = 8 << 20  # a child's log and its predecessor: 16 MiB, about a day of a broker's INFO
+READ_BYTES = 64 << 10  # a Linux pipe's capacity
+LAST_LINES = 20  # what an error message shows of a child that failed
+LINE_BYTES_MAX = 8 << 10  # of a line that is kept for messages; the log has all of it
+
+# Below Linux's range for outgoing connections (32768 and up): a port that was remembered is not taken by a passing client.
+PORTS = range(20_000, 32_000)
+PORT_TRIES = 100
+
+_WATCHER = """
+trap '' INT TERM HUP
+while read -r sign group; do
+  case $sign in
+    +) groups="$groups $group" ;;
+    -) kept=; for other in $groups; do [ "$other" = "$group" ] || kept="$kept $other"; done; groups=$kept ;;
+  esac
+done
+for group in $groups; do kill -KILL -- "-$group" 2> /dev/null; done
+"""
+_REGISTER_THEN_RUN = 'echo "+ $$" >&0 && exec "$@" < /dev/null'
+
+
+class ChildFailed(Exception):
+    """A child ended, or was not ready in time; the message holds its last lines."""
+
+
+class _Watcher:
+    """This process's one watcher, started with its first child."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._pipe = -1
+
+    def pipe(self) -> int:
+        """The writing end that says which groups are alive. No child keeps it."""
+        with self._lock:
+            if self._owner != os.getpid():
+                read, write = os.pipe()
+                self._process = subprocess.Popen(  # kept, and never waited for: it ends after this process
+                    ["/bin/sh", "-c", _WATCHER],
+                    stdin=read,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    start_new_session=True,
+                )
+                os.close(read)
+                self._owner, self._pipe = os.getpid(), write
+            return self._pipe
+
+    def forget(self, group: int) -> None:
+        os.write(self.pipe(), f"- {group}\n".encode())
+
+
+_watcher = _Watcher()
+
+
+class Child:
+    """A running command. Made started; `stop` it, or let the parent's end do so.
+
+    `log` is appended to and, at `LOG_BYTES_MAX`, becomes `log` + ".1". `on_line` is called with each line of output,
+    from a thread of the child's own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        on_line: Callable[[str], None] | None = None,
+    ) -> None:
+        self.name = name
+        self.log = log
+        self._on_line = on_line
+        self._lines: deque[str] = deque(maxlen=LAST_LINES)
+        self._ending = threading.Lock()
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", _REGISTER_THEN_RUN, "sh", *command],
+            stdin=_watcher.pipe(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+            cwd=folder,
+            start_new_session=True,
+        )
+        self._pump = threading.Thread(target=self._copy_output, name=f"log of {name}", daemon=True)
+        self._pump.start()
+
+    @property
+    def pid(self) -> int:
+        """Of the command itself; also the number of its process group."""
+        return self._process.pid
+
+    def returncode(self) -> int | None:
+        """None while it runs; negative is a signal. When the child has ended, what it started is ended too."""
+        with self._ending:
+            if self._process.returncode is None and self._process.poll() is not None:
+                self._kill_group()
+                _watcher.forget(self.pid)
+            return self._process.returncode
+
+    def running(self) -> bool:
+        return self.returncode() is None
+
+    def wait_ready(self, ready: Callable[[], bool], timeout: timedelta) -> None:
+        """Returns once `ready()` is true. Raises ChildFailed when the child ends before, or after `timeout`."""
+        deadline = time.monotonic() + timeout.total_seconds()
+        while not ready():
+            code = self.returncode()
+            if code is not None:
+                raise ChildFailed(self._failure(f"ended with {code} before it was ready"))
+            if time.monotonic() > deadline:
+                raise ChildFailed(self._failure(f"was not ready after {timeout.total_seconds():g} s"))
+            time.sleep(READY_POLL.total_seconds())
+
+    def wait(self, timeout: timedelta) -> int | None:
+        """The return code, or None if it still runs after `timeout`."""
+        deadline = time.monotonic() + timeout.total_seconds()
+        while (code := self.returncode()) is None and time.monotonic() < deadline:
+            time.sleep(READY_POLL.total_seconds())
+        return code
+
+    def stop(self, grace: timedelta = STOP_GRACE) -> int:
+        """SIGTERM, then SIGKILL to the whole group after `grace`. Doing it again changes nothing."""
+        if self.returncode() is None:
+            self._process.terminate()
+            if self.wait(grace) is None:
+                self.kill()
+        self._pump.join(PUMP_ENDS.total_seconds())
+        code = self.returncode()
+        assert code is not None
+        return code
+
+    def kill(self) -> None:
+        """SIGKILL to the child and everything it started; returns when the child is gone."""
+        if self.returncode() is None:
+            self._kill_group()
+            self._process.wait()
+            with self._ending:
+                _watcher.forget(self.pid)
+
+    def last_lines(self) -> str:
+        return "\n".join(self._lines)
+
+    def _kill_group(self) -> None:
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):  # nobody is left in it; macOS says the second
+            pass
+
+    def _failure(self, what: str) -> str:
+        self._pump.join(READY_POLL.total_seconds())  # an ended child's last words are still on their way
+        return f"{self.name} {what}; see {self.log}\n{self.last_lines()}".rstrip()
+
+    def _copy_output(self) -> None:
+        output = self._process.stdout
+        assert output is not None
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        file = self.log.open("ab")
+        rest = b""
+        try:
+            while data := os.read(output.fileno(), READ_BYTES):
+                if file.tell() + len(data) > LOG_BYTES_MAX:
+                    file.close()
+                    self.log.replace(self.log.with_name(self.log.name + ".1"))
+                    file = self.log.open("ab")
+                file.write(data)
+                file.flush()
+                *lines, rest = (rest + data).split(b"\n")
+                rest = rest[:LINE_BYTES_MAX]
+                for line in lines:
+                    self._heard(line)
+            if rest:
+                self._heard(rest)
+        finally:
+            file.close()
+            output.close()
+
+    def _heard(self, line: bytes) -> None:
+        text = line[:LINE_BYTES_MAX].decode("utf-8", "replace").rstrip("\r")
+        self._lines.append(text)
+        if self._on_line is not None:
+            self._on_line(text)
+
+
+_given_out: set[int] = set()
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on, never the same one twice in a process."""
+    for port in random.SystemRandom().sample(PORTS, PORT_TRIES):
+        if port in _given_out:
+            continue
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        _given_out.add(port)
+        return port
+    raise OSError(f"no free port of 127.0.0.1 in {PORT_TRIES} tries between {PORTS.start} and {PORTS.stop}")
+
+
+def listening(port: int) -> bool:
+    """Whether somebody takes connections on this port of 127.0.0.1."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
