@@ -1,0 +1,1 @@
+"""The function catalogue: data, in one module for each family of functions."""

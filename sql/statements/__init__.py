@@ -1,0 +1,3 @@
+"""Statements: text to frozen values."""
+
+from sql.statements.values import *  # noqa: F403

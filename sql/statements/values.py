@@ -1,0 +1,350 @@
+"""What a statement says, as frozen values; nothing here is looked up in a catalog yet.
+
+    text ──► tokens ──► parse ──► Statement (this module) ──► engine (CREATE, DROP) | gateway (all others)
+
+Names are folded as PostgreSQL folds them. Positions are 0-based offsets in the text given to `parse` and take no part in equality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, Union
+
+from sqlglot import exp
+
+from lake.types import Type
+
+OptionValue: TypeAlias = Union[str, int, float, bool, None, tuple["OptionValue", ...]]
+Options: TypeAlias = tuple[tuple[str, OptionValue], ...]  # in the order typed; names in lower case
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A relation's name; `schema` is None when none was written."""
+
+    name: str
+    schema: str | None = None
+    position: int | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}" if self.schema else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """A SELECT, VALUES or UNION … as typed, with its tree.
+
+    `offset`: where `text` begins in the statement; positions in errors of binding it count from the statement's start.
+    """
+
+    text: str
+    offset: int = field(default=0, compare=False)
+    tree: exp.Expression = field(default_factory=exp.Select, compare=False, repr=False)
+
+
+# --- CREATE ----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    name: str
+    type: Type
+    nullable: bool = True
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """One column `data bytea`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One column `text text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """The declared columns by name, or one column `data jsonb`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Avro:
+    """Confluent's header and Avro: the schema from a registry (`registry`: its URL) or written out (`schema`). One of the two."""
+
+    registry: str | None = None
+    schema: str | None = None
+    options: Options = ()
+
+
+Format: TypeAlias = Bytes | Text | Json | Avro
+Envelope: TypeAlias = Literal["none", "debezium", "upsert"]
+
+
+@dataclass(frozen=True, slots=True)
+class Include:
+    """INCLUDE KEY | PARTITION | OFFSET | TIMESTAMP | HEADERS [AS name]."""
+
+    kind: Literal["key", "partition", "offset", "timestamp", "headers"]
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSource:
+    """CREATE SOURCE name [(columns)] FROM KAFKA BROKER … TOPIC …
+
+    `brokers`: with port (9092 if none was written), comma-separated. `columns`: None if none were declared. `key_format`: None
+    if only FORMAT was written. `primary_key`: names of PRIMARY KEY (…) NOT ENFORCED, in its order; empty if absent.
+    """
+
+    name: Name
+    brokers: str
+    topic: str
+    value_format: Format
+    key_format: Format | None = None
+    envelope: Envelope = "none"
+    columns: tuple[ColumnDefinition, ...] | None = None
+    primary_key: tuple[str, ...] = ()
+    include: tuple[Include, ...] = ()
+    options: Options = ()
+    if_not_exists: bool = False
+    materialized: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """CREATE [MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query."""
+
+    name: Name
+    query: QueryText
+    materialized: bool = False
+    columns: tuple[str, ...] = ()
+    options: Options = ()
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSink:
+    """CREATE SINK name FROM item INTO KAFKA BROKER … TOPIC … [KEY (…)].
+
+    `key`: names of columns, empty if absent. `envelope`: None if none was written. `snapshot`: the rows there are come first.
+    """
+
+    name: Name
+    from_item: Name
+    brokers: str
+    topic: str
+    value_format: Format
+    key_format: Format | None = None
+    envelope: Envelope | None = None
+    key: tuple[str, ...] = ()
+    key_not_enforced: bool = False
+    snapshot: bool = True
+    options: Options = ()
+    if_not_exists: bool = False
+
+
+ObjectKind: TypeAlias = Literal["source", "table", "view", "materialized view", "sink"]
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    kind: ObjectKind
+    names: tuple[Name, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A query: SELECT, VALUES, WITH …, TABLE t. `as_of`: a time in ms, or the text of an expression that gives it."""
+
+    query: QueryText
+    as_of: int | QueryText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """TAIL or SUBSCRIBE of a relation or a query. `as_of` is inclusive, `up_to` exclusive."""
+
+    target: Name | QueryText
+    snapshot: bool = True
+    progress: bool = False
+    as_of: int | QueryText | None = None
+    up_to: int | QueryText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """SHOW. `what`: one of SHOWS; `name`: of columns and create; `setting`: of what = 'setting', in lower case."""
+
+    what: str
+    name: Name | None = None
+    setting: str = ""
+    like: str | None = None
+
+
+SHOWS = (
+    "sources", "views", "materialized views", "sinks", "tables", "objects", "columns", "schemas", "databases",
+    "create source", "create view", "create materialized view", "create sink", "create table", "setting", "all",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """EXPLAIN MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query; words before it, in lower case, are `options`."""
+
+    target: Name | CreateView | Select | Tail
+    options: Options = ()
+
+
+# --- cursors and COPY ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareCursor:
+    """`hold`: WITH HOLD; `scroll`: SCROLL; `binary`: BINARY. The gateway says what of these it has."""
+
+    name: str
+    statement: Select | Tail
+    hold: bool = False
+    scroll: bool = False
+    binary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """FETCH [FORWARD] [count | ALL] [FROM] cursor [WITH (timeout = …)]. `count`: None is ALL. `timeout`: as written, or None."""
+
+    cursor: str
+    count: int | None = 1
+    timeout: str | int | float | None = None
+    move: bool = False  # MOVE: as FETCH, without rows
+
+
+@dataclass(frozen=True, slots=True)
+class CloseCursor:
+    """`name`: None is ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """COPY (query) TO STDOUT. `format`: 'text', 'csv' or 'binary'. Other options of COPY as written."""
+
+    statement: Select | Tail
+    format: Literal["text", "csv", "binary"] = "text"
+    options: Options = ()
+
+
+# --- sessions --------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """`modes`: words of the transaction mode, in lower case: 'isolation level serializable', 'read only', …"""
+
+    modes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    chain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    chain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackTo:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """SET [SESSION | LOCAL] name {= | TO} value, … . `values`: empty is DEFAULT. SET TRANSACTION is Set('transaction', modes)."""
+
+    name: str
+    values: tuple[str, ...] = ()
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """`name`: None is ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    what: Literal["all", "plans", "sequences", "temp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """PREPARE name [(types)] AS statement; `text` is the statement's, from the word after AS."""
+
+    name: str
+    types: tuple[Type, ...]
+    statement: Statement
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """EXECUTE name [(arguments)]; `arguments` is a query of one row that computes them."""
+
+    name: str
+    arguments: QueryText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """`name`: None is ALL."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """No statement: blanks and comments."""
+
+
+Statement: TypeAlias = Union[
+    CreateSource, CreateView, CreateSink, Drop, Select, Tail, Show, Explain, DeclareCursor, Fetch, CloseCursor, CopyTo,
+    Begin, Commit, Rollback, Savepoint, Release, RollbackTo, Set, Reset, Discard, Prepare, Execute, Deallocate, Empty,
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StatementText:
+    """One statement of a text: as typed, without the semicolon. `position`: where it begins in the whole text."""
+
+    text: str
+    position: int
+
+
+def option(options: Options, name: str, default: OptionValue = None) -> OptionValue:
+    """The last value given for an option, or the default.
+
+    >>> option((("snapshot", False),), "snapshot", True)
+    False
+    """
+    return next((value for key, value in reversed(options) if key == name), default)
