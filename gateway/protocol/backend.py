@@ -1,0 +1,133 @@
+"""What a server says, as bytes: one function a message, in the order of PostgreSQL's chapter "Message Formats".
+
+Messages without fields are constants. Functions return whole frames, ready to be joined and sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from struct import Struct, pack
+
+_frame = Struct("!cI").pack
+_column = Struct("!IhIhih").pack
+
+
+def frame(letter: bytes, body: bytes) -> bytes:
+    return _frame(letter, len(body) + 4) + body
+
+
+def string(text: str) -> bytes:
+    """Text with its terminator; a zero character cannot be said, so it ends the text as it would at the client."""
+    return text.split("\0", 1)[0].encode("utf-8", "surrogateescape") + b"\0"
+
+
+AUTHENTICATION_OK = frame(b"R", pack("!I", 0))
+BIND_COMPLETE = frame(b"2", b"")
+CLOSE_COMPLETE = frame(b"3", b"")
+COPY_DONE = frame(b"c", b"")
+EMPTY_QUERY_RESPONSE = frame(b"I", b"")
+NO_DATA = frame(b"n", b"")
+PARSE_COMPLETE = frame(b"1", b"")
+PORTAL_SUSPENDED = frame(b"s", b"")
+READY_FOR_QUERY = {status: frame(b"Z", status.encode()) for status in "ITE"}
+
+# the one-byte answers to SSLRequest and GSSENCRequest
+SSL_REFUSED = b"N"
+SSL_ACCEPTED = b"S"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a result. `relation` and `attribute` are 0 unless it is a column of a relation as it is."""
+
+    name: str
+    oid: int
+    size: int
+    typmod: int = -1
+    relation: int = 0
+    attribute: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The fields of an ErrorResponse or NoticeResponse. `position` counts characters from 1, as the wire does."""
+
+    severity: str
+    sqlstate: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+    position: int | None = None
+    where: str | None = None
+
+
+def authentication(kind: int, body: bytes = b"") -> bytes:
+    """3: cleartext password, 10: SASL, 11: SASL goes on, 12: SASL ends."""
+    return frame(b"R", pack("!I", kind) + body)
+
+
+def backend_key_data(process: int, secret: bytes) -> bytes:
+    return frame(b"K", pack("!I", process) + secret)
+
+
+def command_complete(tag: str) -> bytes:
+    return frame(b"C", string(tag))
+
+
+def copy_data(row: bytes) -> bytes:
+    return frame(b"d", row)
+
+
+def copy_out_response(binary: bool, columns: int) -> bytes:
+    return frame(b"H", pack(f"!bh{columns}h", binary, columns, *[int(binary)] * columns))
+
+
+def data_row(values: Sequence[bytes | None]) -> bytes:
+    parts = [pack("!h", len(values))]
+    for value in values:
+        parts.append(b"\xff\xff\xff\xff" if value is None else pack("!I", len(value)) + value)
+    return frame(b"D", b"".join(parts))
+
+
+def _report(letter: bytes, report: Report) -> bytes:
+    fields = [b"S", string(report.severity), b"V", string(report.severity), b"C", string(report.sqlstate), b"M", string(report.message)]
+    optional = (
+        (b"D", report.detail),
+        (b"H", report.hint),
+        (b"P", None if report.position is None else str(report.position)),
+        (b"W", report.where),
+    )
+    for code, value in optional:
+        if value is not None:
+            fields += [code, string(value)]
+    return frame(letter, b"".join(fields) + b"\0")
+
+
+def error_response(report: Report) -> bytes:
+    return _report(b"E", report)
+
+
+def notice_response(report: Report) -> bytes:
+    return _report(b"N", report)
+
+
+def negotiate_protocol_version(minor: int, unknown: Iterable[str]) -> bytes:
+    """The newest minor version spoken, and the options of the start-up that are not known."""
+    names = [string(name) for name in unknown]
+    return frame(b"v", pack("!II", minor, len(names)) + b"".join(names))
+
+
+def parameter_description(oids: Sequence[int]) -> bytes:
+    return frame(b"t", pack(f"!H{len(oids)}I", len(oids), *oids))
+
+
+def parameter_status(name: str, value: str) -> bytes:
+    return frame(b"S", string(name) + string(value))
+
+
+def row_description(columns: Sequence[Column], formats: Sequence[int]) -> bytes:
+    parts = [pack("!H", len(columns))]
+    for column, code in zip(columns, formats, strict=True):
+        parts.append(string(column.name) + _column(column.relation, column.attribute, column.oid, column.size, column.typmod, code))
+    return frame(b"T", b"".join(parts))

@@ -1,0 +1,17 @@
+"""How large what a client sends may be. All in bytes, all with a reason."""
+
+# PostgreSQL's MAX_STARTUP_PACKET_LENGTH: whoever is not authenticated gets no memory from us.
+STARTUP_BYTES_MAX = 10_000
+
+# PostgreSQL's PQ_SMALL_MESSAGE_LIMIT, for messages that hold a name or nothing.
+SMALL_FRAME_BYTES_MAX = 10_000
+
+# PostgreSQL allows 1 GiB a frame. A gateway shares its memory with everybody's views: 64 MiB hold a statement with
+# two million keys in an IN list, and no client was seen to send more than 1 MiB.
+FRAME_BYTES_MAX = 64 * 1024 * 1024
+
+# Text of one Query or Parse. A parser in Python reads about 10 MB/s, so this is a few tenths of a second.
+STATEMENT_BYTES_MAX = 4 * 1024 * 1024
+
+# Bytes received and not yet worked on before a connection stops reading: PostgreSQL leaves them in the socket's buffer.
+RECEIVE_BYTES_MAX = 1024 * 1024

@@ -1,0 +1,149 @@
+"""The codec takes anything: cut, merged, random. It answers with messages or one fatal Malformed, never with an exception."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from struct import pack
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.protocol import messages as m
+from gateway.protocol.backend import frame
+from gateway.protocol.decode import READERS
+from gateway.protocol.frames import Decoder
+from gateway.protocol.limits import STATEMENT_BYTES_MAX
+from gateway.protocol.states import Machine, Phase, ProtocolError
+
+STARTUP = pack("!II", 4 + 4 + len(b"user\0ann\0database\0shop\0\0"), 196608) + b"user\0ann\0database\0shop\0\0"
+
+
+def parse(name: bytes, text: bytes, *oids: int) -> bytes:
+    return frame(b"P", name + b"\0" + text + b"\0" + pack(f"!H{len(oids)}I", len(oids), *oids))
+
+
+def bind(portal: bytes, statement: bytes, *values: bytes | None) -> bytes:
+    body = portal + b"\0" + statement + b"\0" + pack("!HhH", 1, 1, len(values))
+    for value in values:
+        body += pack("!i", -1) if value is None else pack("!i", len(value)) + value
+    return frame(b"B", body + pack("!Hh", 1, 0))
+
+
+CONVERSATION = b"".join(
+    (
+        pack("!II", 8, 80877104),
+        pack("!II", 8, 80877103),
+        STARTUP,
+        frame(b"Q", b"select 1\0"),
+        parse(b"s", b"select $1", 23),
+        bind(b"", b"s", b"\0\0\0\1", None),
+        frame(b"D", b"Pp\0"),
+        frame(b"E", b"p\0" + pack("!i", 100)),
+        frame(b"C", b"Ss\0"),
+        frame(b"H", b""),
+        frame(b"S", b""),
+        frame(b"d", b"1\t2\n"),
+        frame(b"c", b""),
+        frame(b"f", b"why\0"),
+        frame(b"X", b""),
+    )
+)
+MESSAGES = [
+    m.GSSENCRequest(),
+    m.SSLRequest(),
+    m.StartupMessage((3, 0), (("user", "ann"), ("database", "shop"))),
+    m.Query(b"select 1"),
+    m.Parse("s", b"select $1", (23,)),
+    m.Bind("", "s", (1,), (b"\0\0\0\1", None), (0,)),
+    m.Describe("P", "p"),
+    m.Execute("p", 100),
+    m.Close("S", "s"),
+    m.Flush(),
+    m.Sync(),
+    m.CopyData(b"1\t2\n"),
+    m.CopyDone(),
+    m.CopyFail("why"),
+    m.Terminate(),
+]
+
+
+def test_a_conversation_in_one_piece() -> None:
+    assert Decoder().feed(CONVERSATION) == MESSAGES
+
+
+@given(st.lists(st.integers(0, len(CONVERSATION)), max_size=40))
+def test_cuts_do_not_matter(cuts: list[int]) -> None:
+    decoder, out = Decoder(), []
+    places = [0, *sorted(cuts), len(CONVERSATION)]
+    for start, end in pairwise(places):
+        out += decoder.feed(CONVERSATION[start:end])
+    assert out == MESSAGES
+    assert decoder.buffered == 0
+
+
+@settings(max_examples=500)
+@given(st.lists(st.binary(max_size=64), max_size=6), st.booleans())
+def test_random_bytes_never_raise(pieces: list[bytes], started: bool) -> None:
+    decoder = Decoder(started=started)
+    for piece in pieces:
+        for message in decoder.feed(piece):
+            assert isinstance(message, m.Message.__args__)  # type: ignore[attr-defined]
+
+
+frames = st.builds(frame, st.sampled_from([bytes([letter]) for letter in READERS]), st.binary(max_size=40))
+
+
+@settings(max_examples=500)
+@given(st.lists(frames, max_size=12), st.lists(st.integers(0, 400), max_size=10))
+def test_random_frames_keep_their_borders(pieces: list[bytes], cuts: list[int]) -> None:
+    """Whole frames with any body: one message each, and the machine has an answer to all of them."""
+    data, decoder, out = b"".join(pieces), Decoder(started=True), []
+    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    for start, end in pairwise(places):
+        out += decoder.feed(data[start:end])
+    assert len(out) == len(pieces)
+    machine = Machine(Phase.READY)
+    for message in out:
+        if machine.phase is Phase.CLOSED:
+            break
+        try:
+            machine.malformed(message) if isinstance(message, m.Malformed) else machine.accept(message)
+        except ProtocolError:
+            break
+
+
+def test_unknown_letter_is_fatal() -> None:
+    decoder = Decoder(started=True)
+    assert decoder.feed(b"y\0\0\0\4") == [m.Malformed("", "08P01", "invalid frontend message type 121", True)]
+    assert decoder.feed(frame(b"S", b"")) == []
+
+
+def test_a_length_is_refused_before_its_body_comes() -> None:
+    (bad,) = Decoder(started=True).feed(b"Q" + pack("!I", 0x7FFFFFFF))
+    assert bad == m.Malformed("Q", "08P01", "invalid message length", True)
+    (bad,) = Decoder(started=True).feed(b"S" + pack("!I", 1 << 20))
+    assert isinstance(bad, m.Malformed)
+    assert bad.fatal
+
+
+def test_long_statement_is_refused_and_the_next_is_read() -> None:
+    text = b"select 1 --" + b"x" * STATEMENT_BYTES_MAX
+    bad, good = Decoder(started=True).feed(frame(b"Q", text + b"\0") + frame(b"Q", b"select 2\0"))
+    assert isinstance(bad, m.Malformed)
+    assert (bad.sqlstate, bad.fatal) == ("54000", False)
+    assert good == m.Query(b"select 2")
+
+
+def test_bind_with_a_lying_count_or_length() -> None:
+    for body in (b"\0\0\0\0\x7f\xff", b"\0\0\0\0\0\1\0\0\0\x09abc\0\0", b"\0\0\0\0\0\1\xff\xff\xff\xfe\0\0"):
+        (bad,) = Decoder(started=True).feed(frame(b"B", body))
+        assert bad == m.Malformed("B", "08P01", "insufficient data left in message", False)
+
+
+def test_a_large_frame_in_small_pieces_is_read_once() -> None:
+    """Cost follows the bytes: 8 MB in 1 KiB pieces would take minutes if every piece looked at all before it."""
+    data = frame(b"d", b"x" * 8_000_000)
+    decoder, out = Decoder(started=True), []
+    for at in range(0, len(data), 1024):
+        out += decoder.feed(data[at : at + 1024])
+    assert len(out) == 1
