@@ -1,0 +1,85 @@
+"""Schemas to ids, by the schema registry's HTTP interface.
+
+One request a schema, when a sink starts; the registry gives the same id for the same schema ever after. Decisions are made by
+HTTP status first: real registries differ in their error codes.
+
+Source: Confluent Schema Registry, "API reference", POST /subjects/{subject}/versions.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from lake.errors import ConnectionFailure, InvalidParameterValue
+
+REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy registry answers in 2 to 20 ms
+RETRIABLE = {408, 429, 500, 502, 503, 504}  # what Confluent's own client tries again
+ANSWER_BYTES_MAX = 1 << 20  # an answer is a few hundred bytes
+
+CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+
+
+def register(url: str, options: Mapping[str, Any], subject: str, schema: Mapping[str, Any]) -> int:
+    """The id of a schema under a subject. `url` may name several registries, separated by commas: the first that answers is asked.
+
+    Raises 08006 (retriable) if none answers, 22023 with the registry's words if the schema is refused.
+    """
+    error: ConnectionFailure | None = None
+    for base in (part.strip() for part in url.split(",")):
+        try:
+            return _register(base, options, subject, schema)
+        except ConnectionFailure as absent:
+            error = absent
+    assert error is not None
+    raise error
+
+
+def _register(base: str, options: Mapping[str, Any], subject: str, schema: Mapping[str, Any]) -> int:
+    parts = urllib.parse.urlsplit(base)
+    host = parts.netloc.rpartition("@")[2]
+    shown = f"{parts.scheme}://{host}{parts.path}".rstrip("/")
+    request = urllib.request.Request(
+        f"{shown}/subjects/{urllib.parse.quote(subject, safe='')}/versions",
+        data=json.dumps({"schema": json.dumps(schema), "schemaType": "AVRO"}).encode(),
+        headers={"Content-Type": CONTENT_TYPE, "Accept": f"{CONTENT_TYPE}, application/json"},
+    )
+    user = options.get("username") or urllib.parse.unquote(parts.username or "")
+    password = options.get("password") or urllib.parse.unquote(parts.password or "")
+    if user:
+        request.add_header("Authorization", "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
+    try:
+        with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT.total_seconds(), context=_tls(parts.scheme, options)) as answer:
+            return int(json.loads(answer.read(ANSWER_BYTES_MAX))["id"])
+    except urllib.error.HTTPError as refused:
+        text = _message(refused)
+        if refused.code in RETRIABLE:
+            raise ConnectionFailure(f"schema registry {shown} answers {refused.code}: {text}") from refused
+        raise InvalidParameterValue(f'schema registry {shown} refused the schema of "{subject}": {refused.code} {text}') from refused
+    except (OSError, ValueError, KeyError, TypeError) as absent:
+        reason = getattr(absent, "reason", absent)
+        raise ConnectionFailure(f"schema registry {shown} does not answer: {reason}") from absent
+
+
+def _tls(scheme: str, options: Mapping[str, Any]) -> ssl.SSLContext | None:
+    if scheme != "https":
+        return None
+    context = ssl.create_default_context(cafile=options.get("ssl_ca_location"))
+    if options.get("ssl_certificate_location"):
+        context.load_cert_chain(options["ssl_certificate_location"], options.get("ssl_key_location"))
+    return context
+
+
+def _message(refused: urllib.error.HTTPError) -> str:
+    body = refused.read(ANSWER_BYTES_MAX).decode("utf-8", "replace")
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return body[:200]

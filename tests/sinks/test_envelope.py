@@ -1,0 +1,98 @@
+"""Net changes to events: pairs, copies, tombstones, order."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections import Counter
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+
+from lake import types
+from lake.types import Field, arrow_schema
+from sinks import schema
+from sinks.envelope import Encoder, Envelope
+
+COLUMNS = (Field("k", types.INT4), Field("v", types.TEXT))
+DEBEZIUM = fastavro.parse_schema(schema.debezium(COLUMNS))
+UPSERT = fastavro.parse_schema(schema.upsert(COLUMNS))
+KEY = fastavro.parse_schema(schema.key(COLUMNS[:1]))
+
+
+def changes(*rows: tuple[Any, Any, int]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(("k", "v", "__weight"), row, strict=True)) for row in rows], arrow_schema(COLUMNS, weight=True))
+
+
+def events(table: pa.Table, envelope: Envelope = "debezium", **options: Any) -> list[Any]:
+    """Decoded: (key, before, after) or (key, row)."""
+    out = []
+    for key, value in Encoder(COLUMNS, envelope, 7, **options).events(table):
+        k = None if key is None else fastavro.schemaless_reader(io.BytesIO(key[5:]), KEY)["k"]
+        if envelope == "upsert":
+            row = None if value is None else tuple(fastavro.schemaless_reader(io.BytesIO(value[5:]), UPSERT).values())
+            out.append((k, row))
+        else:
+            assert value is not None
+            assert value[:5] == b"\x00\x00\x00\x00\x07"
+            decoded = fastavro.schemaless_reader(io.BytesIO(value[5:]), DEBEZIUM)
+            out.append((k, *(None if decoded[side] is None else tuple(decoded[side].values()) for side in ("before", "after"))))
+    return out
+
+
+def test_without_a_key_an_update_is_a_deletion_and_an_insertion() -> None:
+    assert events(changes((1, "new", 1), (1, "old", -1))) == [(None, (1, "old"), None), (None, None, (1, "new"))]
+
+
+def test_without_a_key_a_weight_is_as_many_events() -> None:
+    assert events(changes((1, "a", 2), (2, "b", -3))) == [(None, (2, "b"), None)] * 3 + [(None, None, (1, "a"))] * 2
+
+
+def test_with_the_relations_key_an_update_is_one_event_without_message_key() -> None:
+    got = events(changes((2, "x", 1), (1, "new", 1), (3, "gone", -1), (1, "old", -1)), relation_key=(0,))
+    assert got == [(None, (1, "old"), (1, "new")), (None, None, (2, "x")), (None, (3, "gone"), None)]
+
+
+def test_a_key_that_was_asked_for_is_the_message_key() -> None:
+    got = events(changes((1, "new", 1), (1, "old", -1)), key=(0,), key_id=9)
+    assert got == [(1, (1, "old"), (1, "new"))]
+    assert Encoder(COLUMNS, "debezium", 7, key=(0,), key_id=9).events(changes((None, "a", 1)))[0][0] == b"\x00\x00\x00\x00\x09\x00"
+
+
+def test_a_key_that_is_not_unique_loses_nothing() -> None:
+    got = events(changes((1, "a", -1), (1, "b", -1), (1, "c", 1)), relation_key=(0,))
+    assert got == [(None, (1, "a"), (1, "c")), (None, (1, "b"), None)]
+
+
+def test_upsert_writes_the_new_row_or_a_tombstone() -> None:
+    got = events(changes((1, "new", 1), (1, "old", -1), (2, "gone", -1), (3, "come", 1)), "upsert", key=(0,), key_id=9)
+    assert got == [(1, (1, "new")), (2, None), (3, (3, "come"))]
+
+
+def test_the_empty_key_is_one_key() -> None:
+    """A relation with at most one row, such as a sum over everything."""
+    assert events(changes((1, "new", 1), (1, "old", -1)), relation_key=()) == [(None, (1, "old"), (1, "new"))]
+
+
+@pytest.mark.parametrize("relation_key", [None, (0,)])
+def test_rows_that_cancel_out_give_nothing(relation_key: Any) -> None:
+    table = changes((1, "a", 1), (1, "b", 1), (1, "a", -1))
+    assert events(table, relation_key=relation_key) == [(None, None, (1, "b"))]
+
+
+@pytest.mark.parametrize("relation_key", [None, (0,), ()])
+def test_order_does_not_depend_on_the_order_of_the_rows(relation_key: Any) -> None:
+    rows = [(i % 7, str(i), 1 if i % 3 else -1) for i in range(50)]
+    expected = events(changes(*rows), relation_key=relation_key)
+    for seed in range(5):
+        random.Random(seed).shuffle(rows)
+        assert events(changes(*rows), relation_key=relation_key) == expected
+    net: Counter[Any] = Counter()
+    for _, before, after in expected:
+        if before is not None:
+            net[before] -= 1
+        if after is not None:
+            net[after] += 1
+    assert net == {(k, v): w for k, v, w in rows}
