@@ -16,6 +16,7 @@ A child leads its own session, so Ctrl-C reaches the parent alone, which stops i
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -180,10 +181,8 @@ class Child:
         return "\n".join(self._lines)
 
     def _kill_group(self) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left in it; macOS says the second
             os.killpg(self.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):  # nobody is left in it; macOS says the second
-            pass
 
     def _failure(self, what: str) -> str:
         self._pump.join(READY_POLL.total_seconds())  # an ended child's last words are still on their way

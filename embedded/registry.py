@@ -1,0 +1,368 @@
+"""A Confluent-compatible schema registry over HTTP, as a process of its own.
+
+    python -m embedded.registry --data DIR --port N
+
+    request ──► ROUTES: the first pattern that fits ──► Subjects (durable) ──► JSON
+                                                            └─ RegistryError ──► {"error_code", "message"}, status from the code
+
+Besides Confluent's interface it answers the one request by which Apicurio's Connect converter registers, so a Debezium
+worker can write Avro through it. It listens on 127.0.0.1 only, has no users and knows no contexts but the default one.
+
+Idle it uses 0.05 % of a core and 35 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import signal
+import socket
+import sys
+import threading
+import urllib.request
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from embedded.children import Child, free_port
+from embedded.subjects import Reference, RegistryError, Schema, Subjects
+
+BODY_BYTES_MAX = 16 << 20  # Confluent's own limit is 8 MB for a record that holds a schema
+IDLE_CONNECTION = timedelta(minutes=5)  # a thread each; clients reconnect by themselves
+READY_TIMEOUT = timedelta(seconds=30)  # 0.3 s measured; a thousand schemas replay in 0.1 s
+PROBE_TIMEOUT = timedelta(seconds=2)
+CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+
+
+class Request:
+    """What a route gets: the parts of its pattern, the query, the body, the registry."""
+
+    def __init__(
+        self, subjects: Subjects, parts: tuple[str, ...], query: dict[str, list[str]], body: bytes, headers: dict[str, str]
+    ) -> None:
+        self.subjects = subjects
+        self.parts = tuple(unquote(part) for part in parts)
+        self.headers = headers
+        self._query = query
+        self._body = body
+
+    def flag(self, name: str) -> bool:
+        return self.text(name).lower() == "true"  # Python clients say True
+
+    def text(self, name: str) -> str:
+        return self._query.get(name, [""])[-1]
+
+    def number(self, name: str, otherwise: int) -> int:
+        try:
+            return int(self.text(name) or otherwise)
+        except ValueError:
+            return otherwise
+
+    def raw(self) -> str:
+        return self._body.decode("utf-8", "replace")
+
+    def json(self) -> dict[str, Any]:
+        try:
+            value = json.loads(self._body or b"{}")
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise RegistryError(42201, "The request's body is not a JSON object")
+        return value
+
+    def schema(self) -> tuple[str, tuple[Reference, ...]]:
+        body = self.json()
+        kind = body.get("schemaType") or "AVRO"
+        if kind != "AVRO":
+            raise RegistryError(42201, f"Invalid schema type {kind}: this registry holds AVRO")
+        if not isinstance(body.get("schema"), str):
+            raise RegistryError(42201, "Empty schema")
+        try:
+            references = tuple(Reference(str(r["name"]), str(r["subject"]), int(r["version"])) for r in body.get("references") or ())
+        except (KeyError, TypeError, ValueError) as error:
+            raise RegistryError(42201, "A reference is not {name, subject, version}") from error
+        return body["schema"], references
+
+
+def _described(schema: Schema) -> dict[str, Any]:
+    references = [{"name": r.name, "subject": r.subject, "version": r.version} for r in schema.references]
+    return {"schema": schema.text, **({"references": references} if references else {})}
+
+
+def _versioned(subject: str, version: int, schema: Schema) -> dict[str, Any]:
+    return {"subject": subject, "version": version, "id": schema.id, **_described(schema)}
+
+
+def _page(request: Request, items: list[Any]) -> list[Any]:
+    offset, limit = request.number("offset", 0), request.number("limit", -1)
+    return items[offset:] if limit < 0 else items[offset : offset + limit]
+
+
+def _id(text: str) -> int:
+    if not text.isdecimal():
+        raise RegistryError(40403, f"Schema {text} not found")
+    return int(text)
+
+
+def _schema_of_id(request: Request) -> Any:
+    answer = _described(request.subjects.schema(_id(request.parts[0])))
+    return {**answer, "maxId": request.subjects.newest_id()} if request.flag("fetchMaxId") else answer
+
+
+def _uses_of_id(request: Request) -> list[tuple[str, int]]:
+    id = _id(request.parts[0])
+    request.subjects.schema(id)
+    return request.subjects.uses(id, request.flag("deleted"))
+
+
+def _subjects_of_id(request: Request) -> Any:
+    return sorted({subject for subject, _ in _uses_of_id(request)})
+
+
+def _register(request: Request) -> Any:
+    version, id = request.subjects.register(request.parts[0], *request.schema())
+    return _versioned(request.parts[0], version, request.subjects.schema(id))
+
+
+def _lookup(request: Request) -> Any:
+    version, schema = request.subjects.lookup(request.parts[0], *request.schema(), deleted=request.flag("deleted"))
+    return _versioned(request.parts[0], version, schema)
+
+
+def _numbers(request: Request) -> Any:
+    return _page(request, request.subjects.numbers(request.parts[0], request.flag("deleted"), request.flag("deletedOnly")))
+
+
+def _version(request: Request) -> Any:
+    return _versioned(request.parts[0], *request.subjects.version(*request.parts, deleted=request.flag("deleted")))
+
+
+def _schema_of_version(request: Request) -> Any:
+    return json.loads(request.subjects.version(*request.parts, deleted=request.flag("deleted"))[1].text)
+
+
+def _referenced_by(request: Request) -> Any:
+    return request.subjects.referenced_by(request.parts[0], request.subjects.version(*request.parts)[0])
+
+
+def _compatible(request: Request) -> Any:
+    against = request.parts[1] if len(request.parts) > 1 else None
+    problems = request.subjects.incompatibilities(request.parts[0], *request.schema(), against=against)
+    return {"is_compatible": not problems, **({"messages": problems} if request.flag("verbose") else {})}
+
+
+def _subject_or_all(request: Request) -> str | None:
+    return request.parts[0] if request.parts else None
+
+
+def _level(request: Request) -> Any:
+    own = bool(request.parts) and not request.flag("defaultToGlobal")
+    return {"compatibilityLevel": request.subjects.level(_subject_or_all(request), default_to_global=not own)}
+
+
+def _set_level(request: Request) -> Any:
+    return {"compatibility": request.subjects.set_level(_subject_or_all(request), str(request.json().get("compatibility")).upper())}
+
+
+def _mode(request: Request) -> Any:
+    own = bool(request.parts) and not request.flag("defaultToGlobal")
+    return {"mode": request.subjects.mode(_subject_or_all(request), default_to_global=not own)}
+
+
+def _set_mode(request: Request) -> Any:
+    return {"mode": request.subjects.set_mode(_subject_or_all(request), str(request.json().get("mode")).upper())}
+
+
+def _apicurio_register(request: Request) -> Any:
+    subject = request.headers.get("x-registry-artifactid", "")
+    version, id = request.subjects.register(subject, request.raw())
+    name = json.loads(request.raw())
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S+0000")
+    return {
+        "id": subject,
+        "type": "AVRO",
+        "version": str(version),
+        "globalId": id,
+        "contentId": id,  # the converter may write either; one number leaves it no choice
+        "state": "ENABLED",
+        "name": name.get("name", subject) if isinstance(name, dict) else subject,
+        "createdOn": now,
+        "modifiedOn": now,
+        "createdBy": "",
+        "modifiedBy": "",
+        "references": [],
+    }
+
+
+def _no_associations(request: Request) -> Any:
+    raise RegistryError(40410, f"No associations for resource {request.parts[0]}")  # clients then name subjects after topics
+
+
+ROUTES: tuple[tuple[str, re.Pattern[str], Callable[[Request], Any]], ...] = tuple(
+    (method, re.compile(pattern.replace("*", "([^/]+)")), answer)
+    for method, pattern, answer in (
+        ("GET", "/", lambda request: {}),
+        ("GET", "/schemas/types", lambda request: ["AVRO"]),
+        ("GET", "/schemas/ids/*", _schema_of_id),
+        ("GET", "/schemas/ids/*/schema", lambda request: json.loads(request.subjects.schema(_id(request.parts[0])).text)),
+        ("GET", "/schemas/ids/*/subjects", _subjects_of_id),
+        ("GET", "/schemas/ids/*/versions", lambda request: [{"subject": name, "version": number} for name, number in _uses_of_id(request)]),
+        (
+            "GET",
+            "/subjects",
+            lambda request: _page(request, request.subjects.names(request.flag("deleted"), request.text("subjectPrefix"))),
+        ),
+        ("POST", "/subjects/*", _lookup),
+        ("DELETE", "/subjects/*", lambda request: request.subjects.delete_subject(request.parts[0], request.flag("permanent"))),
+        ("GET", "/subjects/*/versions", _numbers),
+        ("POST", "/subjects/*/versions", _register),
+        ("GET", "/subjects/*/versions/*", _version),
+        ("DELETE", "/subjects/*/versions/*", lambda request: request.subjects.delete_version(*request.parts, request.flag("permanent"))),
+        ("GET", "/subjects/*/versions/*/schema", _schema_of_version),
+        ("GET", "/subjects/*/versions/*/referencedby", _referenced_by),
+        ("POST", "/compatibility/subjects/*/versions", _compatible),
+        ("POST", "/compatibility/subjects/*/versions/*", _compatible),
+        ("GET", "/config", _level),
+        ("PUT", "/config", _set_level),
+        ("DELETE", "/config", lambda request: request.subjects.set_level(None, None)),
+        ("GET", "/config/*", _level),
+        ("PUT", "/config/*", _set_level),
+        ("DELETE", "/config/*", lambda request: request.subjects.set_level(request.parts[0], None)),
+        ("GET", "/mode", _mode),
+        ("PUT", "/mode", _set_mode),
+        ("GET", "/mode/*", _mode),
+        ("PUT", "/mode/*", _set_mode),
+        ("DELETE", "/mode/*", lambda request: {"mode": request.subjects.set_mode(request.parts[0], None)}),
+        ("GET", "/contexts", lambda request: ["."]),
+        ("GET", "/associations/resources/[^/]+/*", _no_associations),
+        ("POST", "/apis/registry/v2/groups/[^/]+/artifacts", _apicurio_register),
+    )
+)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = IDLE_CONNECTION.total_seconds()
+    wbufsize = -1  # head and body leave in one packet
+    disable_nagle_algorithm = True
+    server: RegistryServer
+
+    def _answer(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        if length > BODY_BYTES_MAX:
+            self.close_connection = True
+            return self._send(413, {"error_code": 413, "message": f"a body has at most {BODY_BYTES_MAX} bytes"})
+        body = self.rfile.read(length)
+        url = urlsplit(self.path)
+        path = url.path.rstrip("/") or "/"
+        for method, pattern, answer in ROUTES:
+            if method == self.command and (match := pattern.fullmatch(path)):
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                request = Request(self.server.subjects, match.groups(), parse_qs(url.query), body, headers)
+                try:
+                    return self._send(200, answer(request))
+                except RegistryError as error:
+                    return self._send(error.status, {"error_code": error.code, "message": error.message})
+        known = any(pattern.fullmatch(path) for _, pattern, _ in ROUTES)
+        status = 405 if known else 404
+        return self._send(status, {"error_code": status, "message": f"HTTP {status}: {self.command} {path}"})
+
+    do_GET = do_POST = do_PUT = do_DELETE = _answer  # http.server's names
+
+    def _send(self, status: int, answer: Any) -> None:
+        data = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", CONTENT_TYPE)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Requests are not logged; what goes wrong is told to the client, and tracebacks go to standard error."""
+
+
+class RegistryServer(ThreadingHTTPServer):
+    """The registry in this process: `serve_forever()` in a thread, `shutdown()` to end."""
+
+    daemon_threads = True
+    request_queue_size = 128
+    address_family = socket.AF_INET
+
+    def __init__(self, data: Path, port: int) -> None:
+        self.subjects = Subjects(data / "events.jsonl")
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def server_close(self) -> None:
+        super().server_close()
+        self.subjects.close()
+
+
+class Registry:
+    """The registry as a child process over a data folder, which keeps its port."""
+
+    def __init__(self, data: Path, port: int | None = None) -> None:
+        self.data = data.absolute()
+        self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        remembered = self.data / "port"
+        if remembered.exists():
+            self.port = int(remembered.read_text())
+            if port not in (None, self.port):
+                raise ValueError(f"the registry of {self.data} has port {self.port}, which its clients know; {port} was asked for")
+        else:
+            self.port = port or free_port()
+            remembered.write_text(f"{self.port}\n")
+        self._child: Child | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._child is not None, "not started"
+        return self._child.pid
+
+    def running(self) -> bool:
+        return self._child is not None and self._child.running()
+
+    def start(self) -> None:
+        """Returns when it answers. Raises ChildFailed with its last words."""
+        if self.running():
+            return
+        command = [sys.executable, "-m", "embedded.registry", "--data", str(self.data), "--port", str(self.port)]
+        self._child = Child("schema registry", command, log=self.data / "registry.log")
+        self._child.wait_ready(self._answers, READY_TIMEOUT)
+
+    def stop(self) -> None:
+        if self._child is not None:
+            self._child.stop()
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/schemas/types", timeout=PROBE_TIMEOUT.total_seconds()):
+                return True
+        except (URLError, OSError):
+            return False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m embedded.registry", description="A Confluent-compatible schema registry on 127.0.0.1.")
+    parser.add_argument("--data", type=Path, required=True, help="its folder")
+    parser.add_argument("--port", type=int, required=True)
+    arguments = parser.parse_args()
+    server = RegistryServer(arguments.data, arguments.port)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # shutdown() waits for the loop, which runs in this thread
+        signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
+    print(f"schema registry on http://127.0.0.1:{arguments.port}", flush=True)
+    server.serve_forever()
+    server.server_close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""`tailgate up`: engine, gateways and sinks as children over one data folder, with a Kafka and a registry if wanted.
+
+    Kafka, registry ──ready──► engine ──ready──► gateways, sinks ──► "ready postgresql=… kafka=… schema-registry=…"
+    a child that ends is started again after 0.2 s, later after up to 5 s; more than five times in a minute ends it all
+
+Children end in the reverse order; also when this process is killed (embedded.children).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from embedded.children import Child, ChildFailed
+from embedded.kafka import Kafka
+from embedded.registry import Registry
+
+RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # waits before a child is started again
+RESTARTS_MAX, RESTARTS_WINDOW_S = 5, 60.0
+ENGINE_READY = timedelta(seconds=120)  # 6-10 s measured; a large state takes longer
+GATEWAY_READY = timedelta(seconds=60)
+WATCH_S = 0.1  # how often the children are looked at
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run. `kafka` and `registry`: an address, "embedded", or None."""
+
+    data: Path
+    listen: str = "127.0.0.1:6875"
+    kafka: str | None = None
+    registry: str | None = None
+    gateways: int = 1
+    parallelism: int = 1
+    insecure: bool = False
+    engine_arguments: tuple[str, ...] = ()
+
+
+@dataclass
+class Part:
+    """A child to keep running."""
+
+    name: str
+    start: Callable[[], Child]
+    child: Child | None = None
+    ended_at: deque[float] = field(default_factory=lambda: deque(maxlen=RESTARTS_MAX + 1))
+    due: float = 0.0
+
+
+class Supervisor:
+    """Use as a context: started on entry, ended on exit."""
+
+    def __init__(self, plan: Plan, say: Say) -> None:
+        self.plan = plan
+        self._say = say
+        self._stop = threading.Event()
+        self.started = False
+        self._parts: list[Part] = []
+        self._kafka: Kafka | None = None
+        self._registry: Registry | None = None
+        self.kafka = plan.kafka
+        self.registry = plan.registry
+
+    @property
+    def ready_line(self) -> str:
+        words = [f"ready postgresql=postgresql://{self.plan.listen}/tailgate"]
+        if self.kafka:
+            words.append(f"kafka={self.kafka}")
+        if self.registry:
+            words.append(f"schema-registry={self.registry}")
+        return " ".join(words)
+
+    def __enter__(self) -> Supervisor:
+        try:
+            self._start()
+        except BaseException:
+            self._end()
+            raise
+        self.started = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def pid(self, name: str) -> int:
+        part = next(p for p in self._parts if p.name == name)
+        assert part.child is not None
+        return part.child.pid
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def wait(self) -> None:
+        """Keeps the children running until `stop`; raises ChildFailed when one cannot be kept."""
+        while not self._stop.wait(WATCH_S):
+            self.watch()
+
+    def watch(self) -> None:
+        """One look at the children."""
+        for part in self._parts:
+            if part.child is None:
+                if time.monotonic() >= part.due:
+                    part.child = part.start()
+            elif not part.child.running():
+                self._ended(part, part.child)
+
+    def _ended(self, part: Part, child: Child) -> None:
+        part.ended_at.append(time.monotonic())
+        if len(part.ended_at) > RESTARTS_MAX and part.ended_at[-1] - part.ended_at[0] < RESTARTS_WINDOW_S:
+            raise ChildFailed(
+                f"{part.name} ended {len(part.ended_at)} times within {RESTARTS_WINDOW_S:.0f} s; see {child.log}\n{child.last_lines()}"
+            )
+        wait = min(RESTART_FIRST_S * 2 ** (len(part.ended_at) - 1), RESTART_LAST_S)
+        self._say(f"{part.name} ended with {child.returncode()}; it is started again in {wait:g} s (its words: {child.log})")
+        part.child, part.due = None, time.monotonic() + wait
+
+    def _start(self) -> None:
+        data = self.plan.data
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self.kafka == "embedded":
+            self._say("starting Kafka")
+            self._kafka = Kafka(data / "kafka")
+            self._kafka.start()
+            self.kafka = self._kafka.address
+        if self.registry == "embedded":
+            self._say("starting the schema registry")
+            self._registry = Registry(data / "schema-registry")
+            self._registry.start()
+            self.registry = self._registry.url
+        engine = self._add(
+            "engine", "engine", "--data", str(data), "--parallelism", str(self.plan.parallelism), *self.plan.engine_arguments
+        )
+        self._say("starting the engine: a JVM with Spark, some seconds")
+        assert engine.child is not None
+        engine.child.wait_ready(lambda: self._announced(engine.child), ENGINE_READY)
+        for i in range(self.plan.gateways):
+            insecure = ("--insecure",) if self.plan.insecure else ()
+            part = self._add(f"gateway{i or ''}", "gateway", "--data", str(data), "--listen", self.plan.listen, *insecure)
+            assert part.child is not None
+            part.child.wait_ready(lambda child=part.child: "ready " in child.last_lines(), GATEWAY_READY)  # type: ignore[misc]
+        self._add("sinks", "sinks", "--data", str(data))
+
+    def _add(self, name: str, *arguments: str) -> Part:
+        log = self.plan.data / "logs" / f"{name}.log"
+        part = Part(name, lambda: Child(name, [sys.executable, "-m", "cli", *arguments], log=log))
+        part.child = part.start()
+        self._parts.append(part)
+        return part
+
+    def _announced(self, child: Child | None) -> bool:
+        """Whether engine.json is that of this child."""
+        try:
+            return child is not None and int(json.loads((self.plan.data / "engine.json").read_text())["pid"]) == child.pid
+        except (OSError, ValueError, KeyError):
+            return False
+
+    def _end(self) -> None:
+        for part in reversed(self._parts):
+            if part.child is not None:
+                part.child.stop()
+        if self._registry is not None:
+            self._registry.stop()
+        if self._kafka is not None:
+            self._kafka.stop()

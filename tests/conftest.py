@@ -1,0 +1,109 @@
+"""What all tests share: the servers, made once a session and only when a test asks, and one random seed, printed.
+
+A test asks by naming a fixture: `postgres` (a DSN), `kafka` (an `embedded.kafka.Kafka`), `registry` (an
+`embedded.registry.Registry`), `seed`. TAILGATE_SEED=n repeats a run's random choices.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from embedded.kafka import Kafka
+    from embedded.registry import Registry
+
+SEED = int(os.environ.get("TAILGATE_SEED") or random.SystemRandom().randrange(2**32))
+NAMED_IN_HEADER = ("pyspark", "delta-spark", "deltalake", "duckdb", "pyarrow", "sqlglot", "confluent-kafka")
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _java_version() -> str:
+    try:
+        said = subprocess.run(["java", "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+    except OSError:
+        return "missing"
+    return said.split('"')[1] if '"' in said else said.strip()
+
+
+def pytest_report_header() -> list[str]:
+    versions = ", ".join(f"{name} {_version(name)}" for name in NAMED_IN_HEADER)
+    return [
+        f"python {platform.python_version()}, java {_java_version()}, {versions}",
+        f"random seed {SEED}: again with TAILGATE_SEED={SEED}",
+    ]
+
+
+@pytest.fixture
+def seed() -> int:
+    return SEED
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    random.seed(SEED)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The DSN of a PostgreSQL 15; shared, so a test makes and drops its own tables or database."""
+    from tests.postgres import Postgres
+
+    server = Postgres()
+    try:
+        server.start()
+        yield server.dsn
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A broker for all tests; topics are the tests' own, so each names them for itself."""
+    from embedded.kafka import Kafka
+
+    broker = Kafka(tmp_path_factory.mktemp("kafka"))
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop()
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    """A schema registry for all tests; subjects are the tests' own."""
+    from embedded.registry import Registry
+
+    server = Registry(tmp_path_factory.mktemp("registry"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that asks for the broker is marked so, wherever it stands."""
+    for item in items:
+        if "kafka" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.kafka)
+
+
+@pytest.fixture
+def repository() -> Path:
+    return Path(__file__).parent.parent

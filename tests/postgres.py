@@ -1,0 +1,140 @@
+"""A real PostgreSQL 15 for tests, out of the jar that `make setup` brings.
+
+    .jars/postgres/*.jar ── *.txz inside ──► .jars/postgres/server/ (once) ──► a cluster in a folder of its own, per session
+
+The server refuses to run as root, so then it runs as another user that every machine has, with its programs and its data
+below a folder in the system's temporary one, which that user may pass.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+from embedded.children import Child, free_port
+
+JARS = Path(__file__).parent.parent / ".jars" / "postgres"
+SERVED_BY = ("postgres", "nobody")  # who runs it when we are root; the first that exists
+INITDB_TIMEOUT = timedelta(seconds=60)  # 1 s measured
+READY_TIMEOUT = timedelta(seconds=30)  # 0.2 s measured
+
+
+class Postgres:
+    """A server on 127.0.0.1 with one superuser `postgres` that needs no password; `start`, then `stop`, which removes it all."""
+
+    def __init__(self, settings: dict[str, str] | None = None) -> None:
+        self.port = free_port()
+        self._settings = settings or {}
+        self._folder = Path(tempfile.mkdtemp(prefix="tailgate-postgres-"))
+        self._child: Child | None = None
+        self._user = _other_user() if os.geteuid() == 0 else None
+
+    @property
+    def dsn(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    @property
+    def log(self) -> str:
+        return (self._folder / "log").read_text(errors="replace")
+
+    def start(self) -> None:
+        data = self._folder / "data"
+        programs = _unpack(self._folder / "server" if self._user else JARS / "server")
+        if self._user:
+            shutil.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
+        self._folder.chmod(0o700)
+        initdb = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        made = subprocess.run(
+            self._as_user(initdb), cwd=self._folder, capture_output=True, text=True, timeout=INITDB_TIMEOUT.total_seconds(), check=False
+        )
+        if made.returncode != 0:
+            raise RuntimeError(f"initdb failed:\n{made.stdout}{made.stderr}")
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "fsync": "off",
+            "timezone": "UTC",
+            **self._settings,
+        }
+        command = [str(programs / "postgres"), "-D", str(data)]
+        for name, value in settings.items():
+            command += ["-c", f"{name}={value}"]
+        ready = _Heard("database system is ready to accept connections")
+        self._child = Child("PostgreSQL", self._as_user(command), log=self._folder / "log", folder=self._folder, on_line=ready)
+        self._child.wait_ready(ready.is_set, READY_TIMEOUT)
+
+    def stop(self) -> None:
+        if self._child is not None:
+            self._child.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _as_user(self, command: list[str]) -> list[str]:
+        if self._user is None:
+            return command
+        # util-linux and Debian's base have setpriv; it changes no environment and execs, so signals reach the server itself.
+        numbers = [f"--reuid={self._user.pw_uid}", f"--regid={self._user.pw_gid}", "--clear-groups"]
+        return ["setpriv", *numbers, *command]
+
+
+class _Heard:
+    """Whether a line of output has held some words."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+        self._heard = False
+
+    def __call__(self, line: str) -> None:
+        self._heard = self._heard or self._words in line
+
+    def is_set(self) -> bool:
+        return self._heard
+
+    def __bool__(self) -> bool:
+        return self._heard
+
+
+def _other_user() -> pwd.struct_passwd:
+    for name in SERVED_BY:
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    raise RuntimeError(f"PostgreSQL refuses to run as root, and none of the users {', '.join(SERVED_BY)} is there")
+
+
+def _unpack(folder: Path) -> Path:
+    """The folder of the server's programs, unpacked below `folder` when they are not there yet."""
+    programs = folder / "bin"
+    if programs.is_dir():
+        return programs
+    jars = sorted(JARS.glob("embedded-postgres-binaries-*.jar"))
+    if not jars:
+        raise FileNotFoundError(f"no PostgreSQL in {JARS}: `make setup` brings it")
+    fresh = Path(tempfile.mkdtemp(dir=folder.parent))
+    with zipfile.ZipFile(jars[-1]) as jar:
+        (inside,) = (name for name in jar.namelist() if name.endswith(".txz"))
+        with jar.open(inside) as packed, tarfile.open(fileobj=packed, mode="r:xz") as archive:
+            _extract(archive, fresh)
+    fresh.chmod(0o755)
+    try:
+        fresh.rename(folder)  # whole or not at all: another session may be doing the same
+    except OSError:
+        shutil.rmtree(fresh)
+    return programs
+
+
+def _extract(archive: tarfile.TarFile, folder: Path) -> None:
+    extract: Callable[..., None] = archive.extractall
+    if hasattr(tarfile, "data_filter"):
+        extract(folder, filter="tar")
+    else:  # before Python 3.10.12
+        extract(folder)
