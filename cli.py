@@ -1,0 +1,155 @@
+"""The command line: the one module that may import every package. Each command imports what it runs, when it runs it.
+
+    tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of examples/shop, live
+    tailgate up       engine, gateway and sinks over one data folder
+    tailgate engine | gateway | sinks     one of them, over a lake that others share
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from pathlib import Path
+
+LISTEN = "127.0.0.1:6875"
+LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; its exit code. 0 after SIGTERM or Ctrl-C, 1 for an error that was told, 2 for words that are not understood."""
+    options = parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
+    try:
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        return 0
+    except Exception as e:
+        if hasattr(e, "sqlstate"):
+            hint = f"\nHINT:  {e.hint}" if e.hint else ""  # type: ignore[attr-defined]
+            print(f"tailgate: {e}{hint}", file=sys.stderr)
+            return 1
+        from embedded.children import ChildFailed
+
+        if isinstance(e, (ChildFailed, FileNotFoundError)):
+            print(f"tailgate: {e}", file=sys.stderr)
+            return 1
+        raise
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    up = _command(commands, "up", "engine, gateway and sinks over one data folder", _up)
+    _data(up)
+    _listen(up)
+    up.add_argument("--kafka", metavar="ADDRESS|embedded", help="a Kafka for statements to name, or one of our own on a free port")
+    up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
+    up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
+    _parallelism(up)
+
+    demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
+    demo.add_argument("--data", type=Path, help="keep everything in this folder (otherwise a temporary one)")
+    _listen(demo)
+    _parallelism(demo)
+    demo.add_argument("--for", dest="seconds", type=float, metavar="SECONDS", help="run for so long instead of until Ctrl-C")
+    demo.add_argument("--rate", type=float, default=200.0, metavar="EVENTS_PER_SECOND", help="page views a second (200)")
+    demo.add_argument("--check", action="store_true", help="at the end compare view and sink with a recompute of the topics")
+
+    engine = _command(commands, "engine", "the engine alone: one for each lake", _engine)
+    _data(engine)
+    _parallelism(engine)
+    engine.add_argument("--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry")
+
+    gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
+    _data(gateway)
+    _listen(gateway)
+
+    sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
+    _data(sinks)
+    return top
+
+
+def _command(commands, name, help, run):  # type: ignore[no-untyped-def]  # argparse has no public type for subparsers
+    command = commands.add_parser(name, help=help, description=help)
+    command.set_defaults(run=run)
+    return command
+
+
+def _data(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data", type=Path, default=Path("tailgate-data"), help="the data folder, the lake (./tailgate-data)")
+
+
+def _listen(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where PostgreSQL clients connect ({LISTEN})")
+    command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
+
+
+def _parallelism(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--parallelism", type=int, default=1, help="partitions of the engine's state (1); fixed for a lake")
+
+
+def _check_listen(options: argparse.Namespace) -> None:
+    from lake.errors import InvalidParameterValue
+
+    host, _, port = options.listen.rpartition(":")
+    if not port.isdigit():
+        raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
+    if host not in LOOPBACK and not options.insecure:
+        raise InvalidParameterValue(
+            f"--listen {options.listen} would let any machine in, without TLS or passwords",
+            hint="Listen on 127.0.0.1, or give --insecure where something else guards the port.",
+        )
+
+
+def _up(options: argparse.Namespace) -> int:
+    from embedded.supervisor import Plan, Supervisor
+
+    _check_listen(options)
+    plan = Plan(options.data, options.listen, options.kafka, options.schema_registry, options.gateways, options.parallelism, options.insecure)
+    supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: _stop_early(supervisor))
+    with supervisor:
+        print(supervisor.ready_line, flush=True)
+        supervisor.wait()
+    return 0
+
+
+def _stop_early(supervisor) -> None:  # type: ignore[no-untyped-def]
+    supervisor.stop()
+    if not supervisor.started:
+        raise KeyboardInterrupt
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from examples.shop.demo import run
+
+    _check_listen(options)
+    return run(options.data, options.listen, options.rate, options.seconds, options.check, options.parallelism, options.insecure)
+
+
+def _engine(options: argparse.Namespace) -> int:
+    from engine.runtime.main import Options, run
+
+    return run(Options(options.data, options.parallelism, options.take_over))
+
+
+def _gateway(options: argparse.Namespace) -> int:
+    from gateway.main import Options, run
+
+    _check_listen(options)
+    host, _, port = options.listen.rpartition(":")
+    return run(Options(options.data, host.strip("[]"), int(port), options.insecure))
+
+
+def _sinks(options: argparse.Namespace) -> int:
+    from sinks.main import run
+
+    return run(options.data)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,11 @@
+"""The running engine. One record on its way, by module:
+
+1.  `readers`   Kafka's readers and the inbox as one stream; a doorbell starts a batch
+2.  `ticks`     each batch is a tick: the circuit runs it, its changes become the log's next entry
+3.  `circuits`  a graph of `engine.plan` as calls of the Java library
+4.  `fills`     a new view's history, in pieces through the inbox, beside the running ticks
+5.  `statements` CREATE and DROP: new items, a new graph, swapped between two ticks
+6.  `tables`    the Delta tables follow once a second
+7.  `control`   the HTTP interface that gateways call
+8.  `engine`    all of it together; `main` is the process
+"""

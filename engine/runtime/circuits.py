@@ -1,0 +1,131 @@
+"""A graph of `engine.plan` as the running circuit: one call of the Java library for each of its parts.
+
+Chains of filters and projections are written as DataFrames over an empty RDD (an empty *local* relation would be folded away);
+the library takes their optimised expressions. DataFrames are kept by their text, so that a change of the catalog analyses only
+what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.plan.graph import ArrowDecoder, DecoderSpec, FormatSpec, Graph, JoinNode, Linear, OperatorNode, ReduceNode, Select, UpsertNode, Where
+from lake.types import Field
+
+DEAD_LETTER = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string"
+
+
+class Circuits:
+    """Builds circuits in one session."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._jvm: Any = session._jvm
+        self._shapes: dict[tuple[str, Linear], Any] = {}
+
+    def build(self, graph: Graph, forgotten: Iterable[int] = ()) -> Any:
+        """The sealed circuit; the state of `forgotten` nodes is removed in the background."""
+        circuit = self._jvm.tailgate.Circuit()
+        origins: dict[int, str] = {}
+        for relation in graph.relations:
+            circuit.relation(relation.relation, self._struct(_named(relation.columns)), relation.errors)
+        for operator in graph.operators:
+            circuit.operator(operator.node, self._operator(operator))
+            origins[operator.node] = _ddl(operator.columns)
+        for source in graph.sources:
+            decoder = self._decoder(source.decoder)
+            decoded = self._ddl_of(decoder.schema())
+            circuit.source(source.node, source.channel, decoder, self._shape(decoded, source.shape))
+            origins[source.node] = _ddl(source.columns)
+        for edge in graph.edges:
+            circuit.edge(edge.origin, self._shape(origins[edge.origin], edge.shape), edge.to, edge.port)
+        for letter in graph.dead_letter_edges:
+            circuit.deadLetters(letter.source, self._shape(DEAD_LETTER, letter.shape), letter.to, letter.port)
+        for output in graph.outputs:
+            circuit.output(output.origin, self._shape(origins[output.origin], output.shape), output.relation)
+        for node in forgotten:
+            circuit.forget(node)
+        circuit.seal()
+        return circuit
+
+    def _shape(self, ddl: str, linear: Linear) -> Any:
+        known = self._shapes.get((ddl, linear))
+        if known is None:
+            frame = self._session.createDataFrame(self._session.sparkContext.emptyRDD(), ddl)
+            known = self._shapes[(ddl, linear)] = _apply(frame, linear)._jdf
+        return known
+
+    def _struct(self, ddl: str) -> Any:
+        return self._jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl) if ddl else self._jvm.org.apache.spark.sql.types.StructType()
+
+    def _ddl_of(self, struct: Any) -> str:
+        return str(struct.toDDL())
+
+    def _ints(self, values: Iterable[int]) -> Any:
+        return self._array(self._jvm.int, list(values))
+
+    def _array(self, kind: Any, values: list[Any]) -> Any:
+        gateway = self._session.sparkContext._gateway
+        assert gateway is not None
+        out = gateway.new_array(kind, len(values))
+        for i, value in enumerate(values):
+            out[i] = value
+        return out
+
+    def _format(self, spec: FormatSpec) -> Any:
+        formats = self._jvm.tailgate.Format
+        match spec.kind:
+            case "none":
+                return formats.none()
+            case "bytes":
+                return formats.bytes()
+            case "text":
+                return formats.text()
+            case "json":
+                return formats.json()
+            case "json_columns":
+                return formats.jsonColumns(self._struct(spec.columns))
+            case "avro":
+                return formats.avro(spec.schema, spec.registry)
+        raise ValueError(spec.kind)
+
+    def _decoder(self, spec: DecoderSpec) -> Any:
+        decoder = self._jvm.tailgate.Decoder
+        if isinstance(spec, ArrowDecoder):
+            return decoder.arrow(self._struct(_ddl(spec.columns)))
+        return decoder.kafka(self._format(spec.key), self._format(spec.value))
+
+    def _operator(self, node: OperatorNode) -> Any:
+        operator, ints, struct = self._jvm.tailgate.Operator, self._ints, self._struct
+        match node:
+            case UpsertNode():
+                return operator.upsert(struct(_ddl(node.columns)), ints(node.key))
+            case JoinNode():
+                left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
+                return operator.join(left, ints(node.left_key), right, ints(node.right_key), *node.append_only)
+            case ReduceNode():
+                functions = self._array(self._jvm.String, [a.function for a in node.aggregates])
+                results = ", ".join(f"r{i} {a.type.spark}" for i, a in enumerate(node.aggregates))
+                return operator.reduce(struct(_ddl(node.input)), ints(node.key), functions, ints(a.column for a in node.aggregates), struct(results))
+
+
+def _ddl(columns: tuple[Field, ...]) -> str:
+    return ", ".join(f"c{i} {c.type.spark}" for i, c in enumerate(columns))
+
+
+def _named(columns: tuple[Field, ...]) -> str:
+    return ", ".join("`{}` {}".format(c.name.replace("`", "``"), c.type.spark) for c in columns)
+
+
+def _apply(frame: DataFrame, linear: Linear) -> DataFrame:
+    for step in linear.steps:
+        match step:
+            case Where(expression):
+                frame = frame.where(expression)
+            case Select(expressions):
+                frame = frame.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(expressions)))
+    return frame
+

@@ -1,0 +1,107 @@
+"""The HTTP interface that gateways call: statements that change the catalog, news of entries, the state of the sources.
+
+    POST /statement {"sql", "settings"}   200 {"tag", "n", "time", "notices"}, or 4xx {"sqlstate", "message", "detail", "hint", "position"}
+    GET  /newest?after=n                  {"n", "time"} as soon as an entry later than n is there, after 10 s in any case
+    GET  /status                          {"sources": {…}, "ticks": n, …}
+
+Loopback only; every request carries the token of `engine.json`. One thread a request: gateways are few, and each holds one
+long poll.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import secrets
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from lake.errors import TailgateError
+
+log = logging.getLogger("tailgate.control")
+
+POLL_S = 10.0  # longest long poll
+BODY_BYTES_MAX = 16 * 1024 * 1024  # of a request; a statement is text
+
+
+class Control:
+    """The server. `statement(sql, settings)`, `newest(after, timeout)` and `status()` give what is sent as JSON."""
+
+    def __init__(
+        self, statement: Callable[[str, dict[str, str]], dict[str, Any]], newest: Callable[[int, float], dict[str, Any]], status: Callable[[], dict[str, Any]]
+    ) -> None:
+        self.token = secrets.token_urlsafe(32)
+        control = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+            wbufsize = -1
+
+            def do_GET(self) -> None:
+                url = urlsplit(self.path)
+                if not self._allowed():
+                    return
+                if url.path == "/newest":
+                    after = int(parse_qs(url.query).get("after", ["0"])[0])
+                    self._answer(200, newest(after, POLL_S))
+                elif url.path == "/status":
+                    self._answer(200, status())
+                else:
+                    self._answer(404, {"message": "no such path"})
+
+            def do_POST(self) -> None:
+                length = int(self.headers.get("Content-Length", "0"))
+                if length > BODY_BYTES_MAX:
+                    self._answer(413, {"sqlstate": "54000", "message": f"a statement of {length} bytes; {BODY_BYTES_MAX} are the most"})
+                    return
+                body = self.rfile.read(length)
+                if not self._allowed():
+                    return
+                if urlsplit(self.path).path != "/statement":
+                    self._answer(404, {"message": "no such path"})
+                    return
+                try:
+                    request = json.loads(body)
+                    self._answer(200, statement(request["sql"], request.get("settings", {})))
+                except TailgateError as e:
+                    self._answer(400, {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position})
+                except Exception as e:
+                    log.exception("a statement failed")
+                    self._answer(500, {"sqlstate": "XX000", "message": f"{type(e).__name__}: {e}"})
+
+            def _allowed(self) -> bool:
+                given = self.headers.get("Authorization", "")
+                if hmac.compare_digest(given, f"Bearer {control.token}"):
+                    return True
+                self._answer(401, {"message": "no token, or that of another epoch"})
+                return False
+
+            def _answer(self, status: int, body: dict[str, Any]) -> None:
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                try:
+                    self.wfile.write(data)
+                    self.wfile.flush()
+                except OSError:
+                    self.close_connection = True  # the gateway went away while it waited
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.address = "{}:{}".format(*self._server.server_address[:2])
+
+    def start(self) -> None:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 3600.0}, name="control", daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.socket.close()

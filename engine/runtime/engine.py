@@ -1,0 +1,285 @@
+"""The engine: one Spark query whose batches are the ticks, and what changes it while it runs.
+
+    statements ──┐                         ┌── tick (foreachBatch): circuit ──► log entry
+    fills ───────┼── boundary (one lock) ──┤
+    stop ────────┘                         └── restart of the query when readers join, leave or fail
+
+`boundary` is held by a tick from start to end and by whoever appends an entry or changes the circuit, so all of that happens
+between two ticks. A tick that fails, at any point, has left nothing: state that no entry names is garbage, the query starts
+again from the log's newest entry.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.plan.graph import Graph
+from engine.runtime import kafka
+from engine.runtime.circuits import Circuits
+from engine.runtime.inbox import Inbox
+from engine.runtime.readers import Ends, Reader, ends, readers, reader_name, stream
+from lake import Lake, crash
+from lake.catalog import Catalog, Change, Item
+from lake.entry import Header
+from lake.errors import TailgateError
+from lake.writing import Writer
+
+log = logging.getLogger("tailgate.engine")
+
+RETRY_S = 2.0  # how often a stalled source is tried again
+FAILURES_MAX = 5  # ticks in a row that may fail without a source to blame; then the engine ends with the error
+
+
+@dataclass
+class Stall:
+    """A reader or a source that is left out until what it needs answers again."""
+
+    error: str
+    channel: str | None = None  # of one source; otherwise the whole reader
+    since: float = field(default_factory=time.time)
+
+
+class Engine:
+    """The state of the running engine; `run` drives the query until `stop`."""
+
+    def __init__(self, lake: Lake, session: SparkSession, writer: Writer, parallelism: int) -> None:
+        self.lake = lake
+        self.session = session
+        self.writer = writer
+        self.parallelism = parallelism
+        self.boundary = threading.RLock()
+        self.committed = threading.Condition()
+        self.newest: Header = writer.newest
+        self.catalog: Catalog = lake.catalog()
+        self.graph = Graph()
+        self.inbox = Inbox(lake.path / "inbox", self.newest.inbox, session._jvm)
+        self.circuits = Circuits(session)
+        self.stalls: dict[str, Stall] = {}
+        self.counters: dict[int, dict[str, int]] = {}
+        self.ticks = 0
+        self.failure: BaseException | None = None
+        self._circuit: Any = None
+        self._sources: tuple[Item, ...] = ()
+        self._readers: tuple[Reader, ...] = ()
+        self._running = False  # a tick of the current query may run
+        self._wake = threading.Event()
+        self._stopping = False
+        self._failures = 0
+        self._starts = 0
+
+    # ---- what is run -----------------------------------------------------------------------------------------------------
+
+    def install(self, graph: Graph, sources: tuple[Item, ...], forgotten: tuple[int, ...] = (), change: Change | None = None, **fields: Any) -> Header | None:
+        """From the next tick on this graph runs, fed by these sources; with `change`, in one step with its entry of the log."""
+        circuit = self.circuits.build(graph, forgotten)
+        with self.boundary:
+            header = self.append(kind="catalog", catalog=change, **fields) if change is not None else None
+            if change is not None:
+                self.catalog = self.catalog.apply(change)
+            moved = readers(self._live(sources)) != self._readers
+            self.graph, self._circuit, self._sources = graph, circuit, sources
+            if moved:
+                self._running = False
+        if moved:
+            self._wake.set()
+        return header
+
+    def append(self, changes: list[tuple[int, bytes]] | None = None, **fields: Any) -> Header:
+        """The next entry; call it inside the boundary."""
+        fields.setdefault("time", max(time.time_ns() // 1_000_000, self.newest.time + 1))
+        header = self.writer.append(changes=changes or [], **fields)
+        with self.committed:
+            self.newest = header
+            self.committed.notify_all()
+        return header
+
+    def wait_inbox(self, number: int, alive: Callable[[], bool]) -> None:
+        """Until the tick that read this entry of the inbox is in the log."""
+        with self.committed:
+            while self.newest.inbox < number and alive() and not self._stopping:
+                self.committed.wait(1.0)
+
+    def wait_newer(self, n: int, timeout: float) -> Header:
+        with self.committed:
+            self.committed.wait_for(lambda: self.newest.n > n or self._stopping, timeout)
+            return self.newest
+
+    # ---- a tick ----------------------------------------------------------------------------------------------------------
+
+    def _tick(self, batch: DataFrame, number: int, start: int) -> None:
+        """One batch. Never raises: an error inside Spark's callback would end in its own error parsing, not in ours."""
+        with self.boundary:
+            if not self._running or start != self._starts:
+                return  # the query is to end; the log does not know this batch, so the next query reads it again
+            try:
+                began = time.time_ns() // 1_000_000
+                at = ends(self._checkpoint, number, self._readers, self.newest.offsets)
+                extra = self.newest.extra
+                crash.point("tick.begin")
+                result = self._circuit.tick(batch._jdf, str(self.lake.path / "state"), int(extra.get("version", 0)), self.newest.state or "", self.parallelism)
+                crash.point("state.committed")
+                changes = [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]
+                self._commit(began, at, changes, result, number)
+                self._failures = 0
+            except Exception as e:  # told to `run`, which looks for the source to blame
+                self._running = False
+                self.failure = e
+                self._wake.set()
+
+    def _commit(self, began: int, at: Ends, changes: list[tuple[int, bytes]], result: Any, number: int) -> None:
+        before = self.newest.inbox
+        extra = {**self.newest.extra, "version": int(self.newest.extra.get("version", 0)) + 1}
+        offsets = {**self.newest.offsets, **at.offsets}
+        fields = {"offsets": offsets, "inbox": at.inbox, "state": result.stateIds(), "checkpoint": self._checkpoint.name, "batch": number}
+        self.append(changes, kind="tick", time=max(began, self.newest.time + 1), extra=extra, **fields)
+        crash.point("entry.committed")
+        self.inbox.remove(before, at.inbox)
+        for node, (records, dead) in result.counts().items():
+            counts = self.counters.setdefault(node, {"records": 0, "dead_letters": 0})
+            counts["records"] += records
+            counts["dead_letters"] += dead
+        self.ticks += 1
+
+    # ---- the query -------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Runs the query until `stop`; raises what the engine cannot go on after."""
+        while not self._stopping:
+            self._wake.clear()
+            query = self._start()
+            self._wake.wait(timeout=RETRY_S if self.stalls else None)
+            while not self._wake.is_set():
+                if self._answers_again():
+                    break
+                self._wake.wait(timeout=RETRY_S)
+            self._end(query)
+            if self.failure is not None and not self._stopping:
+                self._blame(self.failure)
+                self.failure = None
+
+    def stop(self) -> None:
+        """At the next boundary."""
+        with self.boundary:
+            self._stopping = True
+            self._running = False
+        self._wake.set()
+        with self.committed:
+            self.committed.notify_all()
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping
+
+    def _live(self, sources: tuple[Item, ...]) -> tuple[Item, ...]:
+        return tuple(s for s in sources if reader_name(s) not in self.stalls and s.options["channel"] not in self.stalls)
+
+    def _start(self) -> Any:
+        with self.boundary:
+            self._starts += 1
+            start = self._starts
+            wanted = readers(self._live(self._sources))
+            offsets: dict[str, kafka.Offsets] = {}
+            for reader in wanted:
+                try:
+                    offsets[reader.name] = self._begin(reader)
+                except TailgateError as e:
+                    self._stall(reader.name, e.message)
+            self._readers = tuple(r for r in wanted if r.name in offsets)
+            self._checkpoint = self.lake.path / "checkpoint" / f"{self.writer.epoch}.{start}"
+            frame = stream(self.session, self.inbox.folder, self.newest.inbox, self._readers, offsets)
+            self._offsets_before = offsets
+            with self.committed:
+                self.newest = self.newest.with_offsets({**self.newest.offsets, **offsets})
+            self._running = True
+        for old in self._checkpoint.parent.glob("*"):
+            if old != self._checkpoint:
+                shutil.rmtree(old, ignore_errors=True)
+        query = frame.writeStream.option("checkpointLocation", str(self._checkpoint)).foreachBatch(lambda b, n: self._tick(b, n, start)).start()
+        threading.Thread(target=self._watch, args=(query, start), name="query", daemon=True).start()
+        return query
+
+    def _begin(self, reader: Reader) -> kafka.Offsets:
+        """Where a reader goes on: the log's offsets; partitions that the log does not know begin at their first record."""
+        known: Mapping[str, Mapping[str, int]] = self.newest.offsets.get(reader.name, {})
+        there = kafka.bounds(reader.brokers, list(reader.topics), dict(reader.options))
+        return {topic: {p: known.get(topic, {}).get(p, low) for p, (low, _) in partitions.items()} for topic, partitions in there.items()}
+
+    def _watch(self, query: Any, start: int) -> None:
+        try:
+            query.awaitTermination()
+        except Exception as e:
+            if start == self._starts and self._running:
+                self.failure = e
+        if start == self._starts:
+            self._wake.set()
+
+    def _end(self, query: Any) -> None:
+        with self.boundary:
+            self._running = False
+        try:
+            query.stop()
+        except Exception as e:
+            log.warning("stopping the query: %s", e)
+
+    # ---- who stalls ------------------------------------------------------------------------------------------------------
+
+    def _stall(self, name: str, error: str) -> None:
+        if name not in self.stalls:
+            log.warning("%s is stalled: %s", name, error)
+        self.stalls[name] = Stall(error)
+
+    def _blame(self, failure: BaseException) -> None:
+        """Marks what made a tick fail as stalled; raises the failure if nothing is to blame too often."""
+        text = str(failure)
+        for source in self._live(self._sources):
+            if source.options["channel"] in text and "SourceStalled" in text:
+                self._stall(source.options["channel"], _first_line(text))
+                return
+        for reader in self._readers:
+            try:
+                there = kafka.bounds(reader.brokers, list(reader.topics), dict(reader.options))
+                self._check_loss(reader, there)
+            except TailgateError as e:
+                self._stall(reader.name, e.message)
+                return
+        self._failures += 1
+        log.error("a tick failed: %s", failure)
+        if self._failures >= FAILURES_MAX:
+            raise failure
+
+    def _check_loss(self, reader: Reader, there: Mapping[str, Mapping[str, tuple[int, int]]]) -> None:
+        for topic, partitions in there.items():
+            for p, at in self.newest.offsets.get(reader.name, {}).get(topic, {}).items():
+                low, high = partitions.get(p, (0, 0))
+                if not low <= at <= high:
+                    raise TailgateError(f"topic {topic}, partition {p} holds offsets {low} to {high}, but {at} is next: records were deleted or the topic was made anew")
+
+    def _answers_again(self) -> bool:
+        """Whether something stalled can go on; it is then no longer stalled."""
+        for name, stall in list(self.stalls.items()):
+            for reader in readers(self._sources):
+                if name == reader.name or name.startswith(reader.name + "/"):
+                    try:
+                        there = kafka.bounds(reader.brokers, list(reader.topics), dict(reader.options))
+                        self._check_loss(reader, there)
+                        registry = next((s.options.get("registry") for s in self._sources if s.options["channel"] == name), None)
+                        if registry:
+                            kafka.registry_answers(registry)
+                    except TailgateError as e:
+                        stall.error = e.message
+                        continue
+                    del self.stalls[name]
+                    return True
+        return False
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0][:500]

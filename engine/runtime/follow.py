@@ -1,0 +1,46 @@
+"""The Delta tables follow the log: a round about once a second, and the sweeps that keep log and tables small."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from engine.runtime.engine import Engine
+from lake.retention import sweep
+from lake.tables import Follower
+
+log = logging.getLogger("tailgate.tables")
+
+ROUND_S = 1.0  # readers of the tables are at most 3 s behind
+SWEEP_S = 60.0
+
+
+class Follow(threading.Thread):
+    """Runs until the engine stops; a round that fails is tried again in the next."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(name="tables", daemon=True)
+        self._engine = engine
+        self._follower = Follower(engine.lake, engine.writer.epoch)
+
+    def run(self) -> None:
+        done, swept = 0, time.monotonic()
+        while not self._engine.stopping:
+            header = self._engine.wait_newer(done, SWEEP_S)
+            if header.n > done:
+                done = self.round() or done
+            if time.monotonic() - swept >= SWEEP_S:
+                swept = time.monotonic()
+                self._attempt("removing what is no longer needed", lambda: sweep(self._engine.lake))
+            time.sleep(ROUND_S)
+
+    def round(self) -> int | None:
+        return self._attempt("bringing the tables after the log", self._follower.round)
+
+    def _attempt(self, what, action):  # type: ignore[no-untyped-def]  # any action, any result
+        try:
+            return action()
+        except Exception:
+            log.exception("%s failed; it is tried again", what)
+            return None

@@ -1,0 +1,76 @@
+"""`tailgate engine`: the process. Lock the lake, start the JVM, run the ticks, stop at a boundary."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.runtime import session as spark
+from engine.runtime.control import Control
+from engine.runtime.engine import Engine
+from engine.runtime.fills import Fills
+from engine.runtime.follow import Follow
+from engine.runtime.statements import Statements
+from lake import Lake
+from lake.errors import ObjectNotInPrerequisiteState
+from lake.writing import open_epoch
+
+log = logging.getLogger("tailgate.engine")
+
+NICE = 5  # the gateway and what it answers come first: latency is decided by who is scheduled
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Of `tailgate engine`."""
+
+    data: Path
+    parallelism: int = 1
+    take_over: bool = False
+
+
+def run(options: Options) -> int:
+    """Runs until SIGTERM or SIGINT; 0 then."""
+    os.nice(NICE)
+    lake = Lake.open(options.data, create=True)
+    writer = open_epoch(lake, take_over=options.take_over)
+    parallelism = writer.newest.extra.get("parallelism", options.parallelism)
+    if parallelism != options.parallelism and writer.newest.extra.get("version", 0):
+        raise ObjectNotInPrerequisiteState(
+            f"the state of this lake lies in {parallelism} partitions, and --parallelism is {options.parallelism}",
+            hint=f"Start the engine with --parallelism {parallelism}.",
+        )
+    with tempfile.TemporaryDirectory(prefix="tailgate-engine-") as scratch:
+        session = spark.start(Path(scratch), options.parallelism)
+        engine = Engine(lake, session, writer, options.parallelism)
+        statements = Statements(engine)
+        fills = Fills(engine, statements)
+        statements.fills = fills
+        control = Control(statements.execute, statements.newest, statements.status)
+        stop = threading.Event()
+
+        def on_signal(number: int, frame: object) -> None:
+            stop.set()
+            threading.Thread(target=engine.stop, name="stop").start()
+
+        signal.signal(signal.SIGTERM, on_signal)
+        signal.signal(signal.SIGINT, on_signal)
+        statements.recover()
+        follow = Follow(engine)
+        follow.start()
+        control.start()
+        writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
+        fills.resume()
+        try:
+            engine.run()
+            follow.round()
+        finally:
+            control.stop()
+            session.sparkContext._gateway.shutdown()  # type: ignore[union-attr]
+            writer.close()
+    return 0

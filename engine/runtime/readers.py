@@ -1,0 +1,88 @@
+"""The inputs of the ticks: the inbox first, then one Kafka reader per set of brokers and options, unioned into one stream.
+
+A reader's topics come as channels "<reader>/<topic>". Readers start from the log's offsets, in a checkpoint of their own for
+every start of the query: what a batch was is told by the log alone, and Spark's checkpoint holds only what the running query
+needs. So a checkpoint may be lost at any time, and readers join and leave at a tick's boundary.
+
+The inbox must be the first of the union: it is the one that waits for the doorbell, and Kafka's ends are read after it rang.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession, functions
+
+from engine.runtime.kafka import Offsets
+from lake.catalog import Item
+
+ROWS_PER_TICK = 20_000  # of one reader: 0.4 s of work; a tick that catches up stays short for the others
+ANSWER_MS = 3000  # a broker that does not answer stalls its sources, and the others' ticks, no longer than this
+CLOCK_MS = 10_000  # an idle engine ticks this often, so that time goes on
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One Kafka stream. `name` begins its channels; `topics` is sorted."""
+
+    name: str
+    brokers: str
+    options: tuple[tuple[str, str], ...] = ()
+    topics: tuple[str, ...] = field(default=())
+
+
+def reader_name(item: Item) -> str:
+    return str(item.options["channel"]).rsplit("/", 1)[0]
+
+
+def readers(sources: Iterable[Item]) -> tuple[Reader, ...]:
+    """The readers that these sources need."""
+    found: dict[str, tuple[Item, set[str]]] = {}
+    for item in sources:
+        found.setdefault(reader_name(item), (item, set()))[1].add(item.options["topic"])
+    return tuple(
+        Reader(name, item.options["brokers"], tuple(sorted(item.options.get("kafka", {}).items())), tuple(sorted(topics))) for name, (item, topics) in sorted(found.items())
+    )
+
+
+def stream(session: SparkSession, inbox: Path, consumed: int, readers: tuple[Reader, ...], offsets: Mapping[str, Offsets]) -> DataFrame:
+    """The union. `offsets` of a reader name every partition of its topics."""
+    watched = [{"bootstrap": r.brokers, "topics": list(r.topics), "options": dict(r.options)} for r in readers]
+    source = session.readStream.format("tailgate-inbox").option("path", str(inbox)).option("start", str(consumed)).option("clock", str(CLOCK_MS))
+    union = source.option("watch", json.dumps(watched)).load()
+    for reader in readers:
+        kafka = (
+            session.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", reader.brokers)
+            .option("subscribe", ",".join(reader.topics))
+            .option("startingOffsets", json.dumps({t: offsets[reader.name][t] for t in reader.topics}))
+            .option("maxOffsetsPerTrigger", str(ROWS_PER_TICK))
+            .option("failOnDataLoss", "true")
+            .option("fetchOffset.numRetries", "1")
+            .option("kafka.isolation.level", "read_committed")
+            .option("kafka.fetch.max.wait.ms", "10")  # else every tick at a low rate takes 500 ms more
+            .option("kafka.default.api.timeout.ms", str(ANSWER_MS))
+            .option("kafka.request.timeout.ms", str(ANSWER_MS))
+        )
+        for name, value in reader.options:
+            kafka = kafka.option(f"kafka.{name}", value)
+        union = union.union(kafka.load().withColumn("topic", functions.concat(functions.lit(reader.name + "/"), functions.col("topic"))))
+    return union
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Where the inputs were at the end of a batch."""
+
+    inbox: int
+    offsets: dict[str, Offsets]
+
+
+def ends(checkpoint: Path, batch: int, readers: tuple[Reader, ...], before: Mapping[str, Offsets]) -> Ends:
+    """Read from the file that Spark writes before it runs a batch: a line a source, after the version and the metadata."""
+    lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()[2:]
+    offsets = {r.name: before[r.name] if line == "-" else json.loads(line) for r, line in zip(readers, lines[1:], strict=True)}
+    return Ends(int(json.loads(lines[0])[0]), offsets)

@@ -1,0 +1,80 @@
+"""The Spark session of the engine: one JVM, bound to loopback, niced, with everything per tick switched off that can be.
+
+Jars are put on the driver's class path instead of `spark.jars`: QuietFiles is needed before those are loaded, and nothing is
+copied at start. Source of the settings: docs/engine.md, "What Spark is told and why".
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+STATE_CACHE_MB = 256  # RocksDB's block cache and write buffers, of all stores of this process together
+DRIVER_MEMORY = "2g"  # heap; Arrow and RocksDB live outside it
+
+STREAMING = "spark.sql.streaming"
+SETTINGS: dict[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.hadoop.fs.file.impl": "tailgate.QuietFiles",  # no fork of chmod for each file: 25 of 85 ms of a tick
+    f"{STREAMING}.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+    f"{STREAMING}.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    f"{STREAMING}.stateStore.checkpointFormatVersion": "2",  # versions with unique ids: a tick that is run again spoils nothing
+    f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{STREAMING}.stateStore.rocksdb.trackTotalNumberOfRows": "false",  # else every put is also a get
+    f"{STREAMING}.stateStore.rocksdb.boundedMemoryUsage": "true",
+    f"{STREAMING}.stateStore.rocksdb.maxMemoryUsageMB": str(STATE_CACHE_MB),
+    f"{STREAMING}.pollingDelay": "1ms",  # the look after a ring that finds nothing; the waiting itself is the doorbell's
+    f"{STREAMING}.metricsEnabled": "false",
+    f"{STREAMING}.numRecentProgressUpdates": "1",
+    f"{STREAMING}.kafka.useDeprecatedOffsetFetching": "false",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+    "spark.cleaner.periodicGC.interval": "10min",
+}
+
+
+def jars() -> list[Path]:
+    """The jars that pyspark lacks, and the circuit's own."""
+    root = Path(os.environ.get("TAILGATE_HOME", Path(__file__).parents[2]))
+    found = sorted((root / ".jars" / "spark").glob("*.jar"))
+    own = root / "engine" / "java" / "target" / "tailgate.jar"
+    if not found or not own.exists():
+        raise FileNotFoundError(f"the engine's jars are not in {root}: run `make setup`")
+    return [own, *found]
+
+
+def start(scratch: Path, parallelism: int) -> SparkSession:
+    """Starts the JVM; `scratch` is for what may be lost (shuffles, working copies of the state)."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    scratch.mkdir(parents=True, exist_ok=True)
+    settings = {
+        **SETTINGS,
+        "spark.driver.extraClassPath": ":".join(map(str, jars())),
+        "spark.driver.memory": DRIVER_MEMORY,
+        "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Djava.io.tmpdir={scratch} -Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+    builder = SparkSession.builder.master(f"local[{max(2, parallelism)}]").appName("tailgate")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    session._jvm.tailgate.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
+    return session
+
+
+def jvm_pid(session: SparkSession) -> int:
+    return int(session._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]

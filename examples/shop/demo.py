@@ -1,0 +1,189 @@
+"""`tailgate demo`: everything on one machine, the shop's load, scenario 1's statements over the wire, a live table of the view.
+
+    Kafka + registry + engine + gateway + sinks (embedded.supervisor)
+    load ──► topics          statements.sql ──psycopg──► gateway          poller ──every 20 ms──► freshness
+
+Freshness is how old the newest page view in the views is when a poll sees it: the poller reads `newest_pageview` in one block with
+the view, and takes its age. With `--check` the load stops, and view and sink must equal a recompute of the topics.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+import tempfile
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from embedded.supervisor import Plan, Supervisor
+from examples.shop.load import Load
+from examples.shop.recompute import Rows, Topics, plain
+from lake import Lake
+
+VIEW, NEWEST, SINK_TOPIC = "pageviews_by_user_segment", "newest_pageview", "pageviews-user-segment-sink"
+POLL_S = 0.02
+SHOW_S = 0.5
+WARM_S = 5.0  # the first seconds after the first result are the JVM's compiler at work; they are not samples
+SETTLE = timedelta(seconds=60)  # how long view and sink may take to reach the end of the topics
+
+
+class Poller(threading.Thread):
+    """Polls the view as a client would, and keeps how old the newest page view was at each poll, in ms."""
+
+    def __init__(self, dsn: str) -> None:
+        super().__init__(name="poller", daemon=True)
+        self._dsn = dsn
+        self.rows: list[tuple[Any, ...]] = []
+        self.samples: list[float] = []
+        self.polls = 0
+        self.ended = threading.Event()
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            with psycopg.connect(self._dsn, autocommit=True) as db:
+                warm = 0.0
+                while not self.ended.wait(POLL_S):
+                    with db.transaction():
+                        newest = db.execute(f"SELECT sent_at FROM {NEWEST}").fetchone()
+                        self.rows = db.execute(f"SELECT * FROM {VIEW} ORDER BY 1, 2, 3").fetchall()
+                    self.polls += 1
+                    if newest is not None and newest[0] is not None:
+                        now = time.time()
+                        warm = warm or now + WARM_S
+                        if now > warm:
+                            self.samples.append(now * 1000 - newest[0])
+        except Exception as e:
+            self.error = e
+
+    def percentiles(self) -> dict[str, int]:
+        ordered = sorted(self.samples)
+        if not ordered:
+            return {}
+        at = {name: ordered[min(int(len(ordered) * q), len(ordered) - 1)] for name, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))}
+        return {name: round(value) for name, value in {**at, "max": ordered[-1]}.items()}
+
+
+def statements(kafka: str, registry: str) -> list[str]:
+    """Scenario 1 with this machine's addresses."""
+    text = (Path(__file__).parent / "statements.sql").read_text()
+    text = re.sub(r"--.*", "", text).replace("http://schema-registry:8081", registry).replace("'kafka:9092'", f"'{kafka}'").replace("BROKER 'kafka'", f"BROKER '{kafka}'")
+    return [s.strip() for s in text.split(";") if s.strip()]
+
+
+def run(data: Path | None, listen: str, rate: float, seconds: float | None, check: bool, parallelism: int, insecure: bool) -> int:
+    """Until Ctrl-C, or for so many seconds; 0, or 1 if the check found a difference."""
+    console = Console(stderr=True)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: _interrupt(stop))
+    try:
+        with tempfile.TemporaryDirectory(prefix="tailgate-demo-") as temporary:
+            plan = Plan(data or Path(temporary), listen, "embedded", "embedded", parallelism=parallelism, insecure=insecure)
+            with Supervisor(plan, lambda words: console.print(f"[dim]demo: {words}")) as supervisor:
+                return _demo(supervisor, console, stop, rate, seconds, check)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _interrupt(stop: threading.Event) -> None:
+    if stop.is_set():
+        raise KeyboardInterrupt
+    stop.set()
+
+
+def _demo(supervisor: Supervisor, console: Console, stop: threading.Event, rate: float, seconds: float | None, check: bool) -> int:
+    host, _, port = supervisor.plan.listen.rpartition(":")
+    dsn = f"host={host} port={port} dbname=tailgate user=demo"
+    assert supervisor.kafka is not None and supervisor.registry is not None
+    console.print("[dim]demo: users and page views begin to come")
+    load = Load(supervisor.kafka, supervisor.registry, rate)
+    load.prepare()
+    load.start()
+    with psycopg.connect(dsn, autocommit=True) as db:
+        there = {name for (name,) in db.execute("SELECT relname FROM pg_catalog.pg_class").fetchall()}
+        for statement in statements(supervisor.kafka, supervisor.registry):
+            match = re.match(r"CREATE (?:MATERIALIZED )?\w+ (\w+)", statement)
+            if match and match[1] in there:
+                continue
+            began = time.monotonic()
+            db.execute(statement)
+            console.print(f"[dim]demo: {' '.join(statement.split())[:100]}… [{time.monotonic() - began:.1f} s]")
+    console.print(supervisor.ready_line)
+    poller = Poller(dsn)
+    poller.start()
+    deadline = None if seconds is None else time.monotonic() + seconds
+    tables = 0
+    with Live(console=console, refresh_per_second=4, transient=False) as live:
+        while not stop.is_set() and (deadline is None or time.monotonic() < deadline):
+            supervisor.watch()
+            if poller.error is not None:
+                console.print(f"[yellow]demo: the poller connects again: {poller.error}")
+                samples = poller.samples
+                poller = Poller(dsn)
+                poller.samples = samples
+                poller.start()
+            live.update(_table(poller, load, f"psql -h {host} -p {port} -U demo tailgate"))
+            tables += 1
+            stop.wait(SHOW_S)
+    load.stop()
+    equal = _check(supervisor, dsn, console) if check else None
+    poller.ended.set()
+    poller.join(5)
+    newest = Lake.open(supervisor.plan.data).log.newest()
+    answer = {"events": load.events, "ticks": newest.extra.get("version", 0) if newest else 0, "polls": poller.polls, "freshness_ms": poller.percentiles()}
+    if check:
+        print(json.dumps({**answer, "equal": equal}), flush=True)
+    return 0 if equal in (None, True) else 1
+
+
+def _table(poller: Poller, load: Load, psql: str) -> Table:
+    fresh = poller.percentiles()
+    title = f"{VIEW}: {load.events} events sent; freshness p50 {fresh.get('p50', '-')} ms, p95 {fresh.get('p95', '-')} ms"
+    table = Table("is_vip", "channel", "ts_hour", "pageview_count", title=title, caption=f"{psql}\nCOPY (TAIL {VIEW}) TO STDOUT;   Ctrl-C ends the demo")
+    for row in poller.rows[:20]:
+        table.add_row(*map(str, row))
+    return table
+
+
+def _check(supervisor: Supervisor, dsn: str, console: Console) -> bool:
+    """Whether the view equals the recompute, and the sink's fold the view, once all that was sent is in."""
+    assert supervisor.kafka is not None and supervisor.registry is not None
+    topics = Topics(supervisor.kafka, supervisor.registry)
+    console.print("demo: computing the view again from the topics")
+    expected, messages = topics.view()
+    deadline = time.monotonic() + SETTLE.total_seconds()
+    view, sink = _view(dsn), Rows()
+    while time.monotonic() < deadline:
+        supervisor.watch()
+        view = _view(dsn)
+        if view == expected:
+            sink = topics.sink(SINK_TOPIC)
+            if sink == expected:
+                console.print(f"demo: view, sink and recompute of {messages} messages are equal: {len(expected)} rows")
+                return True
+        time.sleep(SHOW_S)
+    for name, rows in (("view", view), ("sink", sink)):
+        if rows != expected:
+            more, less = dict(list((rows - expected).items())[:5]), dict(list((expected - rows).items())[:5])
+            console.print(f"demo: the {name} differs from the recompute: it has {more}, it lacks {less}")
+    return False
+
+
+def _view(dsn: str) -> Rows:
+    with psycopg.connect(dsn) as db:
+        return Rows(plain(row) for row in db.execute(f"SELECT * FROM {VIEW}").fetchall())
+
+
+if __name__ == "__main__":
+    sys.exit(run(None, "127.0.0.1:6875", 200.0, None, False, 1, False))
