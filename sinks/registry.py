@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from lake.errors import ConnectionFailure, InvalidParameterValue
+from lake.errors import ConnectionFailure, InvalidParameterValue, TailgateError
 
 REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy registry answers in 2 to 20 ms
 RETRIABLE = {408, 429, 500, 502, 503, 504}  # what Confluent's own client tries again
@@ -32,7 +32,7 @@ def register(url: str, options: Mapping[str, Any], subject: str, schema: Mapping
 
     Raises 08006 (retriable) if none answers, 22023 with the registry's words if the schema is refused.
     """
-    error: ConnectionFailure | None = None
+    error: TailgateError | None = None
     for base in (part.strip() for part in url.split(",")):
         try:
             return _register(base, options, subject, schema)

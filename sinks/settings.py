@@ -1,0 +1,88 @@
+"""The options of a sink's catalog item as one value, checked.
+
+    {"brokers", "topic", "value_format": {"type", "registry", "options"}, "key_format", "key", "envelope", "snapshot", "with": {…}}
+
+What is not supported is refused by name. Names of WITH options are as typed in SQL, `_` for librdkafka's `.`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from lake.catalog import Item
+from lake.errors import FeatureNotSupported, InvalidParameterValue
+from sinks.envelope import Envelope
+from sinks.schema import KEY_NAME, VALUE_NAME
+
+DEFAULT_PORT = 9092
+
+CLIENT_PREFIXES = ("security_", "sasl_", "ssl_")  # options of WITH that are settings of Kafka's client
+TOPIC_CONFIG = {"retention_ms": "retention.ms", "retention_bytes": "retention.bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`client`: settings of librdkafka for connecting. `partitions`, `replication`: of a topic that has to be made, -1: the broker's own."""
+
+    brokers: str
+    topic: str
+    registry: str
+    envelope: Envelope
+    registry_options: Mapping[str, Any] = field(default_factory=dict)
+    key: tuple[int, ...] | None = None
+    snapshot: bool = True
+    value_name: str = VALUE_NAME
+    key_name: str = KEY_NAME
+    partitions: int = -1
+    replication: int = -1
+    topic_config: Mapping[str, str] = field(default_factory=dict)
+    client: Mapping[str, str] = field(default_factory=dict)
+    compression: str = "none"
+
+
+def settings(item: Item) -> Settings:
+    """The settings of a sink. Raises 0A000 for formats and envelopes that are not supported, 22023 for what makes no sense."""
+    options = item.options
+    value = options["value_format"]
+    for format in (value, options.get("key_format") or value):
+        if format["type"] != "avro":
+            raise FeatureNotSupported(f"sinks of format {str(format['type']).upper()} are not supported", hint="Use FORMAT AVRO.")
+    envelope = options.get("envelope", "debezium")
+    if envelope not in ("debezium", "upsert"):
+        raise FeatureNotSupported(f"sinks of envelope {str(envelope).upper()} are not supported", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
+    key = options.get("key")
+    if envelope == "upsert" and key is None:
+        raise InvalidParameterValue("ENVELOPE UPSERT needs a key", hint="Add KEY (column, ...) to the sink.")
+    given = {str(name).lower(): option for name, option in options.get("with", {}).items()}
+    return Settings(
+        brokers=brokers(options["brokers"]),
+        topic=options["topic"],
+        registry=value["registry"],
+        registry_options=value.get("options") or {},
+        envelope=cast(Envelope, envelope),
+        key=None if key is None else tuple(key),
+        snapshot=options.get("snapshot", True),
+        value_name=str(given.get("avro_value_fullname", VALUE_NAME)),
+        key_name=str(given.get("avro_key_fullname", KEY_NAME)),
+        partitions=int(given.get("partition_count", -1)),
+        replication=int(given.get("replication_factor", -1)),
+        topic_config={TOPIC_CONFIG[name]: str(option) for name, option in given.items() if name in TOPIC_CONFIG},
+        client=_client(given),
+        compression=str(given.get("compression_type", given.get("compression", "none"))).lower(),
+    )
+
+
+def brokers(text: str) -> str:
+    """Addresses, each with a port.
+
+    >>> brokers("kafka, [::1]:19092 ,b:1")
+    'kafka:9092,[::1]:19092,b:1'
+    """
+    addresses = (address.strip() for address in text.split(","))
+    return ",".join(a if a.rpartition(":")[2].isdigit() and a.rpartition(":")[0] else f"{a}:{DEFAULT_PORT}" for a in addresses)
+
+
+def _client(given: Mapping[str, Any]) -> dict[str, str]:
+    return {name.replace("_", "."): str(option) for name, option in given.items() if name.startswith(CLIENT_PREFIXES)}

@@ -1,0 +1,42 @@
+"""The sink's topic and the progress topic: there, or made.
+
+A topic has exactly the name that was given. One that is there is taken as it is: its partitions and configuration are its owner's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # exported, not declared
+
+from sinks.failures import kafka
+
+REQUEST_TIMEOUT = timedelta(seconds=5)  # a broker that is there answers in 2 to 50 ms, also for a new topic
+
+
+def ensure(admin: AdminClient, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
+    """Returns when the topic is there. Raises 08006 if it is not and cannot be made."""
+    with kafka(f'topic "{name}"'):
+        if _exists(admin, name):
+            return
+        wanted = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config))
+        seconds = REQUEST_TIMEOUT.total_seconds()
+        try:
+            admin.create_topics([wanted], operation_timeout=seconds, request_timeout=seconds)[name].result(2 * seconds)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+
+
+def _exists(admin: AdminClient, name: str) -> bool:
+    """Asked this way, the broker does not make the topic by itself, as it may for other questions."""
+    seconds = REQUEST_TIMEOUT.total_seconds()
+    try:
+        admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return False
+        raise
+    return True
