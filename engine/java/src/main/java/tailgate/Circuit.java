@@ -1,0 +1,195 @@
+package tailgate;
+
+import java.io.Serializable;
+import java.util.*;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The operators of all views as one graph.
+ *
+ * <p>Sources, stateful operators and relations; every edge is a chain of filters and projections. A tick pushes the changes of one batch through it in topological
+ * order and returns, per relation, its net changes as Arrow.
+ *
+ * <pre>   Kafka rows ──source──► [operator] ──edge──► [operator] ──edge──► relation ──► Arrow bytes to the driver
+ *                 │             │ state                │ state
+ *                 ▼             └── stores: (operator, port, key, row) → value
+ *            dead letters</pre>
+ *
+ * <p>A change is a row and a weight: +1 a copy came, -1 a copy went. A row on which an edge or an operator fails becomes a weighted error (SQLSTATE, message)
+ * of all relations that can be reached from there; the error goes when the row goes.
+ *
+ * <p>Built from Python, once per version of the catalog: everything is added in any order, then {@link #seal}. Ids of nodes are the caller's, stable for as
+ * long as state is kept; nodes that come and go leave the state of others alone.
+ */
+public final class Circuit implements Serializable {
+  private static final long serialVersionUID = 1;
+  /** Columns of Kafka's rows. */
+  static final int KEY = 0, VALUE = 1, TOPIC = 2, PARTITION = 3, OFFSET = 4, TIMESTAMP = 5;
+  static final StructType DEAD = new StructType().add("topic", "string").add("partition", "int").add("offset", "long").add("timestamp", "timestamp")
+      .add("key", "binary").add("value", "binary").add("error", "string");
+  static final StructType ERROR = new StructType().add("sqlstate", "string").add("message", "string");
+
+  final String id = UUID.randomUUID().toString();
+  final TreeMap<Integer, Node> nodes = new TreeMap<>();
+  final TreeMap<Integer, StructType> relations = new TreeMap<>();
+  final TreeSet<Integer> forgotten = new TreeSet<>();
+  /** Operators in the order of running: by level. */
+  Operator[] order;
+  final Map<String, List<Node.Source>> channels = new HashMap<>();
+  int levels;
+  private final Map<Integer, Integer> errors = new HashMap<>();
+  private final List<Link> links = new ArrayList<>();
+  private transient Stages stages;
+
+  /** An edge before its ends are known. */
+  private record Link(int from, boolean dead, Node.Edge edge) implements Serializable {}
+
+  // ---- building ---------------------------------------------------------------------------------------------------------------
+
+  /** Records of `channel` (the topic column) to rows, first by the decoder, then by `shape`, over its columns. Where either fails the record is a dead letter. */
+  public void source(int node, String channel, Decoder decoder, Dataset<Row> shape) {
+    Linear linear = new Linear(shape);
+    same("source " + node, decoder.schema(), linear.input);
+    add(node, new Node.Source(channel, decoder, linear));
+  }
+
+  public void operator(int node, Operator operator) { add(node, operator); }
+
+  /** From a source or operator to an operator's port; `shape` is over an empty relation with the output columns of `from`. */
+  public void edge(int from, Dataset<Row> shape, int to, int port) { link(from, false, shape, to, port); }
+
+  /** From a source's dead letters: topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string. */
+  public void deadLetters(int source, Dataset<Row> shape, int to, int port) { link(source, true, shape, to, port); }
+
+  /** A target. `errors` is the relation (sqlstate string, message string) of its errors, 0 for none; it need not be declared. */
+  public void relation(int relation, StructType row, int errors) {
+    building();
+    if (relations.put(relation, row) != null && !this.errors.containsValue(relation)) throw new IllegalArgumentException("relation " + relation + " twice");
+    if (errors != 0) {
+      this.errors.put(relation, errors);
+      relations.putIfAbsent(errors, ERROR);
+    }
+  }
+
+  /** From a source or operator to a relation. */
+  public void output(int from, Dataset<Row> shape, int relation) { link(from, false, shape, relation, Node.Edge.RELATION); }
+
+  /** An operator that is gone: its state is removed in the background, some entries a tick, until {@link TickResult#forgotten} names it. */
+  public void forget(int node) {
+    building();
+    forgotten.add(node);
+  }
+
+  private void add(int id, Node node) {
+    building();
+    node.id = id;
+    if (nodes.put(id, node) != null) throw new IllegalArgumentException("node " + id + " twice");
+  }
+
+  private void link(int from, boolean dead, Dataset<Row> shape, int to, int port) {
+    building();
+    links.add(new Link(from, dead, new Node.Edge(new Linear(shape), to, port)));
+  }
+
+  private void building() {
+    if (order != null) throw new IllegalStateException("the circuit is sealed");
+  }
+
+  // ---- sealing ------------------------------------------------------------------------------------------------------------------
+
+  /** Checks that all fits, and finds the order of running, levels, and which relations an error reaches. Immutable afterwards. */
+  public void seal() {
+    building();
+    for (Link link : links) connect(link);
+    for (int node : forgotten) if (nodes.containsKey(node)) throw new IllegalArgumentException("node " + node + " is in use and forgotten");
+    errors.forEach((relation, id) -> same("errors of relation " + relation, ERROR, relations.get(id)));
+    Map<Integer, Integer> level = new HashMap<>();
+    for (Node node : nodes.values()) level(node.id, level, new ArrayDeque<>());
+    order = nodes.values().stream().filter(n -> n instanceof Operator).map(n -> (Operator) n)
+        .peek(o -> o.level = level.get(o.id)).sorted(Comparator.comparingInt(o -> o.level)).toArray(Operator[]::new);
+    for (int i = 0; i < order.length; i++) order[i].index = i;
+    levels = Arrays.stream(order).mapToInt(o -> o.level + 1).max().orElse(0);
+    for (int i = order.length - 1; i >= 0; i--) reach(order[i]);
+    for (Node node : nodes.values())
+      if (node instanceof Node.Source source) {
+        reach(source);
+        channels.computeIfAbsent(source.channel, c -> new ArrayList<>()).add(source);
+      }
+  }
+
+  private void connect(Link link) {
+    Node from = nodes.get(link.from);
+    Node.Edge edge = link.edge;
+    String name = "edge from " + link.from + " to " + edge.to;
+    if (from == null) throw new IllegalArgumentException(name + ": no node " + link.from);
+    if (link.dead && !(from instanceof Node.Source)) throw new IllegalArgumentException(name + ": " + link.from + " is no source");
+    same(name, link.dead ? DEAD : from instanceof Node.Source s ? s.shape.output : ((Operator) from).output(), edge.linear.input);
+    if (edge.port == Node.Edge.RELATION) {
+      if (!relations.containsKey(edge.to)) throw new IllegalArgumentException(name + ": no relation " + edge.to);
+      same(name, relations.get(edge.to), edge.linear.output);
+    } else {
+      if (!(nodes.get(edge.to) instanceof Operator to)) throw new IllegalArgumentException(name + ": no operator " + edge.to);
+      if (edge.port < 0 || edge.port >= to.ports().length) throw new IllegalArgumentException(name + ": no port " + edge.port);
+      same(name, to.ports()[edge.port], edge.linear.output);
+    }
+    (link.dead ? ((Node.Source) from).dead : from.out).add(edge);
+  }
+
+  private static void same(String where, StructType wanted, StructType given) {
+    boolean same = wanted.length() == given.length();
+    for (int i = 0; same && i < wanted.length(); i++) same = DataTypeUtils.sameType(wanted.apply(i).dataType(), given.apply(i).dataType());
+    if (!same) throw new IllegalArgumentException(where + ": " + wanted.catalogString() + " expected, not " + given.catalogString());
+  }
+
+  /** An operator's level is one more than the highest above it; sources are below zero. */
+  private int level(int node, Map<Integer, Integer> known, Deque<Integer> path) {
+    if (nodes.get(node) instanceof Node.Source) return -1;
+    Integer level = known.get(node);
+    if (level != null) return level;
+    if (path.contains(node)) throw new IllegalArgumentException("the circuit has a cycle: " + path);
+    path.push(node);
+    int highest = -1;
+    for (Link link : links) if (link.edge.port != Node.Edge.RELATION && link.edge.to == node) highest = Math.max(highest, link.dead ? -1 : level(link.from, known, path));
+    path.pop();
+    known.put(node, highest + 1);
+    return highest + 1;
+  }
+
+  /** All that lies below the node has been reached before. */
+  private void reach(Node node) {
+    TreeSet<Integer> all = new TreeSet<>();
+    List<Node.Edge> edges = new ArrayList<>(node.out);
+    if (node instanceof Node.Source s) edges.addAll(s.dead);
+    for (Node.Edge edge : edges) {
+      if (edge.port != Node.Edge.RELATION) {
+        Operator to = (Operator) nodes.get(edge.to);
+        edge.index = to.index;
+        edge.errors = to.errors;
+      } else edge.errors = errors.containsKey(edge.to) ? new int[] {errors.get(edge.to)} : new int[0];
+      for (int relation : edge.errors) all.add(relation);
+    }
+    node.errors = all.stream().mapToInt(i -> i).toArray();
+  }
+
+  // ---- running ------------------------------------------------------------------------------------------------------------------
+
+  /**
+   * One tick: the net changes of all relations that the batch causes.
+   *
+   * @param batch rows with Kafka's columns: key, value, topic, partition, offset, timestamp, timestampType
+   * @param statePath folder of the state
+   * @param version number of the tick, for messages
+   * @param stateIds what the last tick that entered the log returned, empty or null for no state; it decides which state is read, so a tick that never entered the log is garbage
+   * @param partitions as many as in every tick of this state
+   * @throws StateLost if state that the ids name is missing or damaged
+   * @throws SourceStalled if something outside that a decoder needs does not answer
+   */
+  public TickResult tick(Dataset<Row> batch, String statePath, long version, String stateIds, int partitions) {
+    if (order == null) throw new IllegalStateException("the circuit is not sealed");
+    if (stages == null) stages = new Stages(this, batch.sparkSession());
+    return stages.run(batch, statePath, version, stateIds, partitions);
+  }
+}

@@ -1,0 +1,48 @@
+package tailgate;
+
+import java.io.Serializable;
+import java.util.*;
+import java.util.stream.IntStream;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers$;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Some columns of a row, as a row of their own. Of a key they are normalised, so that equal values are equal bytes: -0.0 is 0.0, and NaN is NaN. */
+final class Columns implements Serializable {
+  private static final long serialVersionUID = 1;
+  final StructType schema;
+  private final StructType of;
+  private final int[] ordinals;
+  private final boolean normalised;
+  private transient UnsafeProjection projection;
+
+  private Columns(StructType of, int[] ordinals, boolean normalised) {
+    for (int i : ordinals) if (i < 0 || i >= of.length()) throw new IllegalArgumentException("no column " + i + " in " + of.catalogString());
+    this.of = of;
+    this.ordinals = ordinals.clone();
+    this.normalised = normalised;
+    this.schema = new StructType(Arrays.stream(ordinals).mapToObj(i -> of.fields()[i]).toArray(StructField[]::new));
+  }
+
+  static Columns key(StructType of, int[] ordinals) { return new Columns(of, ordinals, true); }
+
+  static Columns first(StructType of, int n) { return new Columns(of, IntStream.range(0, n).toArray(), false); }
+
+  /** Valid until the next call. */
+  UnsafeRow of(InternalRow row) {
+    if (projection == null) {
+      List<Expression> columns = new ArrayList<>();
+      for (int i : ordinals) {
+        Expression column = new BoundReference(i, of.apply(i).dataType(), true);
+        columns.add(normalised ? NormalizeFloatingNumbers$.MODULE$.normalize(column) : column);
+      }
+      projection = UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq());
+    }
+    return projection.apply(row);
+  }
+
+  byte[] bytes(InternalRow row) { return Rows.bytes(of(row)); }
+}

@@ -1,0 +1,41 @@
+package tailgate;
+
+import java.io.Serializable;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** What makes one value of the bytes of a key or a value. NULL bytes are NULL in every format and never come here. */
+public abstract class Format implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  abstract DataType type();
+
+  /** Catalyst's form of the value, or null; valid until the next call. Throws SqlError if there is none. */
+  abstract Object decode(byte[] bytes);
+
+  // ---- for py4j -------------------------------------------------------------------------------------------------------------
+
+  /** Not looked at: a column of type void, always NULL. */
+  public static Format none() { return new Plain(DataTypes.NullType); }
+
+  /** binary */
+  public static Format bytes() { return new Plain(DataTypes.BinaryType); }
+
+  /** string; 22021 if it is not UTF-8 */
+  public static Format text() { return new Plain(DataTypes.StringType); }
+
+  private static final class Plain extends Format {
+    private static final long serialVersionUID = 1;
+    private final DataType type;
+
+    Plain(DataType type) { this.type = type; }
+
+    @Override DataType type() { return type; }
+
+    @Override Object decode(byte[] bytes) {
+      if (type == DataTypes.NullType) return null;
+      return type == DataTypes.BinaryType ? bytes : UTF8String.fromBytes(bytes);
+    }
+  }
+}

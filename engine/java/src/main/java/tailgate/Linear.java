@@ -1,0 +1,89 @@
+package tailgate;
+
+import java.io.Serializable;
+import java.util.*;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Δ(linear(A)) = linear(ΔA): a chain of filters and projections, row by row; weights pass unchanged.
+ *
+ * <p>It is written as a DataFrame over an empty relation. Its analysed and optimised Catalyst expressions are taken out here, travel with the
+ * circuit, and run as generated code, compiled when the first row comes. Nothing is planned per tick.
+ */
+final class Linear implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  /** One of the two is null. */
+  private record Step(Expression filter, List<Expression> project) implements Serializable {}
+
+  /** What comes in and what goes out. */
+  final StructType input, output;
+  private final List<Step> steps = new ArrayList<>();
+  private boolean nothing;
+  private transient Object[] compiled;
+
+  Linear(Dataset<Row> shape) {
+    LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset<Row>) shape).queryExecution().optimizedPlan();
+    output = shape.schema();
+    input = add(plan).schema();
+    if (!nothing && (steps.isEmpty() || steps.get(steps.size() - 1).project == null)) steps.add(new Step(null, bind(plan.output(), plan.output())));
+  }
+
+  /** Adds the steps of a plan; returns the relation that it begins with. */
+  private LogicalPlan add(LogicalPlan plan) {
+    if (plan.children().isEmpty()) {
+      nothing |= plan instanceof LocalRelation;  // what the optimizer leaves of a filter that is never true
+      return plan;
+    }
+    LogicalPlan child = (LogicalPlan) plan.children().head(), leaf = add(child);
+    if (plan instanceof Project p) steps.add(new Step(null, bind(p.projectList(), child.output())));
+    else if (plan instanceof Filter f) steps.add(new Step(bind(f.condition(), CollectionConverters.asJava(child.output())), null));
+    else throw new IllegalArgumentException("not a filter or projection: " + plan);
+    return leaf;
+  }
+
+  private static List<Expression> bind(Seq<?> expressions, Seq<Attribute> input) {
+    List<Expression> bound = new ArrayList<>();
+    for (Object e : CollectionConverters.asJava(expressions)) bound.add(bind((Expression) e, CollectionConverters.asJava(input)));
+    return bound;
+  }
+
+  private static Expression bind(Expression expression, List<Attribute> input) {
+    if (!expression.deterministic()) throw new IllegalArgumentException("not deterministic: " + expression);
+    return (Expression) expression.transform(new scala.runtime.AbstractPartialFunction<Expression, Expression>() {
+      @Override public boolean isDefinedAt(Expression e) { return e instanceof AttributeReference; }
+
+      @SuppressWarnings("unchecked")
+      @Override public <A extends Expression, B> B applyOrElse(A e, scala.Function1<A, B> other) {
+        if (e instanceof AttributeReference a)
+          for (int i = 0; i < input.size(); i++)
+            if (input.get(i).exprId().equals(a.exprId())) return (B) new BoundReference(i, a.dataType(), a.nullable());
+        return other.apply(e);
+      }
+    });
+  }
+
+  /** The shaped row, valid until the next call, or null if a filter drops it. Throws what an expression throws. */
+  UnsafeRow apply(InternalRow row) {
+    if (nothing) return null;
+    if (compiled == null) compiled = steps.stream().map(s -> s.filter != null ? Predicate.create(s.filter) : projection(s.project)).toArray();
+    for (Object step : compiled) {
+      if (step instanceof BasePredicate filter) {
+        if (!filter.eval(row)) return null;
+      } else row = ((UnsafeProjection) step).apply(row);
+    }
+    return (UnsafeRow) row;
+  }
+
+  private static UnsafeProjection projection(List<Expression> columns) { return UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq()); }
+}

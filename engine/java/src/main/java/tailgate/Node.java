@@ -1,0 +1,48 @@
+package tailgate;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A source or an operator of a circuit, and where its rows go. */
+abstract class Node implements Serializable {
+  private static final long serialVersionUID = 1;
+  int id;
+  final List<Edge> out = new ArrayList<>();
+  /** Relations of errors that an error of this node reaches. */
+  int[] errors;
+
+  /** From a node to an operator's port, or to a relation. */
+  static final class Edge implements Serializable {
+    private static final long serialVersionUID = 1;
+    /** The port of an edge that ends in a relation. */
+    static final int RELATION = -1;
+    final Linear linear;
+    final int to, port;
+    /** Relations of errors that an error of this edge reaches. */
+    int[] errors;
+    /** Place of the operator `to` in the order of running. */
+    int index = -1;
+
+    Edge(Linear linear, int to, int port) {
+      this.linear = linear;
+      this.to = to;
+      this.port = port;
+    }
+  }
+
+  /** Records of a channel to rows. */
+  static final class Source extends Node {
+    private static final long serialVersionUID = 1;
+    final String channel;
+    final Decoder decoder;
+    final Linear shape;
+    final List<Edge> dead = new ArrayList<>();
+
+    Source(String channel, Decoder decoder, Linear shape) {
+      this.channel = channel;
+      this.decoder = decoder;
+      this.shape = shape;
+    }
+  }
+}

@@ -1,0 +1,45 @@
+package tailgate;
+
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.math.RoundingMode;
+import org.apache.spark.sql.types.*;
+
+/** Exact numbers to results of a type, rounded half away from zero as PostgreSQL's numeric is, or 22003. */
+final class Numbers {
+  private Numbers() {}
+
+  /** Catalyst's form of a number. */
+  static Object of(BigDecimal value, DataType type) {
+    if (type instanceof DecimalType d) {
+      BigDecimal rounded = value.setScale(d.scale(), RoundingMode.HALF_UP);
+      if (rounded.precision() > d.precision()) throw new SqlError("22003", "numeric field overflow");
+      return Decimal.apply(rounded, d.precision(), d.scale());
+    }
+    if (type == DataTypes.DoubleType) return finite(value.doubleValue());
+    if (type == DataTypes.FloatType) return (float) finite(value.floatValue());
+    if (type == DataTypes.LongType || type instanceof DayTimeIntervalType) return whole(value, 63, type instanceof DayTimeIntervalType ? "interval" : "bigint").longValue();
+    if (type == DataTypes.IntegerType || type instanceof YearMonthIntervalType) return whole(value, 31, type instanceof YearMonthIntervalType ? "interval" : "integer").intValue();
+    if (type == DataTypes.ShortType) return whole(value, 15, "smallint").shortValue();
+    if (type == DataTypes.ByteType) return whole(value, 7, "tinyint").byteValue();
+    throw new IllegalArgumentException("a number is no " + type.catalogString());
+  }
+
+  static Object quotient(BigDecimal sum, long n, DataType type) {
+    if (type == DataTypes.DoubleType || type == DataTypes.FloatType) return of(sum.divide(BigDecimal.valueOf(n), java.math.MathContext.DECIMAL128), type);
+    return of(sum.divide(BigDecimal.valueOf(n), type instanceof DecimalType d ? d.scale() : 0, RoundingMode.HALF_UP), type);
+  }
+
+  private static BigInteger whole(BigDecimal value, int bits, String name) {
+    BigInteger whole = value.setScale(0, RoundingMode.HALF_UP).unscaledValue();
+    if (whole.bitLength() > bits) throw new SqlError(name.equals("interval") ? "22008" : "22003", name + " out of range");
+    return whole;
+  }
+
+  private static double finite(double value) {
+    if (Double.isInfinite(value)) throw overflow();
+    return value;
+  }
+
+  static SqlError overflow() { return new SqlError("22003", "value out of range: overflow"); }
+}

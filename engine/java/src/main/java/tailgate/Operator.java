@@ -1,0 +1,48 @@
+package tailgate;
+
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A stateful step of a circuit: takes changes at its ports, emits the changes that they cause.
+ *
+ * <p>What an operator has emitted in all is a function of the sum of its input, never of its order or of how it was cut into ticks. Weights may be below zero for a
+ * while: a view that is being filled sees live changes before the history they change.
+ */
+public abstract class Operator extends Node {
+  private static final long serialVersionUID = 1;
+  /** Place in the order of running. */
+  int index;
+  /** Length of the longest path of operators above. */
+  int level;
+
+  /** The columns at each port. */
+  abstract StructType[] ports();
+
+  /** The columns that it emits. */
+  abstract StructType output();
+
+  /** What places a change: all changes of one key meet in one partition. */
+  abstract byte[] key(int port, UnsafeRow row);
+
+  /** Whether it runs in a tick without input, in the partition of its empty key. */
+  boolean always() { return false; }
+
+  /** Changes in, by port; out through {@link Tick#emit} and {@link Tick#fail}. */
+  abstract void run(Tick tick, List<List<Tick.Change>> input);
+
+  // ---- for py4j -------------------------------------------------------------------------------------------------------------
+
+  public static Operator upsert(StructType row, int[] key) { return new Upsert(row, key); }
+
+  public static Operator join(StructType left, int[] leftKey, StructType right, int[] rightKey) { return new Join(left, leftKey, right, rightKey, false, false); }
+
+  public static Operator join(StructType left, int[] leftKey, StructType right, int[] rightKey, boolean leftAppendOnly, boolean rightAppendOnly) {
+    return new Join(left, leftKey, right, rightKey, leftAppendOnly, rightAppendOnly);
+  }
+
+  public static Operator reduce(StructType row, int[] group, String[] functions, int[] columns, StructType results) {
+    return new Reduce(row, group, functions, columns, results);
+  }
+}

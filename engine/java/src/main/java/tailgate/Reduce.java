@@ -1,0 +1,164 @@
+package tailgate;
+
+import java.io.*;
+import java.util.*;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+import tailgate.Rows.Bytes;
+import tailgate.Tick.Change;
+
+/**
+ * Δγ(A) = γ(A_new) - γ(A_old), over the groups that ΔA touches
+ *
+ * <p>One row per group that has rows: the group columns, then the results. NULL keys group together. With no group columns there is exactly one row, also for empty input. With no
+ * aggregates it is DISTINCT. A result that its type cannot hold makes the group's row an error until the group changes.
+ *
+ * <p>State: group → number of rows, totals ({@link Total}); for min and max also (group, value) → weight, in order. Cost: a get and a put for each touched group.
+ */
+final class Reduce extends Operator {
+  private static final long serialVersionUID = 1;
+  private final StructType row, results;
+  private final Columns group;
+  private final String[] functions;
+  private final int[] columns;
+
+  Reduce(StructType row, int[] group, String[] functions, int[] columns, StructType results) {
+    if (functions.length != columns.length || functions.length != results.length()) throw new IllegalArgumentException("as many functions as columns and results");
+    this.row = row;
+    this.group = Columns.key(row, group);
+    this.functions = functions.clone();
+    this.columns = columns.clone();
+    this.results = results;
+    totals();  // what cannot be computed is refused here
+  }
+
+  private Total[] totals() {
+    Total[] totals = new Total[functions.length];
+    for (int i = 0; i < totals.length; i++) totals[i] = Total.of(functions[i], row, columns[i], results.apply(i).dataType());
+    return totals;
+  }
+
+  @Override StructType[] ports() { return new StructType[] {row}; }
+
+  @Override StructType output() {
+    StructType out = group.schema;
+    for (var f : results.fields()) out = out.add(f);
+    return out;
+  }
+
+  @Override byte[] key(int port, UnsafeRow of) { return group.bytes(of); }
+
+  @Override boolean always() { return group.schema.length() == 0; }
+
+  @Override void run(Tick tick, List<List<Change>> input) {
+    Map<Bytes, Group> changes = new LinkedHashMap<>();
+    if (always()) changes.put(new Bytes(Rows.bytes(group.of(new GenericInternalRow(0)))), new Group());
+    for (Change c : input.get(0)) changes.computeIfAbsent(new Bytes(group.bytes(c.row())), k -> new Group()).add(c);
+    changes.forEach((k, change) -> {
+      byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
+      Group now = new Group();
+      if (stored != null) now.read(stored);
+      Object old = stored == null ? null : now.row();
+      now.merge(change, new Member(tick.state, k.bytes));
+      if (!always() && now.isZero()) {
+        if (stored != null) tick.state.remove(id, 0, k.bytes, State.NONE);
+      } else {
+        byte[] bytes = now.bytes();
+        if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, k.bytes, State.NONE, bytes);
+      }
+      Object next = now.row();
+      if (same(old, next)) return;
+      emit(tick, k.bytes, old, -1);
+      emit(tick, k.bytes, next, 1);
+    });
+  }
+
+  private void emit(Tick tick, byte[] key, Object row, long weight) {
+    if (row instanceof SqlError error) tick.fail(this, error, weight);
+    else if (row != null) tick.emit(this, new JoinedRow(Rows.row(key, group.schema.length()), new GenericInternalRow((Object[]) row)), weight);
+  }
+
+  private static boolean same(Object old, Object now) {
+    if (old instanceof SqlError a && now instanceof SqlError b) return a.sqlstate().equals(b.sqlstate()) && a.getMessage().equals(b.getMessage());
+    return old instanceof Object[] a && now instanceof Object[] b ? Arrays.deepEquals(a, b) : old == now;
+  }
+
+  /** Where a total keeps the values of one group, in order. */
+  record Values(State state, int operator, int port, byte[] group) {
+    /** Returns the new weight. */
+    long weigh(byte[] value, long weight) { return state.weigh(operator, port, group, value, weight); }
+
+    /** The first value whose weight is above zero, or null. */
+    byte[] first() {
+      try (State.Entries entries = state.entries(operator, port, group)) {
+        while (entries.next()) if (State.weight(entries.value()) > 0) return entries.row();
+        return null;
+      }
+    }
+  }
+
+  private final class Member {
+    final State state;
+    final byte[] group;
+
+    Member(State state, byte[] group) {
+      this.state = state;
+      this.group = group;
+    }
+
+    Values values(int function) { return new Values(state, id, function + 1, group); }
+  }
+
+  /** The totals of a group, or of its changes. */
+  private final class Group {
+    private long rows;
+    private final Total[] totals = totals();
+
+    void add(Change c) {
+      rows += c.weight();
+      for (Total t : totals) t.add(c.row(), c.weight());
+    }
+
+    void merge(Group change, Member member) {
+      rows += change.rows;
+      for (int i = 0; i < totals.length; i++) totals[i].merge(change.totals[i], member.values(i));
+    }
+
+    boolean isZero() { return rows == 0 && Arrays.stream(totals).allMatch(Total::isZero); }
+
+    /** The results, an error, or null if the group has no row. */
+    Object row() {
+      if (rows <= 0 && !always()) return null;
+      Object[] values = new Object[totals.length];
+      try {
+        for (int i = 0; i < values.length; i++) values[i] = totals[i].result(rows);
+        return values;
+      } catch (SqlError e) {
+        return e;
+      }
+    }
+
+    byte[] bytes() {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream(16 + 16 * totals.length);
+      try (DataOutputStream out = new DataOutputStream(bytes)) {
+        out.writeLong(rows);
+        for (Total t : totals) t.write(out);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+      return bytes.toByteArray();
+    }
+
+    void read(byte[] bytes) {
+      try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+        rows = in.readLong();
+        for (Total t : totals) t.read(in);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+  }
+}

@@ -1,0 +1,14 @@
+package tailgate;
+
+/** An error of the data, as PostgreSQL names it. Without a stack trace: there may be one a row. */
+public final class SqlError extends RuntimeException {
+  private static final long serialVersionUID = 1;
+  private final String sqlstate;
+
+  public SqlError(String sqlstate, String message) {
+    super(message, null, false, false);
+    this.sqlstate = sqlstate;
+  }
+
+  public String sqlstate() { return sqlstate; }
+}

@@ -1,0 +1,221 @@
+package tailgate;
+
+import java.io.Serializable;
+import java.util.*;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.function.Function;
+import org.apache.commons.lang3.SerializationUtils;
+import org.apache.spark.HashPartitioner;
+import org.apache.spark.Partition;
+import org.apache.spark.SparkThrowable;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.rdd.ShuffledRDD;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.LogicalRDD;
+import org.apache.spark.sql.execution.UnsafeRowSerializer;
+import org.apache.spark.sql.execution.streaming.state.*;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag;
+
+/**
+ * A tick as RDDs: one task with one partition, otherwise a stage per level with exchanges between.
+ *
+ * <pre>   1: batch ─coalesce─► store 0, all operators ─► driver
+ *   n: batch ─► sources ═exchange═► store 0, level 0 ═exchange═► store 1, level 1 … ═exchange═► results ─► driver</pre>
+ *
+ * <p>Nothing of it is planned by Catalyst: one DataFrame exchange costs more planning than an ordinary tick takes in all.
+ */
+final class Stages {
+  private static final StructType BYTES = new StructType().add("bytes", "binary", false);
+  private static final int STREAM_BUFFER_COLUMNS = Sent.WIDTH;
+  private final Circuit circuit;
+  private final SparkSession session;
+  private final Broadcast<Circuit> shipped;
+
+  Stages(Circuit circuit, org.apache.spark.sql.SparkSession session) {
+    this.circuit = circuit;
+    this.session = (SparkSession) session;
+    this.shipped = this.session.sparkContext().broadcast(circuit, tag(Circuit.class));
+  }
+
+  TickResult run(Dataset<Row> batch, String statePath, long version, String stateIds, int partitions) {
+    StateIds ids = StateIds.parse(stateIds, partitions);
+    List<Sent> sent;
+    try {
+      sent = (partitions == 1 ? whole(rows(batch), statePath, ids) : levels(rows(batch), statePath, ids, partitions)).collect();
+    } catch (Exception e) {
+      throw recognised(e, version);
+    }
+    return result(sent, ids);
+  }
+
+  private JavaRDD<Sent> whole(RDD<InternalRow> batch, String statePath, StateIds ids) {
+    RDD<InternalRow> one = batch.coalesce(1, false, Option.empty(), null);
+    return new Stage<>(one, new Whole(circuit.id, shipped), statePath, 0, ids.store(0), session, tag(InternalRow.class), tag(Sent.class)).toJavaRDD();
+  }
+
+  private JavaRDD<Sent> levels(RDD<InternalRow> batch, String statePath, StateIds ids, int partitions) {
+    Borrower circuits = new Borrower(circuit.id, shipped);
+    JavaRDD<InternalRow> sent = batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, rows)).iterator());
+    int levels = circuit.forgotten.isEmpty() ? circuit.levels : Math.max(circuit.levels, ids.stores().stream().mapToInt(s -> s + 1).max().orElse(0));
+    for (int level = 0; level < levels; level++) {
+      RDD<InternalRow> placed = exchange(sent, partitions).rdd();
+      sent = new Stage<>(placed, new Level(circuit.id, shipped, level, partitions), statePath, level, ids.store(level), session, tag(InternalRow.class), tag(InternalRow.class)).toJavaRDD();
+    }
+    return exchange(sent, partitions).mapPartitions(rows -> circuits.with(c -> Tick.results(c, rows)).iterator());
+  }
+
+  private static JavaRDD<InternalRow> exchange(JavaRDD<InternalRow> sent, int partitions) {
+    RDD<Tuple2<Integer, InternalRow>> placed = sent.mapToPair(row -> new Tuple2<>(Sent.place(row), row)).rdd();
+    return new ShuffledRDD<Integer, InternalRow, InternalRow>(placed, new HashPartitioner(partitions), tag(Integer.class), tag(InternalRow.class), tag(InternalRow.class))
+        .setSerializer(new UnsafeRowSerializer(Sent.WIDTH, null)).toJavaRDD().map(Tuple2::_2);
+  }
+
+  private TickResult result(List<Sent> sent, StateIds ids) {
+    List<Sent> relations = new ArrayList<>(), committed = new ArrayList<>();
+    Map<String, Long> counters = new TreeMap<>();
+    Set<Integer> forgotten = new TreeSet<>(circuit.forgotten);
+    for (Sent s : sent)
+      switch (s.kind()) {
+        case Node.Edge.RELATION -> relations.add(s);
+        case Sent.STATE -> committed.add(s);
+        case Sent.REMAINS -> forgotten.remove(s.to());
+        case Sent.COUNT -> {
+          counters.merge(s.to() + ".records", s.n(), Long::sum);
+          counters.merge(s.to() + ".dead", java.nio.ByteBuffer.wrap(s.bytes()).getLong(), Long::sum);
+        }
+        default -> throw new IllegalStateException(s.toString());
+      }
+    relations.sort(Comparator.comparingInt(Sent::to));
+    return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray());
+  }
+
+  /** A batch of a streaming query is a LogicalRDD, which is taken as it is: even planning that takes a millisecond. */
+  private static RDD<InternalRow> rows(Dataset<Row> batch) {
+    var execution = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution();
+    return execution.logical() instanceof LogicalRDD rdd ? rdd.rdd() : execution.toRdd();
+  }
+
+  static <T> ClassTag<T> tag(Class<T> type) { return scala.reflect.ClassTag$.MODULE$.apply(type); }
+
+  /** What a task threw, if the caller has an answer to it; otherwise the failure of the job. */
+  private static RuntimeException recognised(Exception failure, long version) {
+    for (Throwable e = failure; e != null; e = e.getCause()) {
+      if (e instanceof StateLost lost) return lost;
+      if (e instanceof SourceStalled stalled) return stalled;
+    }
+    return failure instanceof RuntimeException r ? r : new IllegalStateException("tick " + version, failure);
+  }
+
+  // ---- in tasks -----------------------------------------------------------------------------------------------------------------
+
+  /** Compiled circuits, kept between ticks: generated projections are costly to make and not thread safe, so each task borrows one. */
+  private static class Borrower implements Serializable {
+    private static final long serialVersionUID = 1;
+    private static final int CIRCUITS_MAX = 4;  // the last ones of this process: an old one is used no more when its tick is over
+    private static final Map<String, Deque<Circuit>> IDLE = new LinkedHashMap<>() {
+      private static final long serialVersionUID = 1;
+
+      @Override protected boolean removeEldestEntry(Map.Entry<String, Deque<Circuit>> eldest) { return size() > CIRCUITS_MAX; }
+    };
+    private final String id;
+    private final Broadcast<Circuit> shipped;
+
+    Borrower(String id, Broadcast<Circuit> shipped) {
+      this.id = id;
+      this.shipped = shipped;
+    }
+
+    /** A circuit whose use failed is not used again. */
+    <T> T with(Function<Circuit, T> use) {
+      Deque<Circuit> idle;
+      synchronized (IDLE) {
+        idle = IDLE.computeIfAbsent(id, i -> new ConcurrentLinkedDeque<>());
+      }
+      Circuit circuit = Optional.ofNullable(idle.poll()).orElseGet(() -> SerializationUtils.clone(shipped.value()));
+      T result = use.apply(circuit);
+      idle.push(circuit);
+      return result;
+    }
+  }
+
+  /** What a stage does with its partition of the store. */
+  private abstract static class Use<T> extends scala.runtime.AbstractFunction2<StateStore, Iterator<InternalRow>, Iterator<T>> implements Serializable {
+    private static final long serialVersionUID = 1;
+    private final Borrower circuits;
+
+    Use(String id, Broadcast<Circuit> shipped) { circuits = new Borrower(id, shipped); }
+
+    abstract List<T> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input);
+
+    @Override public Iterator<T> apply(StateStore store, Iterator<InternalRow> input) {
+      return CollectionConverters.asScala(circuits.with(c -> run(c, new State(store), CollectionConverters.asJava(input))).iterator());
+    }
+  }
+
+  private static final class Whole extends Use<Sent> {
+    private static final long serialVersionUID = 1;
+
+    Whole(String id, Broadcast<Circuit> shipped) { super(id, shipped); }
+
+    @Override List<Sent> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input) { return Tick.all(circuit, state, input); }
+  }
+
+  private static final class Level extends Use<InternalRow> {
+    private static final long serialVersionUID = 1;
+    private final int level, partitions;
+
+    Level(String id, Broadcast<Circuit> shipped, int level, int partitions) {
+      super(id, shipped);
+      this.level = level;
+      this.partitions = partitions;
+    }
+
+    @Override List<InternalRow> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input) {
+      return Tick.level(circuit, state, level, TaskContext.getPartitionId(), partitions, input);
+    }
+  }
+
+  /** Spark's stage over a state store, opened at exactly the version that the ids name. */
+  private static final class Stage<T, U> extends StateStoreRDD<T, U> {
+    private static final long serialVersionUID = 1;
+    private static final String CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE";
+
+    Stage(RDD<T> rows, Use<U> use, String path, int store, StateIds.Store at, SparkSession session, ClassTag<T> in, ClassTag<U> out) {
+      super(rows, cast(use), path, new UUID(0, 1), store, at.version(), uniqueIds(at), Option.empty(), BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES),
+          session.sessionState(), Option.apply(session.streams().stateStoreCoordinator()), false, scala.collection.immutable.Map$.MODULE$.empty(), false, in, out);
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T, U> scala.Function2<StateStore, Iterator<T>, Iterator<U>> cast(Use<U> use) { return (scala.Function2<StateStore, Iterator<T>, Iterator<U>>) (Object) use; }
+
+    /** Per partition, a list for the stores of an operator, of which there is one. */
+    private static Option<String[][]> uniqueIds(StateIds.Store at) {
+      return at.ids() == null ? Option.empty() : Option.apply(Arrays.stream(at.ids()).map(id -> new String[] {id}).toArray(String[][]::new));
+    }
+
+    @Override public Iterator<U> compute(Partition split, TaskContext context) {
+      try {
+        return super.compute(split, context);
+      } catch (RuntimeException | Error e) {
+        throw e;
+      } catch (Exception e) {
+        if (e instanceof SparkThrowable s && s.getCondition() != null && s.getCondition().startsWith(CANNOT_LOAD)) throw new StateLost(e.getMessage(), e);
+        throw sneaky(e);
+      }
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <E extends Throwable> RuntimeException sneaky(Throwable e) throws E { throw (E) e; }
+  }
+}

@@ -1,0 +1,116 @@
+package tailgate;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Iterator;
+import org.apache.spark.sql.execution.streaming.state.ByteArrayPair;
+import org.apache.spark.sql.execution.streaming.state.RocksDB;
+import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider;
+import org.apache.spark.sql.execution.streaming.state.StateStore;
+import org.apache.spark.util.NextIterator;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * One partition of a store: (operator, port, key, row) → value, in the order of the bytes.
+ *
+ * <p>The bytes go to the RocksDB under Spark's state store as they are, past its row encoders. So the rows of a key lie in the order of their own bytes,
+ * which makes the best value of a group one seek; all entries of an operator lie together, which makes forgetting it a scan; and two projections
+ * and copies a look-up are saved. Versions, changelog, snapshots and their ids remain Spark's.
+ *
+ * <pre>   operator (4) | port (1) | length of key (4) | key | row  →  value</pre>
+ */
+final class State {
+  static final byte[] NONE = new byte[0];
+  private static final String FAMILY = StateStore.DEFAULT_COL_FAMILY_NAME();
+  private final StateStore store;
+  private final RocksDB db;
+
+  State(StateStore store) {
+    this.store = store;
+    this.db = ((RocksDBStateStoreProvider.RocksDBStateStore) store).dbInstance();
+  }
+
+  /** The value, or null. */
+  byte[] get(int operator, int port, byte[] key, byte[] row) { return db.get(place(operator, port, key, row), FAMILY); }
+
+  void put(int operator, int port, byte[] key, byte[] row, byte[] value) { db.put(place(operator, port, key, row), value, FAMILY, false, false, false); }
+
+  void remove(int operator, int port, byte[] key, byte[] row) { db.remove(place(operator, port, key, row), FAMILY, false, false, false); }
+
+  /** Adds to the weight of a row; returns the new weight. A weight of zero is no entry. */
+  long weigh(int operator, int port, byte[] key, byte[] row, long weight) {
+    byte[] place = place(operator, port, key, row), old = db.get(place, FAMILY);
+    long now = (old == null ? 0 : weight(old)) + weight;
+    if (now == 0) db.remove(place, FAMILY, false, false, false);
+    else db.put(place, weight(now), FAMILY, false, false, false);
+    return now;
+  }
+
+  /** The rows of a key, in the order of their bytes. */
+  Entries entries(int operator, int port, byte[] key) { return new Entries(place(operator, port, key, NONE)); }
+
+  /** Removes some entries of an operator; false if none is left. */
+  boolean forget(int operator, int limit) {
+    try (Entries entries = new Entries(ByteBuffer.allocate(4).putInt(operator).array())) {
+      for (int n = 0; entries.next(); n++) {
+        if (n == limit) return true;
+        db.remove(entries.pair.key(), FAMILY, false, false, false);
+      }
+    }
+    return false;
+  }
+
+  /** Commits the next version; returns its id. */
+  String commit() {
+    store.commit();
+    Option<String> id = store.getStateStoreCheckpointInfo().stateStoreCkptId();
+    if (id.isEmpty()) throw new IllegalStateException("spark.sql.streaming.stateStore.checkpointFormatVersion has to be 2");
+    return id.get();
+  }
+
+  static long weight(byte[] value) {
+    long w = value[0];
+    for (int i = 1; i < value.length; i++) w = w << 8 | value[i] & 255;
+    return w;
+  }
+
+  /** As few bytes as hold it. */
+  static byte[] weight(long weight) {
+    int length = 1;
+    while (length < 8 && weight >> 8 * length - 1 != weight >> 63) length++;
+    byte[] value = new byte[length];
+    for (int i = length - 1; i >= 0; i--, weight >>= 8) value[i] = (byte) weight;
+    return value;
+  }
+
+  private static byte[] place(int operator, int port, byte[] key, byte[] row) {
+    return ByteBuffer.allocate(9 + key.length + row.length).putInt(operator).put((byte) port).putInt(key.length).put(key).put(row).array();
+  }
+
+  /** A walk over the entries that begin with some bytes. To be closed: RocksDB keeps what an open walk may still read. */
+  final class Entries implements AutoCloseable {
+    private final int prefix;
+    private final NextIterator<ByteArrayPair> scan;
+    private final Iterator<ByteArrayPair> walk;
+    private ByteArrayPair pair;
+
+    private Entries(byte[] prefix) {
+      this.prefix = prefix.length;
+      this.scan = db.prefixScan(prefix, FAMILY);
+      this.walk = CollectionConverters.asJava(scan);
+    }
+
+    boolean next() {
+      if (!walk.hasNext()) return false;
+      pair = walk.next();
+      return true;
+    }
+
+    byte[] row() { return Arrays.copyOfRange(pair.key(), prefix, pair.key().length); }
+
+    byte[] value() { return pair.value(); }
+
+    @Override public void close() { scan.closeIfNeeded(); }
+  }
+}

@@ -1,0 +1,73 @@
+package tailgate;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.*;
+
+/**
+ * Which version of every store the last tick of the log left.
+ *
+ * <p>A store has versions of its own, because the store of a new level begins at 0 in whatever tick that level appears, and a level without operators rests. Every version
+ * has an id per partition, made when it was committed: running a tick again gives other ids, and nobody will name the first ones.
+ *
+ * <pre>   {"partitions": 2, "stores": {"0": {"version": 17, "ids": ["…", "…"]}}}</pre>
+ */
+final class StateIds {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private final int partitions;
+  private final SortedMap<Integer, Store> stores = new TreeMap<>();
+
+  record Store(long version, String[] ids) {}
+
+  private StateIds(int partitions) { this.partitions = partitions; }
+
+  static StateIds parse(String json, int partitions) {
+    StateIds ids = new StateIds(partitions);
+    if (json == null || json.isEmpty()) return ids;
+    try {
+      JsonNode node = JSON.readTree(json);
+      if (node.get("partitions").intValue() != partitions)
+        throw new IllegalArgumentException("the state has " + node.get("partitions") + " partitions, not " + partitions);
+      node.get("stores").properties().forEach(e -> {
+        String[] of = new String[partitions];
+        for (int i = 0; i < partitions; i++) of[i] = e.getValue().get("ids").get(i).textValue();
+        ids.stores.put(Integer.valueOf(e.getKey()), new Store(e.getValue().get("version").longValue(), of));
+      });
+      return ids;
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("not state ids: " + json, e);
+    }
+  }
+
+  Set<Integer> stores() { return stores.keySet(); }
+
+  /** Version 0 if there is none yet. */
+  Store store(int store) { return stores.getOrDefault(store, new Store(0, null)); }
+
+  /** What a tick committed replaces what it read; a store that it did not open stays. */
+  StateIds after(List<Sent> committed) {
+    StateIds next = new StateIds(partitions);
+    next.stores.putAll(stores);
+    for (Sent s : committed) {
+      Store store = next.stores.get(s.to());
+      if (store == null || store.version == store(s.to()).version) next.stores.put(s.to(), store = new Store(store(s.to()).version + 1, new String[partitions]));
+      store.ids[(int) s.n()] = new String(s.bytes(), java.nio.charset.StandardCharsets.US_ASCII);
+    }
+    next.stores.values().forEach(s -> { for (String id : s.ids) Objects.requireNonNull(id, "a partition did not commit"); });
+    return next;
+  }
+
+  @Override public String toString() {
+    ObjectNode node = JSON.createObjectNode();
+    node.put("partitions", partitions);
+    ObjectNode all = node.putObject("stores");
+    stores.forEach((store, s) -> {
+      ObjectNode one = all.putObject(Integer.toString(store)).put("version", s.version);
+      var list = one.putArray("ids");
+      for (String id : s.ids) list.add(id);
+    });
+    return node.toString();
+  }
+}

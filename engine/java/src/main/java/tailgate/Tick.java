@@ -1,0 +1,222 @@
+package tailgate;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.util.*;
+import org.apache.arrow.vector.ipc.ArrowStreamWriter;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.execution.arrow.ArrowWriter;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.Node.Edge;
+import tailgate.Node.Source;
+import tailgate.Rows.Bytes;
+
+/**
+ * One partition's part of one tick.
+ *
+ * <p>With one partition it is all of it: {@link #all}. With more, {@link #sources} runs where the batch is read, {@link #level} once per level, {@link #results} at the
+ * end, and {@link Sent} rows travel between them, placed by node and key.
+ */
+final class Tick {
+  private static final int FORGET_MAX = 2000;          // entries of a forgotten operator removed per tick and store: about 5 ms
+  private static final int ARROW_BATCH_ROWS = 1 << 16;  // no column of one Arrow batch comes near 2 GiB
+
+  /** A row and how many copies of it came or went. */
+  record Change(UnsafeRow row, long weight) {}
+
+  private final Circuit circuit;
+  final State state;
+  private final int partition, partitions;
+  private final boolean exchanged;
+  private final List<List<List<Change>>> waiting = new ArrayList<>();            // per operator and port
+  private final TreeMap<Integer, Map<Bytes, long[]>> relations = new TreeMap<>();  // net weight per row
+  private final List<Sent> notes = new ArrayList<>();                            // counts and state ids on their way to the driver
+  private final List<InternalRow> onward = new ArrayList<>();                    // what goes to other partitions or later levels
+  private final Map<Integer, long[]> counts = new TreeMap<>();                   // per source: records, dead letters
+  private final List<Change> rows = new ArrayList<>();                           // of one record
+  private final UnsafeProjection errors = UnsafeProjection.create(Circuit.ERROR);
+
+  private Tick(Circuit circuit, State state, int partition, int partitions, boolean exchanged) {
+    this.circuit = circuit;
+    this.state = state;
+    this.partition = partition;
+    this.partitions = partitions;
+    this.exchanged = exchanged;
+    for (Operator o : circuit.order) {
+      List<List<Change>> ports = new ArrayList<>();
+      for (int i = 0; i < o.ports().length; i++) ports.add(new ArrayList<>());
+      waiting.add(ports);
+    }
+  }
+
+  /** The whole circuit, in the only partition. */
+  static List<Sent> all(Circuit circuit, State state, Iterator<InternalRow> batch) {
+    Tick tick = new Tick(circuit, state, 0, 1, false);
+    batch.forEachRemaining(tick::record);
+    for (Operator o : circuit.order) tick.run(o);
+    tick.finish(0);
+    tick.count();
+    tick.arrow();
+    return tick.notes;
+  }
+
+  /** Kafka's rows to changes on their way to the first operators. */
+  static List<InternalRow> sources(Circuit circuit, Iterator<InternalRow> batch) {
+    Tick tick = new Tick(circuit, null, 0, 1, true);
+    batch.forEachRemaining(tick::record);
+    tick.count();
+    for (Sent note : tick.notes) tick.onward.add(note.row());
+    return tick.onward;
+  }
+
+  /** The operators of one level: changes in, changes out. */
+  static List<InternalRow> level(Circuit circuit, State state, int level, int partition, int partitions, Iterator<InternalRow> changes) {
+    Tick tick = new Tick(circuit, state, partition, partitions, true);
+    while (changes.hasNext()) {
+      InternalRow c = changes.next();
+      Operator to = Sent.kind(c) < 0 ? null : (Operator) circuit.nodes.get(Sent.to(c));
+      if (to != null && to.level == level) tick.waiting.get(to.index).get(Sent.kind(c)).add(new Change(Rows.row(Sent.bytes(c), to.ports()[Sent.kind(c)].length()), Sent.n(c)));
+      else tick.onward.add(c.copy());
+    }
+    for (Operator o : circuit.order) if (o.level == level) tick.run(o);
+    tick.finish(level);
+    for (Sent note : tick.notes) tick.onward.add(note.row());
+    return tick.onward;
+  }
+
+  /** Changes of relations to Arrow. All changes of a relation are in one partition. */
+  static List<Sent> results(Circuit circuit, Iterator<InternalRow> changes) {
+    Tick tick = new Tick(circuit, null, 0, 1, false);
+    while (changes.hasNext()) {
+      InternalRow c = changes.next();
+      if (Sent.kind(c) == Edge.RELATION) tick.add(Sent.to(c), Sent.bytes(c), Sent.n(c));
+      else tick.notes.add(Sent.of(c));
+    }
+    tick.arrow();
+    return tick.notes;
+  }
+
+  // ---- records -----------------------------------------------------------------------------------------------------------------
+
+  /** A record enters whole or not at all. */
+  private void record(InternalRow kafka) {
+    List<Source> sources = circuit.channels.get(kafka.getUTF8String(Circuit.TOPIC).toString());
+    if (sources == null) return;
+    for (Source source : sources) {
+      long[] count = counts.computeIfAbsent(source.id, s -> new long[2]);
+      count[0]++;
+      rows.clear();
+      try {
+        source.decoder.decode(kafka, (row, weight) -> {
+          UnsafeRow shaped = source.shape.apply(row);
+          if (shaped != null && weight != 0) rows.add(new Change(shaped.copy(), weight));
+        });
+        for (Change c : rows) for (Edge edge : source.out) send(edge, c.row, c.weight);
+      } catch (SourceStalled e) {
+        throw e;
+      } catch (UncheckedIOException e) {
+        throw new SourceStalled(source.channel, e.getCause().getMessage());
+      } catch (RuntimeException e) {
+        count[1]++;
+        dead(source, kafka, Errors.of(e));
+      }
+    }
+  }
+
+  private void dead(Source source, InternalRow kafka, SqlError error) {
+    InternalRow row = new GenericInternalRow(new Object[] {kafka.getUTF8String(Circuit.TOPIC), kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET),
+        kafka.getLong(Circuit.TIMESTAMP), kafka.isNullAt(Circuit.KEY) ? null : kafka.getBinary(Circuit.KEY),
+        kafka.isNullAt(Circuit.VALUE) ? null : kafka.getBinary(Circuit.VALUE), UTF8String.fromString(error.getMessage())});
+    for (Edge edge : source.dead) send(edge, row, 1);
+  }
+
+  private void count() {
+    counts.forEach((source, n) -> notes.add(new Sent(Sent.COUNT, source, ByteBuffer.allocate(8).putLong(n[1]).array(), n[0])));
+  }
+
+  // ---- operators ---------------------------------------------------------------------------------------------------------------
+
+  private void run(Operator operator) {
+    List<List<Change>> input = waiting.set(operator.index, null);
+    boolean here = operator.always() && Math.floorMod(Sent.place(operator.id, State.NONE), partitions) == partition;
+    if (here || input.stream().anyMatch(port -> !port.isEmpty())) operator.run(this, input);
+  }
+
+  private void finish(int store) {
+    for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
+    notes.add(new Sent(Sent.STATE, store, state.commit().getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));
+  }
+
+  /** A change of the output of an operator. The row may be reused afterwards. */
+  void emit(Operator from, InternalRow row, long weight) {
+    if (weight != 0) for (Edge edge : from.out) send(edge, row, weight);
+  }
+
+  /** An error of an operator's output. */
+  void fail(Operator from, SqlError error, long weight) { fail(from.errors, error, weight); }
+
+  private void fail(int[] targets, SqlError error, long weight) {
+    if (weight == 0 || targets.length == 0) return;
+    UnsafeRow row = errors.apply(new GenericInternalRow(new Object[] {UTF8String.fromString(error.sqlstate()), UTF8String.fromString(error.getMessage())}));
+    for (int relation : targets) relation(relation, row, weight);
+  }
+
+  private void send(Edge edge, InternalRow row, long weight) {
+    UnsafeRow shaped;
+    try {
+      shaped = edge.linear.apply(row);
+    } catch (RuntimeException e) {
+      fail(edge.errors, Errors.of(e), weight);
+      return;
+    }
+    if (shaped == null) return;
+    if (edge.port == Edge.RELATION) relation(edge.to, shaped, weight);
+    else if (exchanged) onward.add(new Sent(edge.port, edge.to, Rows.bytes(shaped), weight).row(circuit.order[edge.index].key(edge.port, shaped)));
+    else waiting.get(edge.index).get(edge.port).add(new Change(shaped.copy(), weight));
+  }
+
+  // ---- relations ---------------------------------------------------------------------------------------------------------------
+
+  private void relation(int relation, UnsafeRow row, long weight) {
+    if (exchanged) onward.add(new Sent(Edge.RELATION, relation, Rows.bytes(row), weight).row());
+    else add(relation, Rows.bytes(row), weight);
+  }
+
+  private void add(int relation, byte[] row, long weight) {
+    relations.computeIfAbsent(relation, r -> new LinkedHashMap<>()).computeIfAbsent(new Bytes(row), r -> new long[1])[0] += weight;
+  }
+
+  private void arrow() {
+    relations.forEach((relation, net) -> {
+      net.values().removeIf(w -> w[0] == 0);
+      if (!net.isEmpty()) notes.add(new Sent(Edge.RELATION, relation, arrow(circuit.relations.get(relation), net), net.size()));
+    });
+  }
+
+  private static byte[] arrow(StructType schema, Map<Bytes, long[]> net) {
+    ArrowWriter writer = ArrowWriter.create(schema.add("__weight", "long", false), "UTC", false, false);
+    try (var root = writer.root(); var bytes = new ByteArrayOutputStream(); var stream = new ArrowStreamWriter(root, null, Channels.newChannel(bytes))) {
+      JoinedRow weighted = new JoinedRow();
+      GenericInternalRow weight = new GenericInternalRow(1);
+      stream.start();
+      int n = 0;
+      for (var e : net.entrySet()) {
+        weight.update(0, e.getValue()[0]);
+        writer.write(weighted.apply(Rows.row(e.getKey().bytes, schema.length()), weight));
+        if (++n % ARROW_BATCH_ROWS != 0 && n != net.size()) continue;
+        writer.finish();
+        stream.writeBatch();
+        writer.reset();
+      }
+      stream.end();
+      return bytes.toByteArray();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+package tailgate;
+
+import java.util.*;
+
+/** What a tick did: the net changes of relations, and the ids of the state that it left. */
+public final class TickResult {
+  private final List<Sent> relations;
+  private final String stateIds;
+  private final Map<String, Long> counters;
+  private final int[] forgotten;
+
+  TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten) {
+    this.relations = relations;
+    this.stateIds = stateIds;
+    this.counters = counters;
+    this.forgotten = forgotten;
+  }
+
+  /** The relations that changed, ascending; the methods below take an index into it. */
+  public int[] relations() { return relations.stream().mapToInt(Sent::to).toArray(); }
+
+  /** An Arrow IPC stream: the relation's columns and `__weight` int64, never zero; equal rows are one row. */
+  public byte[] changes(int i) { return relations.get(i).bytes(); }
+
+  /** Rows of that stream. */
+  public long rows(int i) { return relations.get(i).n(); }
+
+  /** For the next tick. Opaque. */
+  public String stateIds() { return stateIds; }
+
+  /** `<source>.records` and `<source>.dead`, for each source that read something. */
+  public Map<String, Long> counters() { return counters; }
+
+  /** Those of the circuit's forgotten nodes that have no state any more: they need not be named again. */
+  public int[] forgotten() { return forgotten; }
+}

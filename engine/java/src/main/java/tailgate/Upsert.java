@@ -1,0 +1,74 @@
+package tailgate;
+
+import java.nio.ByteBuffer;
+import java.util.*;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.Rows.Bytes;
+import tailgate.Tick.Change;
+
+/**
+ * Out = for each key, the row of its event with the highest position, unless that event deletes.
+ *
+ * <p>Input: the row, `__deleted` boolean, `__position` string. Positions compare as bytes. Delivery is at least once and may repeat old events, so those at or below the
+ * position already applied to their key are dropped; a deleted key keeps its position. An event without a position always applies, in order of arrival,
+ * and leaves the position as it was. A tick emits -old +new once per key, whatever happened in between.
+ *
+ * <p>State: key → position, row.
+ */
+final class Upsert extends Operator {
+  private static final long serialVersionUID = 1;
+  private final StructType row;
+  private final Columns key, columns;
+
+  Upsert(StructType row, int[] key) {
+    this.row = row;
+    this.key = Columns.key(row, key);
+    this.columns = Columns.first(row, row.length());
+  }
+
+  @Override StructType[] ports() { return new StructType[] {row.add("__deleted", "boolean").add("__position", "string")}; }
+
+  @Override StructType output() { return row; }
+
+  @Override byte[] key(int port, UnsafeRow event) { return key.bytes(event); }
+
+  @Override void run(Tick tick, List<List<Change>> input) {
+    Map<Bytes, List<UnsafeRow>> events = new LinkedHashMap<>();
+    for (Change c : input.get(0)) if (c.weight() > 0) events.computeIfAbsent(new Bytes(key.bytes(c.row())), k -> new ArrayList<>(1)).add(c.row());
+    events.forEach((k, of) -> {
+      byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
+      Kept old = stored == null ? new Kept(null, null) : Kept.parse(stored), now = old;
+      for (UnsafeRow event : of) now = applied(now, event);
+      if (now == old) return;
+      tick.state.put(id, 0, k.bytes, State.NONE, now.bytes());
+      if (Arrays.equals(old.row, now.row)) return;
+      if (old.row != null) tick.emit(this, Rows.row(old.row, row.length()), -1);
+      if (now.row != null) tick.emit(this, Rows.row(now.row, row.length()), 1);
+    });
+  }
+
+  private Kept applied(Kept kept, UnsafeRow event) {
+    UTF8String at = event.getUTF8String(row.length() + 1);
+    byte[] position = at == null ? null : at.getBytes();
+    if (position != null && kept.position != null && Arrays.compareUnsigned(position, kept.position) <= 0) return kept;
+    boolean deleted = !event.isNullAt(row.length()) && event.getBoolean(row.length());
+    return new Kept(position == null ? kept.position : position, deleted ? null : columns.bytes(event));
+  }
+
+  /** The position applied to a key, and its row; either may be null. */
+  private record Kept(byte[] position, byte[] row) {
+    byte[] bytes() {
+      int length = position == null ? 0 : position.length;
+      ByteBuffer out = ByteBuffer.allocate(4 + length + (row == null ? 0 : row.length)).putInt(position == null ? -1 : length);
+      if (position != null) out.put(position);
+      return (row == null ? out : out.put(row)).array();
+    }
+
+    static Kept parse(byte[] bytes) {
+      int length = ByteBuffer.wrap(bytes).getInt(), begin = 4 + Math.max(length, 0);
+      return new Kept(length < 0 ? null : Arrays.copyOfRange(bytes, 4, begin), begin == bytes.length ? null : Arrays.copyOfRange(bytes, begin, bytes.length));
+    }
+  }
+}
