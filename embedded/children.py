@@ -93,8 +93,8 @@ _watcher = _Watcher()
 class Child:
     """A running command. Made started; `stop` it, or let the parent's end do so.
 
-    `log` is appended to and, at `LOG_BYTES_MAX`, becomes `log` + ".1". `on_line` is called with each line of output,
-    from a thread of the child's own.
+    `log` is appended to and, at `LOG_BYTES_MAX`, becomes `log` + ".1". `announces` are words of the line of output by which
+    the command says that it is ready; `announced` tells whether they came.
     """
 
     def __init__(
@@ -105,11 +105,12 @@ class Child:
         log: Path,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
-        on_line: Callable[[str], None] | None = None,
+        announces: str | None = None,
     ) -> None:
         self.name = name
         self.log = log
-        self._on_line = on_line
+        self._announces = announces
+        self._announced = threading.Event()
         self._lines: deque[str] = deque(maxlen=LAST_LINES)
         self._ending = threading.Lock()
         self._process = subprocess.Popen(
@@ -139,6 +140,9 @@ class Child:
 
     def running(self) -> bool:
         return self.returncode() is None
+
+    def announced(self) -> bool:
+        return self._announced.is_set()
 
     def wait_ready(self, ready: Callable[[], bool], timeout: timedelta) -> None:
         """Returns once `ready()` is true. Raises ChildFailed when the child ends before, or after `timeout`."""
@@ -215,8 +219,8 @@ class Child:
     def _heard(self, line: bytes) -> None:
         text = line[:LINE_BYTES_MAX].decode("utf-8", "replace").rstrip("\r")
         self._lines.append(text)
-        if self._on_line is not None:
-            self._on_line(text)
+        if self._announces is not None and self._announces in text:
+            self._announced.set()
 
 
 _given_out: set[int] = set()

@@ -17,7 +17,6 @@ import base64
 import json
 import os
 import shutil
-import threading
 import time
 import uuid
 from collections.abc import Mapping
@@ -95,7 +94,6 @@ class Kafka:
     def __init__(self, data: Path, port: int | None = None) -> None:
         self.data = data.absolute()
         self._child: Child | None = None
-        self._started = threading.Event()
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.port, self._controller_port = self._ports(port)
 
@@ -121,16 +119,15 @@ class Kafka:
         properties = self._write_settings()
         if not (self.data / "log" / "meta.properties").exists():
             self._format(properties)
-        self._started.clear()
         self._child = Child(
             "Kafka",
             self._java("kafka.Kafka", str(properties)),
             log=self.data / "kafka.log",
             folder=self.data,
-            on_line=self._heard,
+            announces=STARTED,
         )
         try:
-            self._child.wait_ready(self._started.is_set, READY_TIMEOUT)
+            self._child.wait_ready(self._child.announced, READY_TIMEOUT)
         except ChildFailed:
             self._child.kill()
             raise
@@ -149,10 +146,6 @@ class Kafka:
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
-
-    def _heard(self, line: str) -> None:
-        if STARTED in line:
-            self._started.set()
 
     def _ports(self, wanted: int | None) -> tuple[int, int]:
         remembered = self.data / "ports.json"

@@ -20,13 +20,11 @@ import signal
 import socket
 import sys
 import threading
-import urllib.request
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from embedded.children import Child, free_port
@@ -35,7 +33,7 @@ from embedded.subjects import Reference, RegistryError, Schema, Subjects
 BODY_BYTES_MAX = 16 << 20  # Confluent's own limit is 8 MB for a record that holds a schema
 IDLE_CONNECTION = timedelta(minutes=5)  # a thread each; clients reconnect by themselves
 READY_TIMEOUT = timedelta(seconds=30)  # 0.3 s measured; a thousand schemas replay in 0.1 s
-PROBE_TIMEOUT = timedelta(seconds=2)
+ANNOUNCEMENT = "schema registry on"
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
 
@@ -335,19 +333,12 @@ class Registry:
         if self.running():
             return
         command = [sys.executable, "-m", "embedded.registry", "--data", str(self.data), "--port", str(self.port)]
-        self._child = Child("schema registry", command, log=self.data / "registry.log")
-        self._child.wait_ready(self._answers, READY_TIMEOUT)
+        self._child = Child("schema registry", command, log=self.data / "registry.log", announces=ANNOUNCEMENT)
+        self._child.wait_ready(self._child.announced, READY_TIMEOUT)
 
     def stop(self) -> None:
         if self._child is not None:
             self._child.stop()
-
-    def _answers(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/schemas/types", timeout=PROBE_TIMEOUT.total_seconds()):
-                return True
-        except (URLError, OSError):
-            return False
 
 
 def main() -> None:
@@ -359,7 +350,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         # shutdown() waits for the loop, which runs in this thread
         signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
-    print(f"schema registry on http://127.0.0.1:{arguments.port}", flush=True)
+    print(f"{ANNOUNCEMENT} http://127.0.0.1:{arguments.port}", flush=True)
     server.serve_forever()
     server.server_close()
 

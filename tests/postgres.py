@@ -23,8 +23,10 @@ from embedded.children import Child, free_port
 
 JARS = Path(__file__).parent.parent / ".jars" / "postgres"
 SERVED_BY = ("postgres", "nobody")  # who runs it when we are root; the first that exists
+READY = "database system is ready to accept connections"
 INITDB_TIMEOUT = timedelta(seconds=60)  # 1 s measured
 READY_TIMEOUT = timedelta(seconds=30)  # 0.2 s measured
+STOP_GRACE = timedelta(seconds=1)  # it waits for connections that a test left open, and its data is thrown away anyway
 
 
 class Postgres:
@@ -68,13 +70,12 @@ class Postgres:
         command = [str(programs / "postgres"), "-D", str(data)]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
-        ready = _Heard("database system is ready to accept connections")
-        self._child = Child("PostgreSQL", self._as_user(command), log=self._folder / "log", folder=self._folder, on_line=ready)
-        self._child.wait_ready(ready.is_set, READY_TIMEOUT)
+        self._child = Child("PostgreSQL", self._as_user(command), log=self._folder / "log", folder=self._folder, announces=READY)
+        self._child.wait_ready(self._child.announced, READY_TIMEOUT)
 
     def stop(self) -> None:
         if self._child is not None:
-            self._child.stop()
+            self._child.stop(STOP_GRACE)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _as_user(self, command: list[str]) -> list[str]:
@@ -83,23 +84,6 @@ class Postgres:
         # util-linux and Debian's base have setpriv; it changes no environment and execs, so signals reach the server itself.
         numbers = [f"--reuid={self._user.pw_uid}", f"--regid={self._user.pw_gid}", "--clear-groups"]
         return ["setpriv", *numbers, *command]
-
-
-class _Heard:
-    """Whether a line of output has held some words."""
-
-    def __init__(self, words: str) -> None:
-        self._words = words
-        self._heard = False
-
-    def __call__(self, line: str) -> None:
-        self._heard = self._heard or self._words in line
-
-    def is_set(self) -> bool:
-        return self._heard
-
-    def __bool__(self) -> bool:
-        return self._heard
 
 
 def _other_user() -> pwd.struct_passwd:
