@@ -45,7 +45,7 @@ final class Linear implements Serializable {
       nothing |= plan instanceof LocalRelation;  // what the optimizer leaves of a filter that is never true
       return plan;
     }
-    LogicalPlan child = (LogicalPlan) plan.children().head(), leaf = add(child);
+    LogicalPlan child = plan.children().head(), leaf = add(child);
     if (plan instanceof Project p) steps.add(new Step(null, bind(p.projectList(), child.output())));
     else if (plan instanceof Filter f) steps.add(new Step(bind(f.condition(), CollectionConverters.asJava(child.output())), null));
     else throw new IllegalArgumentException("not a filter or projection: " + plan);
@@ -60,7 +60,7 @@ final class Linear implements Serializable {
 
   private static Expression bind(Expression expression, List<Attribute> input) {
     if (!expression.deterministic()) throw new IllegalArgumentException("not deterministic: " + expression);
-    return (Expression) expression.transform(new scala.runtime.AbstractPartialFunction<Expression, Expression>() {
+    return expression.transform(new scala.runtime.AbstractPartialFunction<Expression, Expression>() {
       @Override public boolean isDefinedAt(Expression e) { return e instanceof AttributeReference; }
 
       @SuppressWarnings("unchecked")
