@@ -49,7 +49,7 @@ while read -r sign group; do
     -) kept=; for other in $groups; do [ "$other" = "$group" ] || kept="$kept $other"; done; groups=$kept ;;
   esac
 done
-for group in $groups; do kill -KILL -- "-$group" 2> /dev/null; done
+for group in $groups; do kill -s KILL -- "-$group" 2> /dev/null; done
 """
 _REGISTER_THEN_RUN = 'echo "+ $$" >&0 && exec "$@" < /dev/null'
 

@@ -1,0 +1,120 @@
+"""The embedded broker: what it holds and where it listens outlive it, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from embedded import kafka as module
+from embedded.children import ChildFailed, free_port
+from embedded.kafka import Kafka
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Kafka]:
+    broker = Kafka(tmp_path / "kafka")
+    yield broker
+    broker.stop()
+
+
+def produce(broker: Kafka, topic: str, *values: str) -> None:
+    producer = Producer({"bootstrap.servers": broker.address})
+    for value in values:
+        producer.produce(topic, value.encode())
+    assert producer.flush(30) == 0
+
+
+def consume(broker: Kafka, topic: str, count: int, seconds: float = 20) -> list[str]:
+    """The topic's first values that a `read_committed` reader sees."""
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "test", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    values: list[str] = []
+    deadline = time.monotonic() + seconds
+    while len(values) < count and time.monotonic() < deadline:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            values.append(message.value().decode())
+    consumer.close()
+    return values
+
+
+def test_data_and_port_stay_over_a_stop_and_a_kill(broker: Kafka) -> None:
+    broker.start()
+    address = broker.address
+    broker.create_topic("events")
+    produce(broker, "events", "a", "b")
+    broker.stop()
+    assert not broker.running()
+
+    again = Kafka(broker.data)
+    again.start()
+    try:
+        assert again.address == address
+        assert consume(again, "events", 2) == ["a", "b"]
+        produce(again, "events", "c")
+        os.killpg(again.pid, signal.SIGKILL)
+        while again.running():
+            time.sleep(0.01)
+        again.start()
+        assert again.address == address
+        assert consume(again, "events", 3) == ["a", "b", "c"]
+    finally:
+        again.stop()
+
+
+def test_a_topic_made_twice_is_one(kafka: Kafka) -> None:
+    kafka.create_topic("twice", partitions=2, settings={"cleanup.policy": "compact"})
+    kafka.create_topic("twice")
+    metadata = Consumer({"bootstrap.servers": kafka.address, "group.id": "test"}).list_topics("twice", timeout=10)
+    assert len(metadata.topics["twice"].partitions) == 2
+
+
+def test_a_topic_that_cannot_be_is_an_error(kafka: Kafka) -> None:
+    with pytest.raises(KafkaException):
+        kafka.create_topic("no/such name")
+
+
+def test_transactions_are_seen_when_committed(kafka: Kafka) -> None:
+    kafka.create_topic("transactions")
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": "test"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("transactions", b"given up")
+    producer.flush(10)
+    producer.abort_transaction(30)
+    producer.begin_transaction()
+    producer.produce("transactions", b"kept")
+    producer.commit_transaction(30)
+    assert consume(kafka, "transactions", 2, seconds=2) == ["kept"]
+
+
+def test_another_port_is_refused_for_a_folder_that_has_one(tmp_path: Path) -> None:
+    port = free_port()
+    assert Kafka(tmp_path, port).port == port
+    assert Kafka(tmp_path, port).port == port
+    with pytest.raises(ValueError, match=f"has port {port}"):
+        Kafka(tmp_path, port + 1)
+
+
+def test_a_taken_port_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PREDECESSOR_TIMEOUT", timedelta(milliseconds=100))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ChildFailed, match=f"port {port} of 127.0.0.1 is taken"):
+            Kafka(tmp_path, port).start()
+
+
+def test_missing_jars_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "JARS", tmp_path)
+    with pytest.raises(FileNotFoundError, match="make setup"):
+        Kafka(tmp_path / "kafka").start()
