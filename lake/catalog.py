@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from lake.errors import DependentObjectsStillExist, DuplicateTable, UndefinedTable
-from lake.types import INT4, INT8, TEXT, BYTEA, TIMESTAMPTZ, Field, field_from_json, field_to_json
+from lake.types import BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, field_from_json, field_to_json
 
 FIRST_ID = 16384  # as PostgreSQL's first oid of a user's object, so an id can be an oid
 
@@ -69,7 +69,12 @@ class Item:
 
     def to_json(self) -> dict[str, Any]:
         data = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {**data, "columns": [field_to_json(c) for c in self.columns], "depends": list(self.depends), "key": None if self.key is None else list(self.key)}
+        return {
+            **data,
+            "columns": [field_to_json(c) for c in self.columns],
+            "depends": list(self.depends),
+            "key": None if self.key is None else list(self.key),
+        }
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Item:

@@ -119,3 +119,15 @@ AdminShutdown = _condition("AdminShutdown", "57P01", retriable=True)
 CannotConnectNow = _condition("CannotConnectNow", "57P03", retriable=True)
 SystemError_ = _condition("SystemError_", "58000", retriable=True)
 IoError = _condition("IoError", "58030", retriable=True)
+
+
+class Gone(TailgateError):
+    """What was asked for is older than what is kept (R3): a time below `since`, or an entry that was removed."""
+
+    sqlstate = "22023"
+
+
+class Replaced(TailgateError):
+    """Another writer took the log over (W1); this one stops and touches nothing any more."""
+
+    sqlstate = "57P01"

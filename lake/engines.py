@@ -1,0 +1,171 @@
+"""Which engine lives: engine.lock tells where the file system has locks, the newest entry's age elsewhere (W4).
+
+engine.json (mode 0600) says who it is: epoch, address, token of its control, its process and its JVM. A JVM outlives its
+Python driver by about a second, so the next engine on the machine waits for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+import weakref
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from lake import files
+from lake.errors import ObjectNotInPrerequisiteState, TailgateError
+from lake.processes import Process
+
+if TYPE_CHECKING:
+    from lake.folder import Lake
+
+ALIVE_S = 10.0  # an engine whose newest entry is younger lives, where locks do not tell; it writes at least that often
+GONE_TIMEOUT_S = 30.0  # an earlier JVM has ended after about one; 30 is a machine in trouble
+GONE_POLL_S = 0.05
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
+
+
+class EngineLock:
+    """engine.lock, held until released or until the process ends, however that comes. No child inherits it.
+
+    Taking over puts a new, locked file in place of the one that a living engine holds, so a third one is refused again.
+    """
+
+    def __init__(self, lake: Lake, take_over: bool) -> None:
+        self._path = lake.path / "engine.lock"
+        self._descriptor: int | None = self._open()
+        _held.add(self)
+        try:
+            locked = self._try()
+        except OSError as e:
+            self.release()
+            if e.errno not in _NO_LOCKS:
+                raise
+            if not take_over:
+                refuse_if_young(lake)
+            return
+        if not locked:
+            self.release()
+            if not take_over:
+                raise _refused(lake)
+            self._replace()
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
+
+    def _try(self) -> bool:
+        """Whether the file at the path is now locked by us; it may have been replaced between opening and locking."""
+        while True:
+            assert self._descriptor is not None
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
+                    return True
+            os.close(self._descriptor)
+            self._descriptor = self._open()
+
+    def _replace(self) -> None:
+        mine = self._path.with_name(f".engine.lock.{os.getpid()}")
+        self._descriptor = os.open(mine, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
+        _held.add(self)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.replace(mine, self._path)
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        _held.discard(self)
+
+
+_held: weakref.WeakSet[EngineLock] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    for lock in list(_held):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+def refuse_if_young(lake: Lake) -> None:
+    """W4 without locks: 55000 if the newest entry is young, unless its engine said that it ended."""
+    newest = lake.log.newest()
+    if newest is not None and announced(lake) is not None and time.time() - newest.time / 1000 < ALIVE_S:
+        raise _refused(lake)
+
+
+def _refused(lake: Lake) -> TailgateError:
+    there = announced(lake)
+    return ObjectNotInPrerequisiteState(
+        f"another engine runs on the lake in {lake.path}",
+        detail=f"It is process {there.process.pid} on {there.host}, in epoch {there.epoch}." if there else None,
+        hint="Stop it first, or replace it with --take-over.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """engine.json."""
+
+    epoch: int
+    address: str
+    token: str
+    host: str
+    process: Process
+    jvm: Process | None
+
+    @staticmethod
+    def mine(epoch: int, address: str, token: str, jvm: int | None) -> Announcement:
+        return Announcement(epoch, address, token, socket.gethostname(), Process.of(os.getpid()), None if jvm is None else Process.of(jvm))
+
+    def write(self, lake: Lake) -> None:
+        """In place of an earlier epoch's; a later epoch's stays."""
+        there = announced(lake)
+        if there is None or there.epoch <= self.epoch:
+            files.replace(lake.path / "engine.json", json.dumps(asdict(self)).encode() + b"\n")
+
+
+def announced(lake: Lake) -> Announcement | None:
+    """The engine that runs, or that ended without saying so; None after one that ended well."""
+    try:
+        data = json.loads((lake.path / "engine.json").read_bytes())
+    except FileNotFoundError:
+        return None
+    jvm = None if data["jvm"] is None else Process(**data["jvm"])
+    return Announcement(data["epoch"], data["address"], data["token"], data["host"], Process(**data["process"]), jvm)
+
+
+def forget(lake: Lake, epoch: int) -> None:
+    """Takes back what this epoch announced."""
+    there = announced(lake)
+    if there is not None and there.epoch == epoch:
+        (lake.path / "engine.json").unlink(missing_ok=True)
+
+
+def wait_until_gone(there: Announcement, *, insist: bool) -> None:
+    """Returns when the JVM of an earlier engine on this machine has ended. 55000 if it does not, or no wait if not `insist`."""
+    if there.jvm is None or there.host != socket.gethostname():
+        return
+    deadline = time.monotonic() + GONE_TIMEOUT_S
+    while there.jvm.lives():
+        if not insist and there.process.lives():
+            return  # a living engine is being replaced: it will notice at its next entry
+        if time.monotonic() > deadline:
+            if not insist:
+                return
+            raise ObjectNotInPrerequisiteState(
+                f"the JVM of an earlier engine still runs as process {there.jvm.pid}",
+                hint="End that process, or start anyway with --take-over.",
+            )
+        time.sleep(GONE_POLL_S)
