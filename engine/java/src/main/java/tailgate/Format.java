@@ -16,8 +16,8 @@ public abstract class Format implements Serializable {
 
   // ---- for py4j -------------------------------------------------------------------------------------------------------------
 
-  /** Not looked at: a column of type void, always NULL. */
-  public static Format none() { return new Plain(DataTypes.NullType); }
+  /** Not looked at: NULL, of type binary. */
+  public static Format none() { return new Plain(null); }
 
   /** binary */
   public static Format bytes() { return new Plain(DataTypes.BinaryType); }
@@ -31,10 +31,10 @@ public abstract class Format implements Serializable {
 
     Plain(DataType type) { this.type = type; }
 
-    @Override DataType type() { return type; }
+    @Override DataType type() { return type == null ? DataTypes.BinaryType : type; }
 
     @Override Object decode(byte[] bytes) {
-      if (type == DataTypes.NullType) return null;
+      if (type == null) return null;
       return type == DataTypes.BinaryType ? bytes : UTF8String.fromBytes(bytes);
     }
   }

@@ -92,7 +92,7 @@ final class Stages {
         case Sent.REMAINS -> forgotten.remove(s.to());
         case Sent.COUNT -> {
           counters.merge(s.to() + ".records", s.n(), Long::sum);
-          counters.merge(s.to() + ".dead", java.nio.ByteBuffer.wrap(s.bytes()).getLong(), Long::sum);
+          counters.merge(s.to() + ".dead_letters", java.nio.ByteBuffer.wrap(s.bytes()).getLong(), Long::sum);
         }
         default -> throw new IllegalStateException(s.toString());
       }

@@ -1,0 +1,242 @@
+package tailgate;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.*;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.*;
+import java.util.*;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.catalog.*;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.*;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * What was written through the gateway, and the clock, as a stream with Kafka's columns.
+ *
+ * <p>Put before the Kafka stream in one union: `inbox.union(kafka)`. Its newest offset is two numbers in memory: the last entry of the inbox
+ * that is durable, and the clock, which moves when an entry came and when a second passed. A batch starts when either differs from
+ * the batch before; Spark asks the sources one after the other, so while this one waits ({@link Doorbell}) nobody polls.
+ *
+ * <pre>   writer: entry n durable ──► advance(folder, n) ──ring──┐
+ *           Kafka: a new record ─────────────────────ring──┼──► latestOffset() returns ──► Kafka's latestOffset() ──► batch = tick
+ *           a second without either ───────────────────────┘</pre>
+ *
+ * <p>An entry is a file named by its number, 1 and up without gaps. It is whole before `advance` names it and never changes, so a batch can be read
+ * again; its owner removes it when the log has passed it. An entry is records, big-endian: topic, key, value as a length (4, -1 for NULL) and bytes; then partition (4),
+ * offset (8) and milliseconds (8), which become Kafka's columns of these names.
+ *
+ * <p>Every batch in which the clock moved has one row of the topic {@link #CLOCK} with the time. A batch that is run again has the same time. The time can be known before the
+ * batch is run: it is the second number of this source's line in the checkpoint's `offsets/<batch>`, which is `[entry, clock]`.
+ *
+ * <p>Options: `path`, the folder; `start`, the last entry that a new checkpoint leaves out (0); `clock`, milliseconds (10000, {@link #clock} changes it);
+ * `watch`, JSON, whose records ring: `[{"bootstrap": "…", "topics": ["…"], "options": {consumer's own}}]`. Left out: shared storage that is not a mounted folder.
+ */
+public final class InboxSource implements TableProvider, DataSourceRegister {
+  /** Topic of the one row that tells a batch the time. No Kafka topic can have this name. */
+  public static final String CLOCK = "$clock";
+
+  private static final long CLOCK_MS = 10_000;  // an empty tick costs 70-100 ms of CPU
+
+  private static final StructType ROW = new StructType().add("key", "binary").add("value", "binary").add("topic", "string").add("partition", "int")
+      .add("offset", "long").add("timestamp", "timestamp").add("timestampType", "int");
+  private static final Map<String, Inbox> INBOXES = new ConcurrentHashMap<>();
+
+  /** One folder of this process. */
+  private static final class Inbox {
+    final AtomicLong newest = new AtomicLong();
+    final Doorbell doorbell = new Doorbell();
+    volatile long period = CLOCK_MS;
+  }
+
+  private static Inbox inbox(String folder) { return INBOXES.computeIfAbsent(Path.of(folder).toAbsolutePath().normalize().toString(), f -> new Inbox()); }
+
+  /** Says that all entries up to this one are durable; called by whoever wrote them. */
+  public static void advance(String folder, long entry) {
+    Inbox inbox = inbox(folder);
+    inbox.newest.accumulateAndGet(entry, Math::max);
+    inbox.doorbell.ring(true);
+  }
+
+  /** Starts a batch now, even one without records. */
+  public static void ring(String folder) { inbox(folder).doorbell.ring(true); }
+
+  /** How long the clock may stand still, from now on: a second while somebody needs time to pass, otherwise ten. */
+  public static void clock(String folder, long millis) {
+    inbox(folder).period = millis;
+    inbox(folder).doorbell.ring(false);
+  }
+
+  // ---- the table ------------------------------------------------------------------------------------------------------------
+
+  @Override public String shortName() { return "tailgate-inbox"; }
+  @Override public StructType inferSchema(CaseInsensitiveStringMap options) { return ROW; }
+  @Override public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) { return new Entries(); }
+
+  private static final class Entries implements SupportsRead {
+    @Override public String name() { return "tailgate-inbox"; }
+    @Override public StructType schema() { return ROW; }
+    @Override public Set<TableCapability> capabilities() { return Set.of(TableCapability.MICRO_BATCH_READ); }
+    @Override public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+      return () -> new Scan() {
+        @Override public StructType readSchema() { return ROW; }
+        @Override public MicroBatchStream toMicroBatchStream(String checkpoint) { return new Entering(options); }
+      };
+    }
+  }
+
+  /** A point of the stream: the last entry read, and the clock. */
+  private static final class At extends Offset {
+    final long entry, clock;
+    At(long entry, long clock) { this.entry = entry; this.clock = clock; }
+    @Override public String json() { return "[" + entry + "," + clock + "]"; }
+    static At parse(String json) {
+      String[] numbers = json.substring(1, json.length() - 1).split(",");
+      return new At(Long.parseLong(numbers[0].trim()), Long.parseLong(numbers[1].trim()));
+    }
+  }
+
+  // ---- the stream, in the driver --------------------------------------------------------------------------------------------
+
+  private static final class Entering implements MicroBatchStream {
+    private final String folder;
+    private final long start;
+    private final Inbox inbox;
+    private final List<AutoCloseable> watches = new ArrayList<>();
+    private At last = new At(0, 0);
+
+    Entering(CaseInsensitiveStringMap options) {
+      folder = Objects.requireNonNull(options.get("path"), "path");
+      start = options.getLong("start", 0);
+      inbox = inbox(folder);
+      if (options.containsKey("clock")) inbox.period = options.getLong("clock", CLOCK_MS);
+      inbox.newest.accumulateAndGet(Math.max(start, newest(folder)), Math::max);  // entries that the log has passed are gone
+      if (options.containsKey("watch")) watch(options.get("watch"));
+    }
+
+    private void watch(String json) {
+      try {
+        for (JsonNode w : new ObjectMapper().readTree(json)) {
+          List<String> topics = new ArrayList<>();
+          for (JsonNode t : w.get("topics")) topics.add(t.textValue());
+          Map<String, String> of = new HashMap<>();
+          if (w.has("options")) for (var e : w.get("options").properties()) of.put(e.getKey(), e.getValue().asText());
+          watches.add(inbox.doorbell.watch(w.get("bootstrap").textValue(), topics, of));
+        }
+      } catch (JsonProcessingException e) {
+        throw new IllegalArgumentException("watch: " + json, e);
+      }
+    }
+
+    @Override public Offset initialOffset() { return new At(start, 0); }
+
+    /** Time never goes back, whatever the machine's clock did while nothing ran. */
+    @Override public Offset deserializeOffset(String json) {
+      At at = At.parse(json);
+      if (at.clock > last.clock) last = at;
+      return at;
+    }
+
+    /** Returns when there is a reason to start a batch, at the latest when the clock has to move. */
+    @Override public Offset latestOffset() {
+      long due = last.clock + inbox.period;
+      boolean news;
+      try {
+        news = inbox.doorbell.await(due - System.currentTimeMillis());
+      } catch (InterruptedException e) {
+        throw new UncheckedIOException(new InterruptedIOException());  // Spark takes this for a stop, not for a failure
+      }
+      long newest = inbox.newest.get(), now = System.currentTimeMillis();
+      if (news || newest > last.entry || now >= due) last = new At(newest, Math.max(now, last.clock + 1));
+      return last;
+    }
+
+    /** One partition, also when there is no entry: a batch that only moves the clock is a tick and commits its state. */
+    @Override public InputPartition[] planInputPartitions(Offset from, Offset to) {
+      return new InputPartition[] {new Range(folder, ((At) from).entry, ((At) to).entry, ((At) to).clock)};
+    }
+    @Override public PartitionReaderFactory createReaderFactory() { return new Opens(); }
+
+    /**
+     * Called while the next batch is made: look again right after it, because a limit on Kafka's batches may leave records that rang before. No news: such a
+     * look finds nothing on most ticks, and a clock that moved would be a batch. Nothing is removed here: the log,
+     * not Spark's checkpoint, says which entries are no longer needed.
+     */
+    @Override public void commit(Offset end) { inbox.doorbell.ring(false); }
+
+    @Override public void stop() {
+      try {
+        for (AutoCloseable w : watches) w.close();
+      } catch (Exception e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  /** The last entry of a folder: looked up once, when a stream starts. */
+  private static long newest(String folder) {
+    try (Stream<Path> files = Files.list(Files.createDirectories(Path.of(folder)))) {
+      return files.map(f -> f.getFileName().toString()).filter(n -> n.matches("[0-9]+")).mapToLong(Long::parseLong).max().orElse(0);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  // ---- the rows, in a task --------------------------------------------------------------------------------------------------
+
+  /** Entries (after, to], and the time of the batch. */
+  private record Range(String folder, long after, long to, long clock) implements InputPartition {}
+
+  private static final class Opens implements PartitionReaderFactory {
+    @Override public PartitionReader<InternalRow> createReader(InputPartition partition) { return new Reader((Range) partition); }
+  }
+
+  private static final class Reader implements PartitionReader<InternalRow> {
+    private final Range range;
+    private long entry;
+    private DataInputStream in;
+    private boolean told;
+    private InternalRow row;
+
+    Reader(Range range) { this.range = range; this.entry = range.after; }
+
+    @Override public boolean next() throws IOException {
+      if (!told) {
+        told = true;
+        row = row(null, null, CLOCK.getBytes(StandardCharsets.UTF_8), 0, range.clock, range.clock);
+        return true;
+      }
+      while (in == null || in.available() == 0) {
+        close();
+        if (entry == range.to) return false;
+        in = new DataInputStream(new ByteArrayInputStream(Files.readAllBytes(Path.of(range.folder, Long.toString(++entry)))));
+      }
+      byte[] topic = bytes(), key = bytes(), value = bytes();
+      row = row(key, value, topic, in.readInt(), in.readLong(), in.readLong());
+      return true;
+    }
+
+    private byte[] bytes() throws IOException {
+      int length = in.readInt();
+      return length < 0 ? null : in.readNBytes(length);
+    }
+
+    private static InternalRow row(byte[] key, byte[] value, byte[] topic, int partition, long offset, long millis) {
+      return new GenericInternalRow(new Object[] {key, value, UTF8String.fromBytes(topic), partition, offset, millis * 1000, 0});
+    }
+
+    @Override public InternalRow get() { return row; }
+    @Override public void close() { in = null; }
+  }
+}
