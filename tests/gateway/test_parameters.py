@@ -1,0 +1,91 @@
+"""What is bound reads as PostgreSQL reads it: each value goes there and back through a real server's text and binary forms."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+import psycopg
+import pytest
+
+from gateway.encode.parameters import decode
+from gateway.encode.style import Style
+from lake import types as t
+from lake.errors import InvalidBinaryRepresentation, TailgateError
+from lake.types import Type
+
+READ = [
+    (t.BOOL, " yes ", True),
+    (t.INT2, "-7", -7),
+    (t.INT4, " 2147483647", 2147483647),
+    (t.INT8, "-9223372036854775808", -(2**63)),
+    (t.OID, "4294967295", 2**32 - 1),
+    (t.FLOAT8, "1e-3", 0.001),
+    (t.FLOAT8, "-Infinity", float("-inf")),
+    (t.TEXT, "größe", "größe"),
+    (t.BYTEA, "\\x00ff", b"\0\xff"),
+    (t.BYTEA, "a\\\\b\\001", b"a\\b\1"),
+    (t.DATE, "2020-02-29", date(2020, 2, 29)),
+    (t.TIME, "23:59:59.5", 86_399_500_000),
+    (t.TIMESTAMP, "2020-01-01 12:34:56.789", datetime(2020, 1, 1, 12, 34, 56, 789000)),
+    (t.TIMESTAMP, "2020-01-01", datetime(2020, 1, 1)),
+    (t.TIMESTAMPTZ, "2020-01-01T12:00:00+05:30", datetime(2020, 1, 1, 6, 30, tzinfo=timezone.utc)),
+    (t.TIMESTAMPTZ, "2020-07-01 12:00:00 Europe/Berlin", datetime(2020, 7, 1, 10, tzinfo=timezone.utc)),
+    (t.INTERVAL, "1 year -2 mons +3 days 04:05:06.5", (10, 3, 14_706_500_000)),
+    (t.INTERVAL, "1.5 months", (1, 15, 0)),
+    (t.INTERVAL, "P1Y2DT3H", (12, 2, 10_800_000_000)),
+    (t.NUMERIC, "-12345.678900", Decimal("-12345.678900")),
+    (t.NUMERIC, "0.00012", Decimal("0.00012")),
+    (t.NUMERIC, "100000000", Decimal("100000000")),
+    (t.UUID, "{A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11}", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+    (t.JSONB, '{"bb": 1.50, "a": [1, {"x": null}]}', '{"a": [1, {"x": null}], "bb": 1.50}'),
+    (t.INT4.array(), "{1,NULL,3}", [1, None, 3]),
+    (t.TEXT.array(), '{a,"b,\\"c",NULL,"NULL"}', ["a", 'b,"c', None, "NULL"]),
+    (t.INT8.array(), "{}", []),
+]
+
+
+@pytest.mark.parametrize(("type", "text", "value"), READ, ids=lambda v: str(v)[:30])
+def test_text_and_binary(postgres: str, type: Type, text: str, value: object) -> None:
+    assert decode(type, 0, text.encode(), Style()) == value
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        for format in (0, 1):
+            result = connection.pgconn.exec_params(f"select $1::{type!s}".encode(), [text.encode()], result_format=format)
+            sent = result.get_value(0, 0)
+            assert sent is not None
+            assert decode(type, format, sent, Style()) == value
+
+
+WRONG = [
+    (t.INT4, "abc"),
+    (t.INT4, "2147483648"),
+    (t.INT2, "1_0"),
+    (t.BOOL, "maybe"),
+    (t.FLOAT8, "1,5"),
+    (t.FLOAT8, "1e999"),
+    (t.NUMERIC, "x"),
+    (t.DATE, "2021-02-29"),
+    (t.DATE, "yesterdax"),
+    (t.TIMESTAMP, "2020-01-01 25:00:00"),
+    (t.TIMESTAMPTZ, "nonsense"),
+    (t.INTERVAL, "soon"),
+    (t.UUID, "a0eebc99"),
+    (t.BYTEA, "\\xzz"),
+    (t.INT4.array(), "1,2"),
+    (t.INT4.array(), "{1,x}"),
+]
+
+
+@pytest.mark.parametrize(("type", "text"), WRONG, ids=str)
+def test_errors_are_postgresql_s(postgres: str, type: Type, text: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection, pytest.raises(psycopg.Error) as theirs:
+        connection.execute(f"select '{text}'::{type!s}")
+    with pytest.raises(TailgateError) as ours:
+        decode(type, 0, text.encode(), Style())
+    assert (ours.value.sqlstate, ours.value.message.split(':"')[0]) == (theirs.value.sqlstate, theirs.value.diag.message_primary)
+
+
+@pytest.mark.parametrize("type", [t.INT4, t.TIMESTAMP, t.UUID, t.NUMERIC, t.INT4.array(), t.INTERVAL, t.JSONB, t.BOOL], ids=str)
+def test_binary_of_the_wrong_size(type: Type) -> None:
+    with pytest.raises(InvalidBinaryRepresentation, match="incorrect binary data format in bind parameter 3"):
+        decode(type, 1, b"\0\0\0", Style(), 3)
