@@ -1,0 +1,68 @@
+"""The lake's copy of where a sink is, in readers/sink-<id>: it keeps the log, and tells SHOW SINKS.
+
+    {"n": 17, "time": …, "begin": [n, time], "claimed": true, "status": "running", "error": "", "at": …}
+
+`n`: entries after it are kept. `begin`: the entry of the sink's CREATE. `claimed`: Kafka has a progress record. `status`: running,
+retrying or stopped, with the `error` and since when (`at`, ms). The sink's process is the only writer; Kafka is right where they differ.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from lake import Lake, files
+
+Status: TypeAlias = Literal["running", "retrying", "stopped"]
+
+PREFIX = "sink-"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    n: int
+    time: int
+    claimed: bool
+
+
+def sinks(lake: Lake) -> list[int]:
+    """The ids of all sinks that have a copy, also of dropped ones."""
+    names = (path.name for path in (lake.path / "readers").iterdir())
+    return [int(name.removeprefix(PREFIX)) for name in names if name.startswith(PREFIX) and name.removeprefix(PREFIX).isdecimal()]
+
+
+class Copy:
+    def __init__(self, lake: Lake, sink: int) -> None:
+        self._path = lake.path / "readers" / f"{PREFIX}{sink}"
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            data = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        return data if isinstance(data, dict) else {}
+
+    def begin(self) -> tuple[int, int] | None:
+        """The entry and time of the sink's CREATE, if they were noted."""
+        begin = self._read().get("begin")
+        return None if begin is None else (begin[0], begin[1])
+
+    def note(self, n: int, time: int) -> None:
+        """The sink begins here; the log is kept from here on."""
+        self._write({"n": n, "time": time, "begin": [n, time], "claimed": False, "status": "retrying", "error": ""})
+
+    def position(self) -> Position | None:
+        data = self._read()
+        return Position(data["n"], data["time"], data["claimed"]) if data else None
+
+    def write(self, n: int, time: int, status: Status, error: str, *, claimed: bool) -> None:
+        self._write({**self._read(), "n": n, "time": time, "claimed": claimed, "status": status, "error": error})
+
+    def remove(self) -> None:
+        """The sink is no more."""
+        self._path.unlink(missing_ok=True)
+
+    def _write(self, data: dict[str, Any]) -> None:
+        files.replace(self._path, json.dumps({**data, "at": time.time_ns() // 1_000_000}).encode())

@@ -1,0 +1,154 @@
+"""The process `tailgate sinks`: a worker for each sink of the catalog, started and ended as the catalog changes.
+
+    log ──► catalog entry ──► a sink was put ──► note where it begins ──► worker
+                         └──► a sink was dropped ──► the worker writes the last changes, removes its copy, ends
+
+SIGTERM and SIGINT end it between two transactions, with exit code 0.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+import uuid
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lake import Lake
+from lake.catalog import Catalog, Item
+from lake.errors import TailgateError
+from sinks import copies
+from sinks.copies import Copy
+from sinks.follower import Follower
+from sinks.worker import Begin, Worker
+
+LOG_WAIT = timedelta(seconds=0.25)  # a signal is noticed at the latest after this
+END_TIMEOUT = timedelta(seconds=20)  # a transaction that is under way: ms, or the session's time limits when the broker just went
+LAKE_WAIT = timedelta(seconds=0.2)  # sinks may be started before the engine has made the lake
+
+
+class Sinks:
+    """All sinks of a lake. `follow()` returns when `stop()` was called, from a signal or another thread."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._instance = uuid.uuid4().hex
+        self._stopping = threading.Event()
+        self._workers: dict[int, Worker] = {}
+        newest = lake.log.newest()
+        self._n = 0 if newest is None else newest.n
+        self._catalog: Catalog = lake.catalog_at(self._n) if newest is not None else Catalog()
+        self._follower = Follower(self._n)
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def follow(self) -> None:
+        for sink in copies.sinks(self._lake):
+            if sink not in self._catalog.items:  # dropped while we were away
+                Copy(self._lake, sink).remove()
+        for item in _ready(self._catalog).values():
+            self._start(item, None)
+        while not self._stopping.is_set():
+            if self._lake.log.wait(self._n, LOG_WAIT.total_seconds()) is None:
+                continue
+            for entry in self._lake.log.after(self._n):
+                header = entry.header
+                self._n = header.n
+                if header.catalog is not None:
+                    self._catalog = self._catalog.apply(header.catalog)
+                    self._follow_catalog(Begin(header.n, header.time))
+            self._follower.arrived(self._n)
+        self._end()
+
+    def _follow_catalog(self, at: Begin) -> None:
+        ready = _ready(self._catalog)
+        for id, worker in list(self._workers.items()):
+            if id not in ready:
+                worker.end(dropped=True)
+                if not worker.is_alive():  # it had stopped with an error
+                    Copy(self._lake, id).remove()
+                del self._workers[id]
+            elif ready[id] != worker.item:
+                worker.end()
+                worker.join()
+                self._start(ready[id], None)
+        for id, item in ready.items():
+            if id not in self._workers:
+                self._start(item, at)
+
+    def _start(self, item: Item, begin: Begin | None) -> None:
+        copy = Copy(self._lake, item.id)
+        noted = copy.begin()
+        if noted is not None:
+            begin = Begin(*noted)
+        else:
+            begin = begin or self._began(item) or self._now()
+            copy.note(begin.n, begin.time)
+        relation = self._catalog[item.depends[0]]
+        worker = self._workers[item.id] = Worker(self._lake, item, relation, begin, self._follower, self._instance)
+        worker.start()
+
+    def _began(self, item: Item) -> Begin | None:
+        """The entry from which on it and its relation are there, looked for in the log. None if that is gone.
+
+        Then the sink begins now: it has written nothing yet, so its snapshot may be of any time.
+        """
+        wanted = {item.id, item.depends[0]}
+        for entry in self._lake.log.after(self._lake.log.first() - 1, self._n):
+            header = entry.header
+            if header.catalog is not None and any(put.id in wanted for put in header.catalog.put):
+                if item.id in _ready(self._lake.catalog_at(header.n)):
+                    return Begin(header.n, header.time)
+        return None
+
+    def _now(self) -> Begin:
+        header = self._lake.log.header(self._n)
+        return Begin(header.n, header.time)
+
+    def _end(self) -> None:
+        for worker in self._workers.values():
+            worker.end()
+        deadline = time.monotonic() + END_TIMEOUT.total_seconds()
+        for worker in self._workers.values():
+            worker.join(max(0.0, deadline - time.monotonic()))
+
+
+def _ready(catalog: Catalog) -> dict[int, Item]:
+    """The sinks that can run: they and their relations are filled."""
+    items = catalog.items
+    return {i.id: i for i in items.values() if i.kind == "sink" and i.ready and items[i.depends[0]].ready}
+
+
+def run(lake_path: str | Path, options: Any = None) -> int:
+    """Follows the lake until SIGTERM or SIGINT; the exit code."""
+    stopping = threading.Event()
+    sinks: list[Sinks] = []
+
+    def stop(*_: object) -> None:
+        stopping.set()
+        for one in sinks:
+            one.stop()
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+    while not (Path(lake_path) / "lake.json").exists():
+        if stopping.wait(LAKE_WAIT.total_seconds()):
+            return 0
+    try:
+        sinks.append(Sinks(Lake(Path(lake_path))))
+        if stopping.is_set():
+            return 0
+        sinks[0].follow()
+    except TailgateError as error:
+        print(f"tailgate sinks: {error.sqlstate}: {error.message}", file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1]))

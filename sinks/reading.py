@@ -1,0 +1,104 @@
+"""A relation as a sink reads it: its rows at one time, then one step for each time at which they may be shown.
+
+    entry: changes of the errors ──► any left? ──► yes: wait; nothing of this time is shown
+           changes of the rows                └──► no:  a step, with all changes since the last one
+
+While a view has errors its rows are not its query's answer, so a sink waits at the time before; the step that ends the waiting is the net
+of all that happened meanwhile, which is read again from the log then, instead of being kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake import Lake, errors
+from lake.errors import Gone, TailgateError
+from lake.types import WEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """To the entry `n` and its time: net changes, None if the relation did not change. `dropped`: the sink is no more."""
+
+    n: int
+    time: int
+    changes: pa.Table | None = None
+    dropped: bool = False
+
+
+class Reader:
+    """Steps after an entry. `errors`: the relation of the view's errors, 0 if it has none."""
+
+    def __init__(self, lake: Lake, sink: int, relation: int, errors: int, n: int, time: int) -> None:
+        self._lake = lake
+        self._sink = sink
+        self._relation = relation
+        self._errors_relation = errors
+        self._errors: Counter[tuple[str, str]] = Counter()
+        self._seen = n  # the last entry that was looked at
+        self._shown = n  # the last one that was a step
+        if errors:
+            self._count_at(time)
+
+    @property
+    def seen(self) -> int:
+        return self._seen
+
+    @property
+    def error(self) -> TailgateError | None:
+        """What the view reports after the last entry that was looked at."""
+        for (sqlstate, message), count in self._errors.items():
+            if count > 0:
+                return errors.of(sqlstate, message)
+        return None
+
+    def steps(self) -> Iterator[Step]:
+        """The steps that the log has now; goes on where it ended when it is asked again. Raises Gone."""
+        for entry in self._lake.log.after(self._seen):
+            header = entry.header
+            waited = self.error is not None
+            if self._errors_relation:
+                self._count(entry.changes(self._errors_relation))
+            self._seen = header.n
+            dropped = header.catalog is not None and self._sink in header.catalog.drop
+            if dropped:
+                yield Step(header.n, header.time, dropped=True)
+                return
+            if self.error is not None:
+                continue
+            changes = self._since_shown(header.n) if waited else entry.changes(self._relation)
+            self._shown = header.n
+            yield Step(header.n, header.time, changes)
+
+    def _since_shown(self, n: int) -> pa.Table | None:
+        tables = []
+        for entry in self._lake.log.after(self._shown):
+            changes = entry.changes(self._relation)
+            if changes is not None:
+                tables.append(changes)
+            if entry.header.n == n:
+                break
+        return pa.concat_tables(tables) if tables else None
+
+    def _count_at(self, time: int) -> None:
+        """The errors at where we begin. The log may be held longer than tables can be read back: then they are counted back from now."""
+        try:
+            self._count(self._lake.snapshot(self._errors_relation, time))
+        except Gone:
+            newest = self._lake.log.newest()
+            assert newest is not None
+            self._count(self._lake.snapshot(self._errors_relation, newest.time))
+            for entry in self._lake.log.after(self._seen, newest.n):
+                self._count(entry.changes(self._errors_relation), -1)
+
+    def _count(self, changes: pa.Table | None, sign: int = 1) -> None:
+        if changes is None:
+            return
+        sqlstates, messages, weights = changes.column(0), changes.column(1), changes.column(WEIGHT)
+        for sqlstate, message, weight in zip(sqlstates.to_pylist(), messages.to_pylist(), weights.to_pylist(), strict=True):
+            self._errors[sqlstate, message] += sign * weight
+        self._errors = Counter({error: count for error, count in self._errors.items() if count})

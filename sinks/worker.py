@@ -1,0 +1,246 @@
+"""One sink, from its registration to its drop: a thread that tries again until it is told to end.
+
+    session ──► claim ──► snapshot, in pieces ──► steps, in batches ──► wait for the log ─┐
+       ▲                                              ▲                                   │
+       │ pause                                        └───────────────────────────────────┘
+       └── broker or registry absent: `retrying`                    replaced, refused, log gone: `stopped`
+
+Where it is stands in Kafka, in the transaction of the events. The lake's copy of it keeps the log from there, tells SHOW SINKS,
+and is ahead of Kafka only over entries in which the relation did not change.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from lake import Lake, crash
+from lake.catalog import Item
+from lake.errors import ObjectNotInPrerequisiteState, TailgateError
+from sinks import registry, schema
+from sinks.copies import Copy, Status
+from sinks.envelope import Encoder, Event
+from sinks.failures import Fenced, Replaced
+from sinks.follower import Follower
+from sinks.progress import Progress, topic
+from sinks.reading import Reader, Step
+from sinks.session import Session
+from sinks.settings import Settings, settings
+
+SNAPSHOT_PIECE = 10_000  # events of a snapshot in one transaction: 0.1 s of work to repeat after a crash
+BATCH_EVENTS = 10_000  # a batch of steps is committed when it has this many; one step is never cut
+
+RETRY_FIRST = timedelta(seconds=0.25)  # pauses between sessions double from the first to the last
+RETRY_LAST = timedelta(seconds=10)
+
+COPY_INTERVAL = timedelta(seconds=1)  # writing the copy takes 1 ms, a busy log has six ticks a second
+IDLE_WAIT = timedelta(seconds=60)  # a worker with nothing to write wakes by itself this often
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The entry at which the sink was created, and its time."""
+
+    n: int
+    time: int
+
+
+class Worker(threading.Thread):
+    """Runs until `end()`, until the sink is dropped, or until it may not go on."""
+
+    def __init__(self, lake: Lake, item: Item, relation: Item, begin: Begin, follower: Follower, instance: str) -> None:
+        super().__init__(name=f"sink {item.name}", daemon=True)
+        self.item = item
+        self._lake = lake
+        self._relation = relation
+        self._begin = begin
+        self._follower = follower
+        self._instance = instance
+        self._ending = threading.Event()
+        self._dropped = False
+        self._encoder: Encoder | None = None
+        self._pause = RETRY_FIRST
+        self._copy = Copy(lake, item.id)
+        copy = self._copy.position()
+        self._position = (
+            Progress(begin.n, begin.time, 0, False, instance) if copy is None else Progress(copy.n, copy.time, 0, False, instance)
+        )
+        self._claimed = copy is not None and copy.claimed  # whether Kafka has a progress record of this sink
+        self._connected = False
+        self._reported: tuple[Status, str, int] | None = None
+        self._reported_at = 0.0
+
+    def end(self, *, dropped: bool = False) -> None:
+        """It ends after the transaction it is in; if dropped, after the last changes before the drop, or at once if it cannot write."""
+        self._dropped = self._dropped or dropped
+        if not (dropped and self._connected):
+            self._ending.set()
+        self._follower.wake()
+
+    def run(self) -> None:
+        try:
+            while not self._ending.is_set():
+                if not self._life():
+                    return
+            if self._dropped:
+                self._copy.remove()
+            else:
+                self._report("stopped", "")
+        except Replaced as error:
+            _say(f"sink {self.item.name}: {error.message}")  # the copy is the other process's now
+        except TailgateError as error:
+            self._report("stopped", f"{error.sqlstate}: {error.message}")
+        except Exception as error:  # noqa: BLE001  # our own bug ends this sink alone, loudly
+            traceback.print_exc()
+            self._report("stopped", f"XX000: {error}")
+
+    def _life(self) -> bool:
+        """One session, from its opening to its failure. Whether there is to be another."""
+        chosen = settings(self.item)
+        session: Session | None = None
+        try:
+            encoder = self._encoder = self._encoder or self._registered(chosen)
+            session = Session(chosen, self._lake.id, self.item.id, self._instance, self._ending.is_set)
+            session.open()
+            self._claim(session, chosen)
+            return self._follow(session, encoder)
+        except Fenced:
+            assert session is not None
+            try:
+                session.fenced()
+            except TailgateError as error:
+                if not error.retriable:
+                    raise
+                self._retry(error)
+        except TailgateError as error:
+            if not error.retriable:
+                raise
+            self._retry(error)
+        finally:
+            if session is not None:
+                session.close()
+        return True
+
+    def _retry(self, error: TailgateError) -> None:
+        self._connected = False
+        if self._dropped:
+            self._ending.set()
+        self._report("retrying", f"{error.sqlstate}: {error.message}")
+        self._ending.wait(self._pause.total_seconds())
+        self._pause = min(2 * self._pause, RETRY_LAST)
+
+    def _registered(self, chosen: Settings) -> Encoder:
+        """The encoder, once both schemas have their ids."""
+        columns = self._relation.columns
+        make = schema.upsert if chosen.envelope == "upsert" else schema.debezium
+
+        def register(part: str, of: dict[str, object]) -> int:
+            return registry.register(chosen.registry, chosen.registry_options, f"{chosen.topic}-{part}", of)
+
+        key_id = None
+        if chosen.key is not None:
+            key_id = register("key", schema.key([columns[i] for i in chosen.key], chosen.key_name))
+        value_id = register("value", make(columns, chosen.value_name))
+        return Encoder(columns, chosen.envelope, value_id, key=chosen.key, key_id=key_id, relation_key=self._relation.key)
+
+    def _claim(self, session: Session, chosen: Settings) -> None:
+        """The position to go on from, and a first transaction that says so."""
+        copy = self._copy.position()
+        found = session.progress
+        if found is None:
+            if self._claimed:
+                raise ObjectNotInPrerequisiteState(
+                    f"Kafka has lost the progress of sink {self.item.name}",
+                    detail=f"The topic {topic(self._lake.id)} has no record of it.",
+                    hint="Drop the sink and create it again.",
+                )
+            found = Progress(self._begin.n, self._begin.time, 0, not chosen.snapshot, self._instance)
+        elif found.filled and copy is not None and copy.n > found.n:
+            found = replace(found, n=copy.n, time=copy.time)
+        self._position = replace(found, instance=self._instance)
+        session.commit([], self._position)
+        crash.point("sink.claimed")
+        self._claimed = self._connected = True
+        self._report("running", "")
+        self._pause = RETRY_FIRST
+
+    def _follow(self, session: Session, encoder: Encoder) -> bool:
+        at, relation = self._position, self._relation
+        reader = Reader(self._lake, self.item.id, relation.id, relation.errors, at.n, at.time)
+        if not at.filled and reader.error is None:
+            self._snapshot(session, encoder, at)
+        while not self._ending.is_set():
+            batch: list[Event] = []
+            step: Step | None = None
+            for step in reader.steps():
+                if step.dropped:
+                    session.commit(batch, None)
+                    self._copy.remove()
+                    return False
+                if not self._position.filled:  # the view had errors when the sink was made
+                    self._snapshot(session, encoder, replace(self._position, n=step.n, time=step.time))
+                    continue
+                if step.changes is not None:
+                    batch += encoder.events(step.changes)
+                if len(batch) >= BATCH_EVENTS:
+                    self._advance(session, batch, step)
+                    batch = []
+                if self._ending.is_set():
+                    break
+            if step is not None:
+                self._advance(session, batch, step)
+            error = reader.error
+            if error is None:
+                self._report("running", "")
+            else:
+                self._report("retrying", f"{error.sqlstate}: {error.message}")
+            due = COPY_INTERVAL if self._behind() else IDLE_WAIT
+            self._follower.wait(reader.seen, due, self._ending.is_set)
+        return True
+
+    def _snapshot(self, session: Session, encoder: Encoder, at: Progress) -> None:
+        """The rows at a time, from where an earlier instance came to; the same rows always come in the same order."""
+        events = encoder.events(self._lake.snapshot(self._relation.id, at.time))
+        sent = at.snapshot_rows
+        while not self._ending.is_set():
+            piece = events[sent : sent + SNAPSHOT_PIECE]
+            sent += len(piece)
+            self._commit(session, piece, replace(at, snapshot_rows=sent, filled=sent >= len(events)))
+            if self._position.filled:
+                return
+
+    def _advance(self, session: Session, batch: list[Event], step: Step) -> None:
+        if step.n <= self._position.n:
+            return
+        reached = replace(self._position, n=step.n, time=step.time)
+        if batch:
+            self._commit(session, batch, reached)
+        else:
+            self._position = reached  # nothing to say: Kafka need not know
+
+    def _commit(self, session: Session, events: list[Event], reached: Progress) -> None:
+        session.commit(events, reached, lambda: crash.point("sink.produced"))
+        crash.point("sink.committed")
+        self._position = reached
+        self._report("running", "")
+
+    def _behind(self) -> bool:
+        return self._reported is None or self._reported[2] != self._position.n
+
+    def _report(self, status: Status, error: str) -> None:
+        """Writes the copy, if it says something new; where it is, no oftener than COPY_INTERVAL."""
+        report, now = (status, error, self._position.n), time.monotonic()
+        if report == self._reported:
+            return
+        if self._reported is not None and report[:2] == self._reported[:2] and now - self._reported_at < COPY_INTERVAL.total_seconds():
+            return
+        self._copy.write(self._position.n, self._position.time, status, error, claimed=self._claimed)
+        self._reported, self._reported_at = report, now
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,167 @@
+"""Sessions against a real broker: transactions, fencing, and where to go on."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from embedded.kafka import Kafka
+from lake.errors import TailgateError
+from sinks import progress
+from sinks.failures import Fenced, Replaced
+from sinks.progress import Progress
+from sinks.session import Session
+from sinks.settings import Settings
+
+SINK = 16400
+
+
+def unstopped() -> bool:
+    return False
+
+
+def settings(address: str, topic: str, **options: Any) -> Settings:
+    return Settings(brokers=address, topic=topic, registry="", envelope="debezium", **options)
+
+
+def records(address: str, topic: str, partition: int = 0) -> list[tuple[bytes | None, bytes | None]]:
+    """What a read_committed reader sees to the topic's end."""
+    reader = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "test",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    reader.assign([TopicPartition(topic, partition, 0)])
+    out = []
+    while True:
+        message = reader.poll(10)
+        assert message is not None, "no end of the topic in 10 s"
+        if message.error() is not None:
+            break
+        out.append((message.key(), message.value()))
+    reader.close()
+    return out
+
+
+@pytest.fixture
+def lake_id() -> str:
+    return uuid.uuid4().hex[:12]
+
+
+def opened(kafka: Kafka, lake_id: str, instance: str, sink: int = SINK) -> Session:
+    session = Session(settings(kafka.address, f"out-{lake_id}"), lake_id, sink, instance, unstopped)
+    session.open()
+    return session
+
+
+def test_events_and_progress_are_one_transaction(kafka: Kafka, lake_id: str) -> None:
+    session = opened(kafka, lake_id, "a")
+    assert session.progress is None
+    reached = Progress(3, 1000, 0, True, "a")
+    session.commit([(None, b"1"), (b"k", b"2"), (b"k", None)], reached)
+    session.close()
+    assert records(kafka.address, f"out-{lake_id}") == [(None, b"1"), (b"k", b"2"), (b"k", None)]
+    again = opened(kafka, lake_id, "b")
+    assert again.progress == reached
+    again.commit([], None)
+    again.close()
+    last = opened(kafka, lake_id, "c")
+    assert last.progress is None
+    last.close()
+
+
+def test_progress_behind_another_sinks_open_transaction_is_not_overlooked(kafka: Kafka, lake_id: str) -> None:
+    other = opened(kafka, lake_id, "other", SINK + 1)
+    assert other._producer is not None
+    other._producer.begin_transaction()
+    other._producer.produce(progress.topic(lake_id), b"{}", progress.key(SINK + 1), partition=0)
+    other._producer.flush(5)
+    session = opened_in_background = []
+    mine = Session(settings(kafka.address, f"out-{lake_id}"), lake_id, SINK, "a", unstopped)
+    assert mine is not None
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce(progress.topic(lake_id), progress.value(Progress(9, 9, 0, True, "z")), progress.key(SINK), partition=0)
+    producer.commit_transaction(10)
+    thread = threading.Thread(target=lambda: (mine.open(), opened_in_background.append(mine.progress)))
+    thread.start()
+    time.sleep(1)
+    assert session == [], "it must wait until the other's transaction is decided"
+    other._producer.abort_transaction(10)
+    thread.join(20)
+    assert session == [Progress(9, 9, 0, True, "z")]
+    mine.close()
+    other.close()
+
+
+def test_a_newer_session_fences_the_older(kafka: Kafka, lake_id: str) -> None:
+    older = opened(kafka, lake_id, "older")
+    older.commit([(None, b"1")], Progress(1, 1, 0, True, "older"))
+    newer = opened(kafka, lake_id, "newer")
+    assert newer.progress is not None
+    newer.commit([], Progress(1, 1, 0, True, "newer"))
+    with pytest.raises(Fenced):
+        older.commit([(None, b"2")], Progress(2, 2, 0, True, "older"))
+    with pytest.raises(Replaced):
+        older.fenced()
+    newer.commit([(None, b"2")], Progress(2, 2, 0, True, "newer"))
+    assert records(kafka.address, f"out-{lake_id}") == [(None, b"1"), (None, b"2")]
+    older.close()
+    newer.close()
+
+
+def test_a_transaction_that_was_not_committed_is_not_there(kafka: Kafka, lake_id: str) -> None:
+    session = opened(kafka, lake_id, "a")
+
+    def dies() -> None:
+        raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError):
+        session.commit([(None, b"1")], Progress(1, 1, 0, True, "a"), dies)
+    session.close()
+    again = opened(kafka, lake_id, "b")
+    assert again.progress is None
+    again.commit([(None, b"1")], Progress(1, 1, 0, True, "b"))
+    assert records(kafka.address, f"out-{lake_id}") == [(None, b"1")]
+    again.close()
+
+
+def test_a_fence_that_nobody_claims_gives_the_sink_back(kafka: Kafka, lake_id: str) -> None:
+    """As after a pause in which the broker ended our transaction."""
+    session = opened(kafka, lake_id, "a")
+    session.commit([], Progress(1, 1, 0, True, "a"))
+    stranger = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})
+    stranger.init_transactions(10)
+    with pytest.raises(Fenced):
+        session.commit([(None, b"1")], Progress(2, 2, 0, True, "a"))
+    session.fenced()
+    session.close()
+
+
+def test_an_absent_broker_is_named(lake_id: str) -> None:
+    session = Session(settings("127.0.0.1:1", "t"), lake_id, SINK, "a", unstopped)
+    started = time.monotonic()
+    with pytest.raises(TailgateError, match=r"brokers 127\.0\.0\.1:1.*refused") as caught:
+        session.open()
+    assert caught.value.retriable
+    assert time.monotonic() - started < 12
+    session.close()
+
+
+def test_a_topic_is_made_with_its_partitions(kafka: Kafka, lake_id: str) -> None:
+    wanted = settings(kafka.address, f"made-{lake_id}", partitions=3, replication=1, topic_config={"retention.ms": "60000"})
+    session = Session(wanted, lake_id, SINK, "a", unstopped)
+    session.open()
+    metadata = session._admin.list_topics(topic=f"made-{lake_id}", timeout=5)
+    assert len(metadata.topics[f"made-{lake_id}"].partitions) == 3
+    session.close()
