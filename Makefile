@@ -10,6 +10,8 @@ PYTHON ?= python3
 MVN ?= mvn
 MAVEN_ARGUMENTS ?=
 ARGS ?=
+# What is installed besides the product; empty in the image.
+EXTRAS ?= [dev]
 
 BIN := .venv/bin
 MAVEN := $(MVN) -B -q -Dstyle.color=never $(MAVEN_ARGUMENTS)
@@ -72,7 +74,7 @@ clean: ## remove all that setup made
 	  { echo "setup: $(PYTHON) lacks its venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@echo "setup: installing Python packages into .venv (about 450 MB to download, a minute or two)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(EXTRAS)'
 	@touch $@
 
 .PHONY: jdk

@@ -6,7 +6,8 @@
                                                             └─ RegistryError ──► {"error_code", "message"}, status from the code
 
 Besides Confluent's interface it answers the one request by which Apicurio's Connect converter registers, so a Debezium
-worker can write Avro through it. It listens on 127.0.0.1 only, has no users and knows no contexts but the default one.
+worker can write Avro through it. It has no users, so it listens on 127.0.0.1 unless `--insecure` says that something else
+guards the port, and knows no contexts but the default one.
 
 Idle it uses 0.05 % of a core and 35 MB.
 """
@@ -33,6 +34,7 @@ from embedded.subjects import Reference, RegistryError, Schema, Subjects
 BODY_BYTES_MAX = 16 << 20  # Confluent's own limit is 8 MB for a record that holds a schema
 IDLE_CONNECTION = timedelta(minutes=5)  # a thread each; clients reconnect by themselves
 READY_TIMEOUT = timedelta(seconds=30)  # 0.3 s measured; a thousand schemas replay in 0.1 s
+LOOPBACK = "127.0.0.1"
 ANNOUNCEMENT = "schema registry on"
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
@@ -291,9 +293,9 @@ class RegistryServer(ThreadingHTTPServer):
     request_queue_size = 128
     address_family = socket.AF_INET
 
-    def __init__(self, data: Path, port: int) -> None:
+    def __init__(self, data: Path, port: int, host: str = LOOPBACK) -> None:
         self.subjects = Subjects(data / "events.jsonl")
-        super().__init__(("127.0.0.1", port), _Handler)
+        super().__init__((host, port), _Handler)
 
     def server_close(self) -> None:
         super().server_close()
@@ -342,15 +344,19 @@ class Registry:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m embedded.registry", description="A Confluent-compatible schema registry on 127.0.0.1.")
+    parser = argparse.ArgumentParser(prog="python -m embedded.registry", description="A Confluent-compatible schema registry.")
     parser.add_argument("--data", type=Path, required=True, help="its folder")
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--host", default=LOOPBACK, help=f"the address to listen on ({LOOPBACK})")
+    parser.add_argument("--insecure", action="store_true", help="allow --host beyond loopback: anybody who reaches it may write")
     arguments = parser.parse_args()
-    server = RegistryServer(arguments.data, arguments.port)
+    if arguments.host != LOOPBACK and not arguments.insecure:
+        parser.error(f"--host {arguments.host} would let any machine write; give --insecure where something else guards the port")
+    server = RegistryServer(arguments.data, arguments.port, arguments.host)
     for number in (signal.SIGTERM, signal.SIGINT):
         # shutdown() waits for the loop, which runs in this thread
         signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
-    print(f"{ANNOUNCEMENT} http://127.0.0.1:{arguments.port}", flush=True)
+    print(f"{ANNOUNCEMENT} http://{arguments.host}:{arguments.port}", flush=True)
     server.serve_forever()
     server.server_close()
 

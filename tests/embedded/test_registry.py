@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -335,3 +337,10 @@ def test_a_path_is_taken_apart_before_it_is_unquoted(registry: Registry) -> None
     subject = quote("x/versions/1", safe="")
     assert call(registry, "POST", f"/subjects/{subject}/versions", {"schema": USER})[0] == 200
     assert call(registry, "GET", f"/subjects/{subject}/versions")[1] == [1]
+
+
+def test_beyond_loopback_only_when_told(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "embedded.registry", "--data", str(tmp_path), "--port", "1", "--host", "0.0.0.0"]
+    refusal = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert refusal.returncode == 2
+    assert "--insecure" in refusal.stderr
