@@ -30,7 +30,7 @@ STRICT = $(wildcard lake sql gateway/protocol gateway/protocol.py engine/plan en
 help: ## list these words
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
-setup: .venv/.installed .jars/spark/.resolved .jars/kafka/.resolved .jars/postgres/.resolved $(if $(wildcard engine/java/pom.xml),$(ENGINE_JAR)) ## virtual environment, jars, the Java library
+setup: .venv/.installed .jars/spark/.resolved .jars/kafka/.resolved .jars/postgres/.resolved $(ENGINE_JAR) ## virtual environment, jars, the Java library
 
 demo: setup ## Kafka, registry, engine, gateway, sinks and the shop, live: ARGS="--for 60 --rate 1000 --check"
 	@exec $(BIN)/tailgate demo $(ARGS)

@@ -9,7 +9,7 @@ Besides Confluent's interface it answers the one request by which Apicurio's Con
 worker can write Avro through it. It has no users, so it listens on 127.0.0.1 unless `--insecure` says that something else
 guards the port, and knows no contexts but the default one.
 
-Idle it uses 0.05 % of a core and 35 MB.
+Measured on a 2-core machine: ready in 0.1 to 0.3 s, 25 MB, idle under 0.1 % of a core.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from embedded.subjects import Reference, RegistryError, Schema, Subjects
 
 BODY_BYTES_MAX = 16 << 20  # Confluent's own limit is 8 MB for a record that holds a schema
 IDLE_CONNECTION = timedelta(minutes=5)  # a thread each; clients reconnect by themselves
-READY_TIMEOUT = timedelta(seconds=30)  # 0.3 s measured; a thousand schemas replay in 0.1 s
+READY_TIMEOUT = timedelta(seconds=30)  # 0.1 to 0.3 s measured
 LOOPBACK = "127.0.0.1"
 ANNOUNCEMENT = "schema registry on"
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
