@@ -1,8 +1,8 @@
 """The command line: the one module that may import every package. Each command imports what it runs, when it runs it.
 
-    tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of examples/shop, live
-    tailgate up       engine, gateway and sinks over one data folder
-    tailgate engine | gateway | sinks     one of them, over a lake that others share
+tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of examples/shop, live
+tailgate up       engine, gateway and sinks over one data folder
+tailgate engine | gateway | sinks     one of them, over a lake that others share
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def parser() -> argparse.ArgumentParser:
     engine = _command(commands, "engine", "the engine alone: one for each lake", _engine)
     _data(engine)
     _parallelism(engine)
-    engine.add_argument("--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry")
+    engine.add_argument(
+        "--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry"
+    )
 
     gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
     _data(gateway)
@@ -108,7 +110,9 @@ def _up(options: argparse.Namespace) -> int:
     from embedded.supervisor import Plan, Supervisor
 
     _check_listen(options)
-    plan = Plan(options.data, options.listen, options.kafka, options.schema_registry, options.gateways, options.parallelism, options.insecure)
+    plan = Plan(
+        options.data, options.listen, options.kafka, options.schema_registry, options.gateways, options.parallelism, options.insecure
+    )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: _stop_early(supervisor))

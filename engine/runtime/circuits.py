@@ -12,7 +12,19 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.plan.graph import ArrowDecoder, DecoderSpec, FormatSpec, Graph, JoinNode, Linear, OperatorNode, ReduceNode, Select, UpsertNode, Where
+from engine.plan.graph import (
+    ArrowDecoder,
+    DecoderSpec,
+    FormatSpec,
+    Graph,
+    JoinNode,
+    Linear,
+    OperatorNode,
+    ReduceNode,
+    Select,
+    UpsertNode,
+    Where,
+)
 from lake.types import Field
 
 DEAD_LETTER = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string"
@@ -109,7 +121,9 @@ class Circuits:
             case ReduceNode():
                 functions = self._array(self._jvm.String, [a.function for a in node.aggregates])
                 results = ", ".join(f"r{i} {a.type.spark}" for i, a in enumerate(node.aggregates))
-                return operator.reduce(struct(_ddl(node.input)), ints(node.key), functions, ints(a.column for a in node.aggregates), struct(results))
+                return operator.reduce(
+                    struct(_ddl(node.input)), ints(node.key), functions, ints(a.column for a in node.aggregates), struct(results)
+                )
 
 
 def _ddl(columns: tuple[Field, ...]) -> str:
@@ -128,4 +142,3 @@ def _apply(frame: DataFrame, linear: Linear) -> DataFrame:
             case Select(expressions):
                 frame = frame.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(expressions)))
     return frame
-

@@ -32,7 +32,10 @@ class Control:
     """The server. `statement(sql, settings)`, `newest(after, timeout)` and `status()` give what is sent as JSON."""
 
     def __init__(
-        self, statement: Callable[[str, dict[str, str]], dict[str, Any]], newest: Callable[[int, float], dict[str, Any]], status: Callable[[], dict[str, Any]]
+        self,
+        statement: Callable[[str, dict[str, str]], dict[str, Any]],
+        newest: Callable[[int, float], dict[str, Any]],
+        status: Callable[[], dict[str, Any]],
     ) -> None:
         self.token = secrets.token_urlsafe(32)
         control = self
@@ -69,7 +72,9 @@ class Control:
                     request = json.loads(body)
                     self._answer(200, statement(request["sql"], request.get("settings", {})))
                 except TailgateError as e:
-                    self._answer(400, {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position})
+                    self._answer(
+                        400, {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position}
+                    )
                 except Exception as e:
                     log.exception("a statement failed")
                     self._answer(500, {"sqlstate": "XX000", "message": f"{type(e).__name__}: {e}"})

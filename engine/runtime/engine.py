@@ -25,7 +25,7 @@ from engine.plan.graph import Graph
 from engine.runtime import kafka
 from engine.runtime.circuits import Circuits
 from engine.runtime.inbox import Inbox
-from engine.runtime.readers import Ends, Reader, ends, readers, reader_name, stream
+from engine.runtime.readers import Ends, Reader, ends, reader_name, readers, stream
 from lake import Lake, crash
 from lake.catalog import Catalog, Change, Item
 from lake.entry import Header
@@ -34,6 +34,7 @@ from lake.writing import Writer
 
 log = logging.getLogger("tailgate.engine")
 
+COUNTERS = {"records": "records", "dead": "dead_letters"}  # the circuit's names, and ours
 RETRY_S = 2.0  # how often a stalled source is tried again
 FAILURES_MAX = 5  # ticks in a row that may fail without a source to blame; then the engine ends with the error
 
@@ -77,12 +78,26 @@ class Engine:
 
     # ---- what is run -----------------------------------------------------------------------------------------------------
 
-    def install(self, graph: Graph, sources: tuple[Item, ...], forgotten: tuple[int, ...] = (), change: Change | None = None, **fields: Any) -> Header | None:
-        """From the next tick on this graph runs, fed by these sources; with `change`, in one step with its entry of the log."""
+    def install(
+        self,
+        graph: Graph,
+        sources: tuple[Item, ...],
+        forgotten: tuple[int, ...] = (),
+        change: Change | None = None,
+        joining: Mapping[str, kafka.Offsets] | None = None,
+    ) -> Header:
+        """From the next tick on this graph runs, fed by these sources; with `change`, in one step with its entry of the log.
+
+        `joining`: where topics begin to be read that no reader has read. `forgotten`: operators whose state is to be removed.
+        """
         circuit = self.circuits.build(graph, forgotten)
         with self.boundary:
-            header = self.append(kind="catalog", catalog=change, **fields) if change is not None else None
+            header = self.newest
             if change is not None:
+                wanted = {(reader_name(s), s.options["topic"]) for s in sources}
+                kept = {r: {t: at for t, at in topics.items() if (r, t) in wanted} for r, topics in header.offsets.items()}
+                offsets = {r: topics for r, topics in _merged(kept, joining or {}).items() if topics}
+                header = self.append(kind="catalog", catalog=change, offsets=offsets, extra={**header.extra, "forgotten": list(forgotten)})
                 self.catalog = self.catalog.apply(change)
             moved = readers(self._live(sources)) != self._readers
             self.graph, self._circuit, self._sources = graph, circuit, sources
@@ -124,7 +139,9 @@ class Engine:
                 at = ends(self._checkpoint, number, self._readers, self.newest.offsets)
                 extra = self.newest.extra
                 crash.point("tick.begin")
-                result = self._circuit.tick(batch._jdf, str(self.lake.path / "state"), int(extra.get("version", 0)), self.newest.state or "", self.parallelism)
+                result = self._circuit.tick(
+                    batch._jdf, str(self.lake.path / "state"), int(extra.get("version", 0)), self.newest.state or "", self.parallelism
+                )
                 crash.point("state.committed")
                 changes = [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]
                 self._commit(began, at, changes, result, number)
@@ -136,16 +153,18 @@ class Engine:
 
     def _commit(self, began: int, at: Ends, changes: list[tuple[int, bytes]], result: Any, number: int) -> None:
         before = self.newest.inbox
+        gone = set(result.forgotten())
         extra = {**self.newest.extra, "version": int(self.newest.extra.get("version", 0)) + 1}
-        offsets = {**self.newest.offsets, **at.offsets}
+        extra["forgotten"] = [n for n in extra.get("forgotten", ()) if n not in gone]
+        offsets = _merged(self.newest.offsets, at.offsets)
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.stateIds(), "checkpoint": self._checkpoint.name, "batch": number}
         self.append(changes, kind="tick", time=max(began, self.newest.time + 1), extra=extra, **fields)
         crash.point("entry.committed")
         self.inbox.remove(before, at.inbox)
-        for node, (records, dead) in result.counts().items():
-            counts = self.counters.setdefault(node, {"records": 0, "dead_letters": 0})
-            counts["records"] += records
-            counts["dead_letters"] += dead
+        for name, count in dict(result.counters()).items():
+            node, what = name.split(".")
+            counts = self.counters.setdefault(int(node), {})
+            counts[COUNTERS[what]] = counts.get(COUNTERS[what], 0) + count
         self.ticks += 1
 
     # ---- the query -------------------------------------------------------------------------------------------------------
@@ -195,14 +214,15 @@ class Engine:
             self._readers = tuple(r for r in wanted if r.name in offsets)
             self._checkpoint = self.lake.path / "checkpoint" / f"{self.writer.epoch}.{start}"
             frame = stream(self.session, self.inbox.folder, self.newest.inbox, self._readers, offsets)
-            self._offsets_before = offsets
             with self.committed:
-                self.newest = self.newest.with_offsets({**self.newest.offsets, **offsets})
+                self.newest = self.newest.with_offsets(_merged(self.newest.offsets, offsets))
             self._running = True
         for old in self._checkpoint.parent.glob("*"):
             if old != self._checkpoint:
                 shutil.rmtree(old, ignore_errors=True)
-        query = frame.writeStream.option("checkpointLocation", str(self._checkpoint)).foreachBatch(lambda b, n: self._tick(b, n, start)).start()
+        query = (
+            frame.writeStream.option("checkpointLocation", str(self._checkpoint)).foreachBatch(lambda b, n: self._tick(b, n, start)).start()
+        )
         threading.Thread(target=self._watch, args=(query, start), name="query", daemon=True).start()
         return query
 
@@ -260,7 +280,9 @@ class Engine:
             for p, at in self.newest.offsets.get(reader.name, {}).get(topic, {}).items():
                 low, high = partitions.get(p, (0, 0))
                 if not low <= at <= high:
-                    raise TailgateError(f"topic {topic}, partition {p} holds offsets {low} to {high}, but {at} is next: records were deleted or the topic was made anew")
+                    raise TailgateError(
+                        f"topic {topic}, partition {p} holds offsets {low} to {high}, but {at} is next: records were deleted or the topic was made anew"
+                    )
 
     def _answers_again(self) -> bool:
         """Whether something stalled can go on; it is then no longer stalled."""
@@ -279,6 +301,11 @@ class Engine:
                     del self.stalls[name]
                     return True
         return False
+
+
+def _merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:
+    """Offsets by reader and topic: the new ones where there are any. A topic that is left out while it is stalled keeps its own."""
+    return {r: {**old.get(r, {}), **new.get(r, {})} for r in {*old, *new}}
 
 
 def _first_line(text: str) -> str:

@@ -115,7 +115,14 @@ class Fill(threading.Thread):
             piece: list[Record] = []
             size = 0
             try:
-                for record in kafka.history(history.channel, source.options["brokers"], source.options["topic"], at, dict(history.end), source.options.get("kafka", {})):
+                for record in kafka.history(
+                    history.channel,
+                    source.options["brokers"],
+                    source.options["topic"],
+                    at,
+                    dict(history.end),
+                    source.options.get("kafka", {}),
+                ):
                     piece.append(record)
                     size += len(record.value or b"") + len(record.key or b"")
                     at[str(record.partition)] = record.offset + 1

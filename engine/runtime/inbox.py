@@ -28,7 +28,12 @@ class Record:
     timestamp: int = 0
 
     def to_bytes(self) -> bytes:
-        parts = [_sized(self.channel.encode()), _sized(self.key), _sized(self.value), struct.pack(">iqq", self.partition, self.offset, self.timestamp)]
+        parts = [
+            _sized(self.channel.encode()),
+            _sized(self.key),
+            _sized(self.value),
+            struct.pack(">iqq", self.partition, self.offset, self.timestamp),
+        ]
         return b"".join(parts)
 
 

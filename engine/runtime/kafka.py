@@ -44,8 +44,13 @@ def bounds(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[
         for topic in topics:
             found = known.get(topic)
             if found is None or found.error is not None:
-                raise UndefinedObject(f'topic "{topic}" does not exist on {brokers}', hint="Create the topic first, or check its name with SHOW TOPICS of your Kafka tools.")
-            out[topic] = {str(p): client.get_watermark_offsets(TopicPartition(topic, p), timeout=ANSWER_S) for p in sorted(found.partitions)}
+                raise UndefinedObject(
+                    f'topic "{topic}" does not exist on {brokers}',
+                    hint="Create the topic first, or check its name with SHOW TOPICS of your Kafka tools.",
+                )
+            out[topic] = {
+                str(p): client.get_watermark_offsets(TopicPartition(topic, p), timeout=ANSWER_S) for p in sorted(found.partitions)
+            }
         return out
     except KafkaException as e:
         raise ConnectionFailure(f"Kafka at {brokers} does not answer: {e.args[0].str()}") from e
@@ -53,7 +58,9 @@ def bounds(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[
         client.close()
 
 
-def history(channel: str, brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str, int], options: Mapping[str, str]) -> Iterator[Record]:
+def history(
+    channel: str, brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str, int], options: Mapping[str, str]
+) -> Iterator[Record]:
     """The committed records of a topic in [begin, end) of each partition, in its order, as records for a channel of the inbox."""
     open_ = {int(p): end[p] for p in end if begin.get(p, 0) < end[p]}
     if not open_:

@@ -13,7 +13,6 @@ from pathlib import Path
 from engine.runtime import session as spark
 from engine.runtime.control import Control
 from engine.runtime.engine import Engine
-from engine.runtime.fills import Fills
 from engine.runtime.follow import Follow
 from engine.runtime.statements import Statements
 from lake import Lake
@@ -49,8 +48,6 @@ def run(options: Options) -> int:
         session = spark.start(Path(scratch), options.parallelism)
         engine = Engine(lake, session, writer, options.parallelism)
         statements = Statements(engine)
-        fills = Fills(engine, statements)
-        statements.fills = fills
         control = Control(statements.execute, statements.newest, statements.status)
         stop = threading.Event()
 
@@ -65,7 +62,6 @@ def run(options: Options) -> int:
         follow.start()
         control.start()
         writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
-        fills.resume()
         try:
             engine.run()
             follow.round()

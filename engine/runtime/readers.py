@@ -44,14 +44,17 @@ def readers(sources: Iterable[Item]) -> tuple[Reader, ...]:
     for item in sources:
         found.setdefault(reader_name(item), (item, set()))[1].add(item.options["topic"])
     return tuple(
-        Reader(name, item.options["brokers"], tuple(sorted(item.options.get("kafka", {}).items())), tuple(sorted(topics))) for name, (item, topics) in sorted(found.items())
+        Reader(name, item.options["brokers"], tuple(sorted(item.options.get("kafka", {}).items())), tuple(sorted(topics)))
+        for name, (item, topics) in sorted(found.items())
     )
 
 
 def stream(session: SparkSession, inbox: Path, consumed: int, readers: tuple[Reader, ...], offsets: Mapping[str, Offsets]) -> DataFrame:
     """The union. `offsets` of a reader name every partition of its topics."""
     watched = [{"bootstrap": r.brokers, "topics": list(r.topics), "options": dict(r.options)} for r in readers]
-    source = session.readStream.format("tailgate-inbox").option("path", str(inbox)).option("start", str(consumed)).option("clock", str(CLOCK_MS))
+    source = (
+        session.readStream.format("tailgate-inbox").option("path", str(inbox)).option("start", str(consumed)).option("clock", str(CLOCK_MS))
+    )
     union = source.option("watch", json.dumps(watched)).load()
     for reader in readers:
         kafka = (

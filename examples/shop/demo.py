@@ -77,7 +77,12 @@ class Poller(threading.Thread):
 def statements(kafka: str, registry: str) -> list[str]:
     """Scenario 1 with this machine's addresses."""
     text = (Path(__file__).parent / "statements.sql").read_text()
-    text = re.sub(r"--.*", "", text).replace("http://schema-registry:8081", registry).replace("'kafka:9092'", f"'{kafka}'").replace("BROKER 'kafka'", f"BROKER '{kafka}'")
+    text = (
+        re.sub(r"--.*", "", text)
+        .replace("http://schema-registry:8081", registry)
+        .replace("'kafka:9092'", f"'{kafka}'")
+        .replace("BROKER 'kafka'", f"BROKER '{kafka}'")
+    )
     return [s.strip() for s in text.split(";") if s.strip()]
 
 
@@ -141,7 +146,12 @@ def _demo(supervisor: Supervisor, console: Console, stop: threading.Event, rate:
     poller.ended.set()
     poller.join(5)
     newest = Lake.open(supervisor.plan.data).log.newest()
-    answer = {"events": load.events, "ticks": newest.extra.get("version", 0) if newest else 0, "polls": poller.polls, "freshness_ms": poller.percentiles()}
+    answer = {
+        "events": load.events,
+        "ticks": newest.extra.get("version", 0) if newest else 0,
+        "polls": poller.polls,
+        "freshness_ms": poller.percentiles(),
+    }
     if check:
         print(json.dumps({**answer, "equal": equal}), flush=True)
     return 0 if equal in (None, True) else 1
@@ -150,7 +160,14 @@ def _demo(supervisor: Supervisor, console: Console, stop: threading.Event, rate:
 def _table(poller: Poller, load: Load, psql: str) -> Table:
     fresh = poller.percentiles()
     title = f"{VIEW}: {load.events} events sent; freshness p50 {fresh.get('p50', '-')} ms, p95 {fresh.get('p95', '-')} ms"
-    table = Table("is_vip", "channel", "ts_hour", "pageview_count", title=title, caption=f"{psql}\nCOPY (TAIL {VIEW}) TO STDOUT;   Ctrl-C ends the demo")
+    table = Table(
+        "is_vip",
+        "channel",
+        "ts_hour",
+        "pageview_count",
+        title=title,
+        caption=f"{psql}\nCOPY (TAIL {VIEW}) TO STDOUT;   Ctrl-C ends the demo",
+    )
     for row in poller.rows[:20]:
         table.add_row(*map(str, row))
     return table

@@ -37,7 +37,11 @@ ROW = {
         {"name": "email", "type": ["null", "string"], "default": None},
         {"name": "is_vip", "type": [{"type": "int", "connect.type": "int16"}, "null"], "default": 0},
         {"name": "created_at", "type": {"type": "string", "connect.version": 1, "connect.name": "io.debezium.time.ZonedTimestamp"}},
-        {"name": "updated_at", "type": ["null", {"type": "string", "connect.version": 1, "connect.name": "io.debezium.time.ZonedTimestamp"}], "default": None},
+        {
+            "name": "updated_at",
+            "type": ["null", {"type": "string", "connect.version": 1, "connect.name": "io.debezium.time.ZonedTimestamp"}],
+            "default": None,
+        },
     ],
     "connect.name": "mysql.shop.users.Value",
 }
@@ -77,7 +81,13 @@ ENVELOPE = {
     ],
     "connect.name": "mysql.shop.users.Envelope",
 }
-KEY = {"type": "record", "name": "Key", "namespace": "mysql.shop.users", "fields": [{"name": "id", "type": "int"}], "connect.name": "mysql.shop.users.Key"}
+KEY = {
+    "type": "record",
+    "name": "Key",
+    "namespace": "mysql.shop.users",
+    "fields": [{"name": "id", "type": "int"}],
+    "connect.name": "mysql.shop.users.Key",
+}
 
 
 class Encoder:
@@ -102,7 +112,9 @@ class Load:
         self.events = 0
         self._kafka = kafka
         self._random = random.Random(seed)
-        self._producer = Producer({"bootstrap.servers": kafka, "linger.ms": 2, "queue.buffering.max.messages": 2 * ALARM_QUEUE, "log_level": 2})
+        self._producer = Producer(
+            {"bootstrap.servers": kafka, "linger.ms": 2, "queue.buffering.max.messages": 2 * ALARM_QUEUE, "log_level": 2}
+        )
         client = SchemaRegistryClient({"url": registry})
         self._key, self._value = Encoder(client, f"{USERS}-key", KEY), Encoder(client, f"{USERS}-value", ENVELOPE)
         self._user_count = users
@@ -175,7 +187,13 @@ class Load:
             self._send_user(id, "u", before, self._users[id])
 
     def _new_user(self, id: int) -> dict[str, Any]:
-        return {"id": id, "email": f"user{id}@example.com", "is_vip": int(self._random.random() < 0.2), "created_at": _now(), "updated_at": None}
+        return {
+            "id": id,
+            "email": f"user{id}@example.com",
+            "is_vip": int(self._random.random() < 0.2),
+            "created_at": _now(),
+            "updated_at": None,
+        }
 
     def _send_user(self, id: int, op: str, before: dict[str, Any] | None, after: dict[str, Any] | None, snapshot: str = "false") -> None:
         now = int(time.time() * 1000)

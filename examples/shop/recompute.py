@@ -41,7 +41,15 @@ class Topics:
 
     def messages(self, topic: str) -> Iterator[Message]:
         """Every committed message of a topic, in the order of its partitions."""
-        consumer = Consumer({"bootstrap.servers": self._kafka, "group.id": "recompute", "enable.auto.commit": False, "enable.partition.eof": True, "log_level": 2})
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._kafka,
+                "group.id": "recompute",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "log_level": 2,
+            }
+        )
         try:
             partitions = consumer.list_topics(topic, timeout=READ_S).topics[topic].partitions
             left = set(partitions)
@@ -83,7 +91,13 @@ class Topics:
         schema = pa.schema([("user_id", pa.int64()), ("channel", pa.string()), ("received_at", pa.int64())])
         with duckdb.connect() as db:
             db.execute("SET TimeZone = 'UTC'")
-            db.register("users", pa.Table.from_pylist([{"id": u["id"], "is_vip": u["is_vip"]} for u in users.values()], pa.schema([("id", pa.int64()), ("is_vip", pa.int16())])))
+            db.register(
+                "users",
+                pa.Table.from_pylist(
+                    [{"id": u["id"], "is_vip": u["is_vip"]} for u in users.values()],
+                    pa.schema([("id", pa.int64()), ("is_vip", pa.int16())]),
+                ),
+            )
             db.register("pageviews", pa.Table.from_pylist([{n: v[n] for n in schema.names} for v in views], schema))
             return Counter(map(plain, db.execute(VIEW).fetchall())), count + len(views)
 
@@ -102,4 +116,3 @@ class Topics:
 def plain(row: Any) -> tuple[Any, ...]:
     """A row whose time is seconds since the epoch, whatever brought it here."""
     return tuple(int(v.timestamp()) if hasattr(v, "timestamp") else v for v in row)
-

@@ -1,0 +1,259 @@
+"""CREATE, DROP and EXPLAIN, from text to what runs: new items of the catalog, a new graph, swapped in with the entry that says so.
+
+    parse ──► engine.ddl: items ──► where topics begin and end ──► graph ──► Engine.install(graph, entry) ──► fill ──► answer
+
+One statement changes the catalog at a time. A materialized view is answered when it is filled, which does not hold up others.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import replace
+from typing import Any
+
+from sql.bind import bind_query
+
+from engine import ddl
+from engine.ddl.registry import Registry
+from engine.plan import circuit, nodes
+from engine.plan.change import Stream
+from engine.plan.compile import stream
+from engine.plan.explain import explain
+from engine.runtime import kafka
+from engine.runtime.engine import Engine
+from engine.runtime.fills import Fill, History
+from engine.runtime.readers import reader_name
+from lake.catalog import Catalog, Change, Item, ready
+from lake.errors import FeatureNotSupported
+from sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse, parse_query
+
+log = logging.getLogger("tailgate.engine")
+
+Answer = dict[str, Any]
+
+
+class Statements:
+    """What the control interface calls; thread safe."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._registry = Registry()
+        self._fills: dict[int, Fill] = {}
+        self._streams: dict[tuple[int, str], Stream] = {}
+
+    # ---- for control -----------------------------------------------------------------------------------------------------
+
+    def execute(self, text: str, settings: dict[str, str]) -> Answer:
+        """Runs one statement; the answer of `POST /statement`."""
+        statement = parse(text)
+        match statement:
+            case CreateSource() | CreateView() | CreateSink():
+                return self._create(statement, text)
+            case Drop():
+                return self._drop(statement)
+            case Explain(target=target) if isinstance(target, Name | CreateView):
+                return {**self._answer("EXPLAIN"), "rows": self._explain(target).splitlines()}
+        raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
+
+    def newest(self, after: int, timeout: float) -> Answer:
+        header = self._engine.wait_newer(after, timeout)
+        return {"n": header.n, "time": header.time}
+
+    def status(self) -> Answer:
+        engine = self._engine
+        sources = {}
+        for item in engine.catalog.items.values():
+            if item.kind == "source":
+                stall = engine.stalls.get(item.options["channel"]) or engine.stalls.get(reader_name(item))
+                counts = engine.counters.get(nodes.source_node(item), {})
+                sources[item.name] = {
+                    "status": "stalled" if stall else "running",
+                    "error": stall.error if stall else None,
+                    "records": 0,
+                    "dead_letters": 0,
+                    **counts,
+                }
+        filling = {f.item.name: f.rows for f in self._fills.values()}
+        return {"sources": sources, "filling": filling, "ticks": engine.ticks, "n": engine.newest.n, "time": engine.newest.time}
+
+    # ---- starting --------------------------------------------------------------------------------------------------------
+
+    def recover(self) -> None:
+        """Runs what the log's catalog says; views that were being filled begin anew."""
+        catalog = self._engine.catalog
+        anew = [
+            self._numbered(i, catalog) for i in catalog.items.values() if i.kind == "materialized view" and not self._usable(i, catalog)
+        ]
+        if anew:
+            self._install(Change(put=tuple(replace(i, ready=False) for i in anew)), fill=tuple(anew))
+        else:
+            self._engine.install(circuit.compile_catalog(catalog, self._streams_of(catalog)), self._live(catalog), self._forgotten(()))
+
+    def _usable(self, item: Item, catalog: Catalog) -> bool:
+        return item.ready and nodes.recorded(item, catalog, self._stream(item, catalog))
+
+    # ---- creating --------------------------------------------------------------------------------------------------------
+
+    def _create(self, statement: CreateSource | CreateView | CreateSink, text: str) -> Answer:
+        tag = {CreateSource: "CREATE SOURCE", CreateSink: "CREATE SINK", CreateView: "CREATE VIEW"}[type(statement)]
+        if isinstance(statement, CreateView) and statement.materialized:
+            tag = "CREATE MATERIALIZED VIEW"
+        with self._lock:
+            catalog = self._engine.catalog
+            if statement.if_not_exists and catalog.find(statement.name.name) is not None:
+                return self._answer(tag, f'relation "{statement.name.name}" already exists, skipping')
+            items = self._items(statement, text, catalog)
+            fill = tuple(i for i in items if i.kind == "materialized view")
+            header = self._install(Change(put=items), fill=fill)
+        for item in fill:
+            if (running := self._fills.get(item.id)) is not None:
+                running.done.wait()
+        return {"tag": tag, "n": header.n, "time": header.time, "notices": []}
+
+    def _items(self, statement: CreateSource | CreateView | CreateSink, text: str, catalog: Catalog) -> tuple[Item, ...]:
+        match statement:
+            case CreateSource():
+                source, *others = ddl.create_source(statement, text, catalog, self._registry)
+                return (self._on_channel(source, catalog), *others)
+            case CreateView():
+                item = ddl.create_view(statement, text, catalog)
+                return (
+                    self._numbered(replace(item, ready=False), catalog.apply(Change(put=(item,))))
+                    if item.kind == "materialized view"
+                    else item,
+                )
+            case CreateSink():
+                return (ddl.create_sink(statement, text, catalog),)
+
+    def _on_channel(self, source: Item, catalog: Catalog) -> Item:
+        """The source with the reader that brings its topic. A keyed source must read it from its beginning, so it shares no reader with others of the same topic."""
+        brokers, topic = source.options["brokers"], source.options["topic"]
+        kafka.bounds(brokers, [topic], source.options.get("kafka", {}))
+        taken = {i.options["channel"] for i in catalog.items.values() if i.kind == "source" and (i.stored or source.stored)}
+        number = 0
+        while f"{brokers}#{number}/{topic}" in taken:
+            number += 1
+        return replace(source, options={**source.options, "channel": f"{brokers}#{number}/{topic}"})
+
+    def _numbered(self, view: Item, catalog: Catalog) -> Item:
+        """A view about to be filled: where its topics begin, and operators of its own."""
+        item_stream = self._stream(view, catalog)
+        starts: dict[str, Any] = {}
+        for input in circuit.fill_inputs(view, item_stream):
+            if input.kind == "topic":
+                source = catalog[input.item]
+                there = kafka.bounds(source.options["brokers"], [source.options["topic"]], source.options.get("kafka", {}))[
+                    source.options["topic"]
+                ]
+                starts[str(source.id)] = {p: low for p, (low, _) in there.items()}
+        view = replace(view, options={**view.options, "starts": starts})
+        return nodes.number(view, catalog, item_stream)
+
+    # ---- installing ------------------------------------------------------------------------------------------------------
+
+    def _install(self, change: Change, fill: tuple[Item, ...] = ()) -> Any:
+        """The change of the catalog and the circuit for it, in one step; then the fills begin."""
+        engine = self._engine
+        after = engine.catalog.apply(change)
+        graph = circuit.compile_catalog(after, self._streams_of(after))
+        live = self._live(after)
+        joining = self._joining(live)
+        forgotten = self._forgotten(circuit.gone(engine.graph, graph), graph)
+        header = engine.install(graph, live, forgotten, change, joining)
+        for view in fill:
+            self._begin_fill(after[view.id], header)
+        return header
+
+    def _joining(self, live: tuple[Item, ...]) -> dict[str, kafka.Offsets]:
+        """Where topics that no reader reads yet begin to be read: keyed sources at the first record, others at the end, for history comes by filling."""
+        known = self._engine.newest.offsets
+        out: dict[str, kafka.Offsets] = {}
+        for source in live:
+            reader, topic = reader_name(source), source.options["topic"]
+            if topic not in known.get(reader, {}):
+                there = kafka.bounds(source.options["brokers"], [topic], source.options.get("kafka", {}))[topic]
+                out.setdefault(reader, {})[topic] = {p: low if source.stored else high for p, (low, high) in there.items()}
+        return out
+
+    def _begin_fill(self, view: Item, header: Any) -> None:
+        catalog = self._engine.catalog
+        histories = []
+        for input in circuit.fill_inputs(view, self._stream(view, catalog)):
+            source = catalog[input.item]
+            if input.kind == "topic":
+                end = header.offsets[reader_name(source)][source.options["topic"]]
+                begin = view.options["starts"][str(source.id)]
+                histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items())))
+            else:
+                histories.append(History(input.channel, relation=source.id, time=header.time))
+        fill = self._fills[view.id] = Fill(self._engine, view, tuple(histories), self)
+        fill.start()
+
+    def filled(self, view: Item) -> None:
+        """The last piece is in: the view becomes visible, and operators that equal others' are shared."""
+        with self._lock:
+            catalog = self._engine.catalog
+            if view.id not in catalog.items:
+                return
+            item = nodes.share(ready(catalog[view.id]), catalog)
+            self._install(Change(put=(item,)))
+            self._fills.pop(view.id, None)
+
+    def _live(self, catalog: Catalog) -> tuple[Item, ...]:
+        """The sources that are read: keyed ones, and those that a materialized view reads."""
+        wanted = {i.id for i in catalog.items.values() if i.kind == "source" and i.stored}
+        for item in catalog.items.values():
+            if item.kind == "materialized view":
+                wanted |= {s for s in _bases(item, catalog) if catalog[s].kind == "source"}
+        return tuple(catalog[i] for i in sorted(wanted))
+
+    def _forgotten(self, gone: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
+        """Operators whose state is still to be removed: those of before, and these."""
+        live = {o.node for o in graph.operators} if graph is not None else set()
+        return tuple(sorted({*self._engine.newest.extra.get("forgotten", ()), *gone} - live))
+
+    # ---- dropping and explaining -----------------------------------------------------------------------------------------
+
+    def _drop(self, statement: Drop) -> Answer:
+        with self._lock:
+            items, notices = ddl.drop(statement, self._engine.catalog)
+            if items:
+                self._install(Change(drop=tuple(i.id for i in items)))
+        return {**self._answer(f"DROP {statement.kind.upper()}"), "notices": notices}
+
+    def _explain(self, target: Name | CreateView) -> str:
+        catalog = self._engine.catalog
+        if isinstance(target, Name):
+            item = catalog.relation(target.name, target.position)
+        else:
+            item = ddl.create_view(target, target.query.text, catalog)
+            catalog = catalog.apply(Change(put=(item,)))
+        return explain(item, catalog, self._streams_of(catalog))
+
+    # ---- streams ---------------------------------------------------------------------------------------------------------
+
+    def _stream(self, item: Item, catalog: Catalog) -> Stream:
+        known = self._streams.get((item.id, item.query))
+        if known is None:
+            query = bind_query(parse_query(item.query), catalog)
+            known = self._streams[(item.id, item.query)] = stream(query.plan, catalog, lambda i: self._stream(i, catalog))
+        return known
+
+    def _streams_of(self, catalog: Catalog):  # type: ignore[no-untyped-def]
+        return lambda item: self._stream(item, catalog)
+
+    def _answer(self, tag: str, notice: str | None = None) -> Answer:
+        newest = self._engine.newest
+        notices = [{"severity": "NOTICE", "sqlstate": "00000", "message": notice, "hint": None}] if notice else []
+        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": notices}
+
+
+def _bases(item: Item, catalog: Catalog) -> set[int]:
+    """What an item's definition names, through plain views, down to what has rows of its own."""
+    found: set[int] = set()
+    for id in item.depends:
+        other = catalog[id]
+        found |= _bases(other, catalog) if other.kind == "view" else {id}
+    return found
