@@ -1,0 +1,276 @@
+"""The whole catalog as one graph.
+
+    compile_catalog(catalog) ──► Graph       same catalog, same graph: a restarted engine goes on with the state it finds
+
+Ready items are kept up to date by what their sources bring. An item that is being filled gets that too, from the first moment on,
+and besides it history, through source nodes of its own:
+
+    live      Kafka ──► source S ──┬──────────────► operators of ready views ──► …
+                                   └──edge──┐
+    history   $fill/<node> ──► F ──same edge┴─────► operators of the new view, its own ──► relation of the new view
+
+`fill_inputs` says what has to be sent on which of these channels: of a stored relation its rows at one time, of a topic its
+records up to the offsets of that time. The order of history and changes does not matter, because an operator's output is a function
+of the sum of its input. When all is in, `nodes.share` puts existing operators in the place of equal new ones.
+
+A keyed source whose topic other sources already read is filled too. There the order matters, so such a source gets nothing but the
+channel, and is ready when that has reached the offsets of the tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+from typing_extensions import assert_never
+
+from engine.plan import nodes
+from engine.plan.change import Joined, Kept, Leaf, Origin, Reduced, Source, Stateful, Stream, View, inputs, leaves, stateful
+from engine.plan.digest import digest
+from engine.plan.graph import (
+    ArrowDecoder,
+    DeadLetterEdge,
+    Edge,
+    Graph,
+    JoinNode,
+    Linear,
+    OperatorNode,
+    Output,
+    ReduceNode,
+    RelationTarget,
+    Select,
+    SourceNode,
+    UpsertNode,
+)
+from engine.plan.plans import Streams
+from engine.plan.sources import decoding
+from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
+from lake.types import Field
+
+T = TypeVar("T")
+
+FILL = "$fill/"
+
+
+@dataclass(frozen=True, slots=True)
+class FillInput:
+    """History that a new item needs, to be sent on `channel`, which is read by node `node`.
+
+    'relation': the rows of `item` (a stored relation) at the time from which the new item gets changes. 'topic': the records of
+    `item` (a source) from where its topic begins up to the offsets of that time. 'catch up': the same, but the new item gets no
+    changes meanwhile and is ready at the tick in which the channel reaches the offsets.
+    """
+
+    kind: Literal["relation", "topic", "catch up"]
+    item: int
+    node: int
+    channel: str
+
+
+def compile_catalog(catalog: Catalog, streams: Streams) -> Graph:
+    """The graph of all items, those which are being filled included."""
+    builder = _Builder(catalog, streams)
+    for item in sorted(catalog.items.values(), key=lambda i: i.id):
+        builder.add(item)
+    return builder.graph()
+
+
+def fill_inputs(item: Item, stream: Stream | None) -> tuple[FillInput, ...]:
+    """What fills an item that is not ready: a materialized view with its stream, or a keyed source."""
+    if stream is None:
+        node = nodes.fill_node(item, 0)
+        return (FillInput("catch up", item.id, node, f"{FILL}{node}"),)
+    found = []
+    for i, leaf in enumerate(leaves(stream)):
+        node = nodes.fill_node(item, i)
+        found.append(FillInput("topic" if isinstance(leaf, Source) else "relation", leaf.item, node, f"{FILL}{node}"))
+    return tuple(found)
+
+
+def errors_to_fill(item: Item, stream: Stream, catalog: Catalog) -> tuple[int, ...]:
+    """The relations of errors whose sums a new view begins with: of the views it reads, but not of those which these read."""
+    views = [leaf for leaf in leaves(stream) if isinstance(leaf, View)]
+    below = {above for view in views for above in _views_above(view.stream)}
+    return tuple(catalog[v.item].errors for v in views if v.item not in below)
+
+
+def gone(before: Graph, after: Graph) -> tuple[int, ...]:
+    """The operators of one graph that another has no more: their state is to be forgotten."""
+    return tuple(sorted({o.node for o in before.operators} - {o.node for o in after.operators}))
+
+
+def _views_above(stream: Stream) -> set[int]:
+    found: set[int] = set()
+    for leaf in leaves(stream):
+        if isinstance(leaf, View):
+            found |= {leaf.item} | _views_above(leaf.stream)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where changes can be had: a node, and the steps from there."""
+
+    node: int
+    shape: Linear
+
+
+@dataclass
+class _Builder:
+    catalog: Catalog
+    streams: Streams
+    sources: dict[int, SourceNode] = field(default_factory=dict)
+    operators: dict[int, OperatorNode] = field(default_factory=dict)
+    edges: set[Edge] = field(default_factory=set)
+    dead_letter_edges: set[DeadLetterEdge] = field(default_factory=set)
+    outputs: set[Output] = field(default_factory=set)
+    relations: dict[int, RelationTarget] = field(default_factory=dict)
+
+    def graph(self) -> Graph:
+        return Graph(
+            tuple(self.sources[n] for n in sorted(self.sources)),
+            tuple(self.operators.values()),
+            _sorted(self.edges, lambda e: (e.origin, e.to, e.port, repr(e.shape))),
+            _sorted(self.dead_letter_edges, lambda e: (e.source, e.to, e.port)),
+            _sorted(self.outputs, lambda o: (o.relation, o.origin, repr(o.shape))),
+            tuple(self.relations[r] for r in sorted(self.relations)),
+        )
+
+    def add(self, item: Item) -> None:
+        match item.kind:
+            case "source" if item.stored:
+                self._keyed(item)
+            case "dead letters":
+                self._dead_letters(item)
+            case "materialized view":
+                self._view(item)
+            case _:
+                pass  # append-only sources come with what reads them; plain views and sinks need nothing
+
+    # ---- sources ---------------------------------------------------------------------------------------------------------------
+
+    def _source(self, item: Item, node: int, channel: str) -> int:
+        """The node that decodes an item's records from a channel; what it cannot decode goes to the item's dead letters."""
+        if node not in self.sources:
+            decoder, shape, columns = decoding(item)
+            self.sources[node] = SourceNode(node, channel, decoder, shape, columns)
+            for letters in self.catalog.dependents(item.id):
+                if letters.kind == "dead letters":
+                    self._dead_letters(letters)
+                    self.dead_letter_edges.add(DeadLetterEdge(node, _letter(item), nodes.upsert_node(letters), 0))
+        return node
+
+    def _keyed(self, item: Item) -> None:
+        assert item.key is not None
+        upsert = nodes.upsert_node(item)
+        if upsert in self.operators:
+            return
+        if item.ready:
+            origin = self._source(item, nodes.source_node(item), item.options["channel"])
+        else:
+            (fill,) = fill_inputs(item, None)
+            origin = self._source(item, fill.node, fill.channel)
+        self.operators[upsert] = UpsertNode(upsert, _anonymous(item.columns), item.key, f"kept {item.id}")
+        self.edges.add(Edge(origin, Linear(), upsert, 0))
+        self.outputs.add(Output(upsert, Linear(), item.id))
+        self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
+
+    def _dead_letters(self, item: Item) -> None:
+        upsert = nodes.upsert_node(item)
+        if upsert in self.operators:
+            return
+        self.operators[upsert] = UpsertNode(upsert, _anonymous(DEAD_LETTERS), DEAD_LETTERS_KEY, f"kept {item.id}")
+        self.outputs.add(Output(upsert, Linear(), item.id))
+        self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
+
+    # ---- views -----------------------------------------------------------------------------------------------------------------
+
+    def _view(self, item: Item) -> None:
+        if item.id in self.relations:
+            return
+        stream = self.streams(item)
+        self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
+        for operator in stateful(stream):
+            self._operator(item, stream, operator)
+        for place in self._places(item, stream, stream):
+            self.outputs.add(Output(place.node, place.shape, item.id))
+
+    def _operator(self, item: Item, stream: Stream, operator: Stateful) -> None:
+        node = self._node(item, stream, operator)
+        if node in self.operators:
+            return  # another view's too, and its edges are the same
+        for port, input in enumerate(inputs(operator)):
+            for place in self._places(item, stream, input):
+                self.edges.add(Edge(place.node, place.shape, node, port))
+        self.operators[node] = _operator_node(node, operator, digest(operator, item, self.catalog))
+
+    def _node(self, item: Item, stream: Stream, operator: Stateful) -> int:
+        return nodes.node_of(item, stateful(stream).index(operator))
+
+    def _places(self, item: Item, stream: Stream, wanted: Stream) -> list[_Place]:
+        """Where the changes of a part of `item`'s stream are had: live, and while it is filled also from its history."""
+        live = self._live(item, stream, wanted.origin)
+        places = [_Place(live.node, _after(live.shape, wanted.shape))]
+        if not item.ready and not isinstance(wanted.origin, Joined | Reduced):
+            places.append(_Place(self._history(item, stream, wanted.origin), wanted.shape))
+        return places
+
+    def _live(self, item: Item, stream: Stream, origin: Origin) -> _Place:
+        match origin:
+            case Source(id):
+                source = self.catalog[id]
+                return _Place(self._source(source, nodes.source_node(source), source.options["channel"]), Linear())
+            case Kept(id):
+                kept = self.catalog[id]
+                self.add(kept)
+                return _Place(nodes.upsert_node(kept), Linear())
+            case View(id, below):
+                view = self.catalog[id]
+                self._view(view)
+                place = self._live(view, below, below.origin)
+                return _Place(place.node, _after(place.shape, below.shape))
+            case Joined() | Reduced():
+                return _Place(self._node(item, stream, origin), Linear())
+            case _:
+                assert_never(origin)
+
+    def _history(self, item: Item, stream: Stream, leaf: Leaf) -> int:
+        fill = fill_inputs(item, stream)[leaves(stream).index(leaf)]
+        if fill.node not in self.sources:
+            base = self.catalog[leaf.item]
+            if isinstance(leaf, Source):
+                self._source(base, fill.node, fill.channel)
+            else:
+                self.sources[fill.node] = SourceNode(fill.node, fill.channel, ArrowDecoder(base.columns), Linear(), base.columns)
+        return fill.node
+
+
+def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorNode:
+    match operator:
+        case Joined(left, right, left_key, right_key):
+            sides = _anonymous(left.columns), _anonymous(right.columns)
+            return JoinNode(node, *sides, left_key, right_key, (left.append_only, right.append_only), fingerprint)
+        case Reduced(input, keys, aggregates):
+            return ReduceNode(node, _anonymous(input.columns), tuple(range(keys)), aggregates, input.append_only, fingerprint)
+        case _:
+            assert_never(operator)
+
+
+def _letter(source: Item) -> Linear:
+    """A dead letter as an upsert wants it. Its topic is the source's: the column may hold the name of a channel."""
+    columns = ["'" + source.options["topic"] + "'", *(f"`{f.name}`" for f in DEAD_LETTERS[1:])]
+    return Linear((Select((*columns, "false", "CAST(NULL AS STRING)")),))
+
+
+def _anonymous(columns: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Without names, so that an operator is the same whoever asked for it first."""
+    return tuple(Field(f"c{i}", c.type) for i, c in enumerate(columns))
+
+
+def _after(first: Linear, then: Linear) -> Linear:
+    return Linear(first.steps + then.steps)
+
+
+def _sorted(values: Iterable[T], key: object) -> tuple[T, ...]:
+    return tuple(sorted(values, key=key))  # type: ignore[arg-type, type-var]

@@ -1,0 +1,159 @@
+"""A bound plan to the streams and operators that keep it up to date; what we cannot keep is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal as OneOf
+from typing import cast
+
+from typing_extensions import assert_never
+
+from engine.plan import graph
+from engine.plan.change import Joined, Kept, Reduced, Source, Stream, View
+from engine.plan.graph import Linear
+from engine.plan.relations import is_identity
+from engine.plan.rewrites import rewrite
+from engine.plan.rewrites.equijoin import keys_of
+from engine.plan.shape import NOTHING, select, then, where
+from lake.catalog import Catalog, Item
+from lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
+from lake.types import Field
+from sql.plan import (
+    Aggregate,
+    AggregateCall,
+    Case,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Literal,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    Sort,
+    Union_,
+    Values,
+)
+
+AGGREGATES = ("count", "sum", "min", "max", "avg")
+
+Streams = Callable[[Item], Stream]  # the stream of a materialized view
+
+
+def stream(plan: Relation, catalog: Catalog, views: Streams) -> Stream:
+    """How the plan is kept up to date, after all rewrites. Raises 0A000 for what cannot be."""
+    return _Compiler(catalog, views).stream(rewrite(plan))
+
+
+class _Compiler:
+    def __init__(self, catalog: Catalog, views: Streams) -> None:
+        self._catalog = catalog
+        self._views = views
+
+    def stream(self, plan: Relation) -> Stream:
+        match plan:
+            case Scan():
+                return self._scan(plan)
+            case Filter(input, condition):
+                below = self.stream(input)
+                return replace(below, shape=then(below.shape, where(condition, below.columns)))
+            case Project(input, expressions, columns):
+                below = self.stream(input)
+                if is_identity(plan):
+                    return replace(below, columns=columns)
+                shape = then(below.shape, select(expressions or (NOTHING,), len(below.columns)))
+                return replace(below, shape=shape, columns=columns or (Field("", NOTHING.type, False),))
+            case Join():
+                return self._join(plan)
+            case Aggregate():
+                return self._aggregate(plan)
+            case Distinct(input):
+                below = self.stream(input)
+                return Stream(Reduced(below, len(below.columns), ()), Linear(), below.columns, below.append_only)
+            case Values():
+                raise FeatureNotSupported("a materialized view without a relation in FROM is not supported")
+            case Union_():
+                raise FeatureNotSupported("UNION in a materialized view is not supported", hint="Create one view for each part.")
+            case Sort(position=position):
+                raise FeatureNotSupported(
+                    "ORDER BY in a materialized view is not supported", hint="Order the rows where they are read.", position=position
+                )
+            case Limit(position=position):
+                raise FeatureNotSupported(
+                    "LIMIT in a materialized view is not supported", hint="Limit the rows where they are read.", position=position
+                )
+            case _:
+                assert_never(plan)
+
+    def _scan(self, scan: Scan) -> Stream:
+        item = self._catalog[scan.relation]
+        if item.kind == "materialized view":
+            if not item.ready:
+                raise ObjectNotInPrerequisiteState(f'materialized view "{item.name}" is still being filled', position=scan.position)
+            below = self._views(item)
+            return Stream(View(item.id, below), Linear(), item.columns, below.append_only)
+        if item.kind == "dead letters" or item.stored:
+            return Stream(Kept(item.id), Linear(), item.columns, False)
+        if item.kind == "source":
+            return Stream(Source(item.id), Linear(), item.columns, True)
+        raise FeatureNotSupported(f'a materialized view over {item.kind} "{item.name}" is not supported', position=scan.position)
+
+    def _join(self, join: Join) -> Stream:
+        if join.kind not in ("inner", "cross"):
+            raise FeatureNotSupported(
+                f"{join.kind.upper()} JOIN in a materialized view is not supported",
+                hint="Only inner joins are kept up to date.",
+                position=join.position,
+            )
+        keys = keys_of(join)
+        if keys is None:
+            raise FeatureNotSupported(
+                "a join without an equality between its sides is not supported in a materialized view",
+                hint="Add a condition of the form a.x = b.y.",
+                position=join.position,
+            )
+        left, right = self.stream(join.left), self.stream(join.right)
+        append_only = left.append_only and right.append_only
+        return Stream(Joined(left, right, *keys), Linear(), left.columns + right.columns, append_only)
+
+    def _aggregate(self, node: Aggregate) -> Stream:
+        below = self.stream(node.input)
+        wanted: list[Scalar] = list(node.keys)
+        calls = []
+        for call in node.aggregates:
+            argument = _argument(call)
+            if argument is not None and argument not in wanted[len(node.keys) :]:
+                wanted.append(argument)
+            column = -1 if argument is None else wanted.index(argument, len(node.keys))
+            function = cast(OneOf["count", "sum", "min", "max", "avg"], call.function.name)
+            calls.append(graph.Aggregate(function, column, call.type))
+        expressions = tuple(wanted) or (NOTHING,)
+        columns = tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions))
+        entering = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
+        return Stream(Reduced(entering, len(node.keys), tuple(calls)), Linear(), node.columns, False)
+
+
+def _argument(call: AggregateCall) -> Scalar | None:
+    """What the aggregate is taken over; None for count(*). A row that its FILTER leaves out counts as NULL, which all of them skip."""
+    name = call.function.name
+    if name not in AGGREGATES:
+        raise FeatureNotSupported(
+            f"aggregate {name} in a materialized view is not supported",
+            hint=f"Supported are {', '.join(AGGREGATES)}.",
+            position=call.position,
+        )
+    if call.distinct:
+        raise FeatureNotSupported(
+            f"{name}(DISTINCT …) in a materialized view is not supported",
+            hint="Aggregate a view that is SELECT DISTINCT.",
+            position=call.position,
+        )
+    argument = call.arguments[0] if call.arguments else None
+    if name == "count" and isinstance(argument, Literal) and argument.value is not None:
+        argument = None
+    if call.filter is None:
+        return argument
+    value = argument if argument is not None else NOTHING
+    return Case(((call.filter, value),), Literal(None, value.type), value.type)

@@ -1,0 +1,68 @@
+"""What an operator is, in a few characters: equal digests mean equal state.
+
+A digest covers the whole plan above the operator: sources by their ids, the steps of every edge, keys, functions and types, but no
+names. Another materialized view is looked through, so that a view over a view and the same written as one query meet. An
+append-only source counts as "what its topic held when the view was created and everything since", so where the view began to read
+(`options["starts"]`, per source) is part of it: two views of one topic hold equal rows only if they began at the same record.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+from typing_extensions import assert_never
+
+from engine.plan.change import Joined, Kept, Origin, Reduced, Source, Stateful, Stream, View
+from engine.plan.graph import Select, Where
+from lake.catalog import Catalog, Item
+from lake.types import Field
+
+
+def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
+    """Of an operator of `item`'s stream."""
+    match operator:
+        case Joined(left, right, left_key, right_key):
+            text = ["join", _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
+        case Reduced(input, keys, aggregates):
+            calls = [(a.function, a.column, a.type.spark) for a in aggregates]
+            text = ["reduce", _edge(input, item, catalog), keys, calls]
+        case _:
+            assert_never(operator)
+    return sha256(json.dumps(text).encode()).hexdigest()[:32]
+
+
+def _edge(stream: Stream, item: Item, catalog: Catalog) -> list[object]:
+    origin, steps = _through(stream, item, catalog)
+    return [origin, steps, _types(stream.columns), stream.append_only]
+
+
+def _through(stream: Stream, item: Item, catalog: Catalog) -> tuple[str, list[list[str]]]:
+    """The origin behind all views, and the steps since."""
+    own = [_step(s) for s in stream.shape.steps]
+    if isinstance(stream.origin, View):
+        origin, steps = _through(stream.origin.stream, catalog[stream.origin.item], catalog)
+        return origin, steps + own
+    return _origin(stream.origin, item, catalog), own
+
+
+def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
+    match origin:
+        case Source(id):
+            return f"source {id} from {json.dumps(item.options.get('starts', {}).get(str(id)), sort_keys=True)}"
+        case Kept(id):
+            return f"kept {id}"
+        case View():
+            raise AssertionError("views are looked through")
+        case Joined() | Reduced():
+            return digest(origin, item, catalog)
+        case _:
+            assert_never(origin)
+
+
+def _step(step: Where | Select) -> list[str]:
+    return ["where", step.expression] if isinstance(step, Where) else ["select", *step.expressions]
+
+
+def _types(columns: tuple[Field, ...]) -> list[str]:
+    return [c.type.spark for c in columns]

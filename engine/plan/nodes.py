@@ -1,0 +1,91 @@
+"""Numbers of nodes: made of the item's id, so that they are stable and are never used again, as ids are not.
+
+    node = item * SLOTS + slot
+
+    source:            slot 0 its source node, slot 1 its upsert if it is keyed
+    dead letters:      slot 0 their upsert
+    materialized view: slots from 0 its operators, from the last slot down the sources that fill it
+
+A materialized view records its operators in `options["nodes"]`: a list of [digest, node], inputs first, the order in which
+`change.stateful` gives them. A new view begins with nodes of its own for all of them (`number`). When it is filled, an operator whose
+digest a filled view already has holds the same state as that one, which then takes its place (`share`); the private copy is
+forgotten. The record is all that a restarted engine needs to build the same circuit again.
+
+A record whose digests are not those of the stream (another version of the planner, say) names state that means something else; such
+a view is numbered anew and filled again (`recorded`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.plan.change import Stream, stateful
+from engine.plan.digest import digest
+from lake.catalog import Catalog, Item
+from lake.errors import ProgramLimitExceeded
+
+SLOTS = 1024  # nodes of one item; ids up to 2^21 then fit the 32 bits that a node has in the state's keys
+FILLS = 128  # of them for the sources that fill a view
+
+UPSERT = 1  # slot of a keyed source's upsert
+
+
+def source_node(item: Item) -> int:
+    return item.id * SLOTS
+
+
+def upsert_node(item: Item) -> int:
+    return item.id * SLOTS + (0 if item.kind == "dead letters" else UPSERT)
+
+
+def fill_node(item: Item, number: int) -> int:
+    """The source that fills `item` from its leaf of this number."""
+    return (item.id + 1) * SLOTS - 1 - number
+
+
+def owner(node: int) -> int:
+    """The id of the item that a node was made for."""
+    return node // SLOTS
+
+
+def number(item: Item, catalog: Catalog, stream: Stream) -> Item:
+    """The view with nodes of its own for all its operators, none of which has been used before."""
+    operators = stateful(stream)
+    used = [slot % SLOTS for _, slot in _record(item) if owner(slot) == item.id]
+    first = max([int(item.options.get("next_node", 0)), *(s + 1 for s in used)])
+    if first + len(operators) > SLOTS - FILLS:
+        raise ProgramLimitExceeded(
+            f'view "{item.name}" needs more than {SLOTS - FILLS} operators', hint="Create a materialized view of a part of it."
+        )
+    nodes = [[digest(o, item, catalog), item.id * SLOTS + first + i] for i, o in enumerate(operators)]
+    return _with(item, {"nodes": nodes, "next_node": first + len(operators)})
+
+
+def recorded(item: Item, catalog: Catalog, stream: Stream) -> bool:
+    """Whether the view's record is of this stream."""
+    return [d for d, _ in _record(item)] == [digest(o, item, catalog) for o in stateful(stream)]
+
+
+def node_of(item: Item, position: int) -> int:
+    """The node of the operator at this position of `change.stateful`."""
+    return _record(item)[position][1]
+
+
+def share(item: Item, catalog: Catalog) -> Item:
+    """The view, just filled, with the operators of filled views in the place of its own where they are the same."""
+    known: dict[str, int] = {}
+    for other in sorted(catalog.items.values(), key=lambda i: i.id):
+        if other.kind == "materialized view" and other.ready and other.id != item.id:
+            for d, node in _record(other):
+                known.setdefault(d, node)
+    return _with(item, {"nodes": [[d, known.setdefault(d, node)] for d, node in _record(item)]})
+
+
+def _record(item: Item) -> list[tuple[str, int]]:
+    return [(str(d), int(n)) for d, n in item.options.get("nodes", ())]
+
+
+def _with(item: Item, options: Mapping[str, Any]) -> Item:
+    return replace(item, options={**item.options, **options})

@@ -1,0 +1,35 @@
+"""The stream of every materialized view of a catalog: bound, rewritten, compiled, once each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.plan import compile
+from engine.plan.change import Stream
+from lake.catalog import Catalog, Item
+from sql.plan import Relation
+
+PlanOf = Callable[[Item, Catalog], Relation]
+
+
+def bound(item: Item, catalog: Catalog) -> Relation:
+    """The plan of a view's text."""
+    from sql.bind import bind_query
+
+    from sql.statements import query
+
+    return bind_query(query(item.query), catalog).plan
+
+
+class Streams:
+    """`streams(item)`: how a materialized view of this catalog is kept up to date."""
+
+    def __init__(self, catalog: Catalog, plan_of: PlanOf = bound) -> None:
+        self._catalog = catalog
+        self._plan_of = plan_of
+        self._known: dict[int, Stream] = {}
+
+    def __call__(self, item: Item) -> Stream:
+        if item.id not in self._known:
+            self._known[item.id] = compile.stream(self._plan_of(item, self._catalog), self._catalog, self)
+        return self._known[item.id]

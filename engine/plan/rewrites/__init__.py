@@ -1,0 +1,47 @@
+"""The rewrites, each a function Relation → Relation that gives back the same object where it changes nothing.
+
+Every one of them gives the same rows for all inputs, and fails for no row for which the plan before it did not
+(`tests/engine/plan/test_rewrites.py` asks both of random plans).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from engine.plan.rewrites.equijoin import split_joins
+from engine.plan.rewrites.merge import drop_identities, merge_filters, merge_projections
+from engine.plan.rewrites.order import order_joins
+from engine.plan.rewrites.prune import prune_columns
+from engine.plan.rewrites.push import push_filters
+from sql.plan import Relation
+
+Pass = Callable[[Relation], Relation]
+
+PASSES: tuple[Pass, ...] = (
+    merge_filters,
+    merge_projections,
+    push_filters,
+    order_joins,
+    split_joins,
+    push_filters,
+    prune_columns,
+    merge_projections,
+    merge_filters,
+    drop_identities,
+)
+
+
+def rewrite(relation: Relation) -> Relation:
+    """The plan after all passes."""
+    for change in PASSES:
+        relation = change(relation)
+    return relation
+
+
+def steps(relation: Relation) -> Iterator[tuple[str, Relation]]:
+    """The passes that changed the plan, by name, with the plan after each."""
+    for change in PASSES:
+        after = change(relation)
+        if after is not relation:
+            yield change.__name__, after
+        relation = after

@@ -1,0 +1,49 @@
+"""Filters over filters and projections over projections become one.
+
+σ_b(σ_a(R)) = σ_{a and b}(R)        π_g(π_f(R)) = π_{g∘f}(R), unless that would compute something of f twice
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from engine.plan.relations import bottom_up, is_identity
+from engine.plan.scalars import conjunction, conjuncts, substitute, walk
+from sql.plan import Column, Filter, Literal, Project, Relation, Scalar
+
+
+def merge_filters(relation: Relation) -> Relation:
+    """A filter's conditions are asked in order, and none after one that is not true, so merging fails no more rows."""
+
+    def rule(node: Relation) -> Relation:
+        if isinstance(node, Filter) and isinstance(node.input, Filter):
+            return Filter(node.input.input, conjunction(conjuncts(node.input.condition) + conjuncts(node.condition)))
+        return node
+
+    return bottom_up(relation, rule)
+
+
+def merge_projections(relation: Relation) -> Relation:
+    def rule(node: Relation) -> Relation:
+        if not isinstance(node, Project) or not isinstance(node.input, Project):
+            return node
+        inner = node.input
+        used = Counter(s.index for e in node.expressions for s in walk(e) if isinstance(s, Column))
+        if any(used[i] > 1 and not _cheap(e) for i, e in enumerate(inner.expressions)):
+            return node
+        return Project(inner.input, tuple(substitute(e, inner.expressions) for e in node.expressions), node.columns)
+
+    return bottom_up(relation, rule)
+
+
+def drop_identities(relation: Relation) -> Relation:
+    """Projections that only give names, which mean nothing inside a plan; the topmost is the query's own."""
+
+    def rule(node: Relation) -> Relation:
+        return node.input if isinstance(node, Project) and is_identity(node) else node
+
+    return bottom_up(relation, rule)
+
+
+def _cheap(scalar: Scalar) -> bool:
+    return isinstance(scalar, Column | Literal)

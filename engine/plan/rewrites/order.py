@@ -1,0 +1,99 @@
+"""Joins in an order in which each has an equality to join by.
+
+    FROM a, b, c WHERE a.x = c.x AND b.y = c.y        (a × b) ⋈ c  =  π((a ⋈ c) ⋈ b)
+
+The order that was typed is kept as far as it can be: from the first input on, the next is always the first that an equality ties
+to those before it. Joins that need no such help stay as they are.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from engine.plan.relations import inputs, take, with_inputs
+from engine.plan.scalars import columns_of, conjunction, conjuncts, renumber, shift
+from sql.plan import Call, Join, Relation, Scalar
+
+
+def order_joins(relation: Relation) -> Relation:
+    if not _is_inner(relation):
+        return with_inputs(relation, tuple(order_joins(i) for i in inputs(relation)))
+    leaves, conditions = _flatten(relation)
+    ordered = tuple(order_joins(leaf) for leaf in leaves)
+    if not _has_cross(relation):
+        return _rebuilt(relation, list(ordered))
+    return _ordered(relation, ordered, conditions)
+
+
+def _is_inner(relation: Relation) -> bool:
+    return isinstance(relation, Join) and relation.kind in ("inner", "cross")
+
+
+def _flatten(relation: Relation) -> tuple[list[Relation], list[Scalar]]:
+    """The inputs of a tree of inner joins, and its conditions over all their columns in order."""
+    if not isinstance(relation, Join) or relation.kind not in ("inner", "cross"):
+        return [relation], []
+    left, left_conditions = _flatten(relation.left)
+    right, right_conditions = _flatten(relation.right)
+    width = len(relation.left.columns)
+    own = [] if relation.condition is None else list(conjuncts(relation.condition))
+    return left + right, left_conditions + [shift(c, width) for c in right_conditions] + own
+
+
+def _has_cross(relation: Relation) -> bool:
+    if not isinstance(relation, Join) or relation.kind not in ("inner", "cross"):
+        return False
+    return not _tied(relation) or _has_cross(relation.left) or _has_cross(relation.right)
+
+
+def _tied(join: Join) -> bool:
+    width, whole = len(join.left.columns), len(join.columns)
+    found = () if join.condition is None else conjuncts(join.condition)
+    return any(_ties(c, frozenset(range(width)), frozenset(range(width, whole))) for c in found)
+
+
+def _ties(condition: Scalar, some: frozenset[int], others: frozenset[int]) -> bool:
+    """Whether it is an equality of something of the ones and something of the others."""
+    if not isinstance(condition, Call) or condition.function.name != "=":
+        return False
+    one, other = (columns_of(a) for a in condition.arguments)
+    return bool(one and other) and ((one <= some and other <= others) or (one <= others and other <= some))
+
+
+def _rebuilt(relation: Relation, leaves: list[Relation]) -> Relation:
+    """The same tree over these leaves, which are taken from the front."""
+    if not _is_inner(relation):
+        return leaves.pop(0)
+    return with_inputs(relation, tuple(_rebuilt(i, leaves) for i in inputs(relation)))
+
+
+def _ordered(relation: Relation, leaves: tuple[Relation, ...], conditions: list[Scalar]) -> Relation:
+    starts = [0]
+    for leaf in leaves:
+        starts.append(starts[-1] + len(leaf.columns))
+    ranges = [frozenset(range(a, b)) for a, b in pairwise(starts)]
+    order = _order(ranges, conditions)
+    if order == list(range(len(leaves))) and not conditions:
+        return relation
+    place: dict[int, int] = {}
+    joined, waiting = leaves[order[0]], list(conditions)
+    for at, column in enumerate(sorted(ranges[order[0]])):
+        place[column] = at
+    for i in order[1:]:
+        for at, column in enumerate(sorted(ranges[i])):
+            place[column] = len(joined.columns) + at
+        now = [c for c in waiting if columns_of(c) <= place.keys()]
+        waiting = [c for c in waiting if c not in now]
+        on = tuple(renumber(c, place) for c in now)
+        joined = Join(joined, leaves[i], "inner", conjunction(on)) if on else Join(joined, leaves[i], "cross", None)
+    return take(joined, tuple(place[c] for c in range(starts[-1])))
+
+
+def _order(ranges: list[frozenset[int]], conditions: list[Scalar]) -> list[int]:
+    order, left = [0], list(range(1, len(ranges)))
+    while left:
+        have = frozenset().union(*(ranges[i] for i in order))
+        chosen = next((i for i in left if any(_ties(c, have, ranges[i]) for c in conditions)), left[0])
+        order.append(chosen)
+        left.remove(chosen)
+    return order

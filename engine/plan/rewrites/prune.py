@@ -1,0 +1,134 @@
+"""Columns that nobody reads go as early as they can: a join keeps every column of its inputs.
+
+π_a(L ⋈_k R) = π_a(π_{a_l, k}(L) ⋈_k π_{a_r, k}(R))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from typing_extensions import assert_never
+
+from engine.plan.relations import take
+from engine.plan.scalars import columns_of, renumber
+from sql.plan import (
+    Aggregate,
+    AggregateCall,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    Sort,
+    SortKey,
+    Union_,
+    Values,
+)
+
+Places = dict[int, int]  # where a column of the relation before is in the one after
+
+
+def prune_columns(relation: Relation) -> Relation:
+    """The same relation, with the same columns in the same order."""
+    everything = range(len(relation.columns))
+    pruned, places = _prune(relation, frozenset(everything))
+    return take(pruned, tuple(places[i] for i in everything))
+
+
+def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
+    """A relation that has the needed columns, and perhaps others."""
+    match relation:
+        case Scan() | Values() | Distinct():
+            return _untouched(relation)
+        case Filter(input, condition):
+            below, places = _prune(input, needed | columns_of(condition))
+            return _same(relation, input, below) or Filter(below, renumber(condition, places)), places
+        case Project(input, expressions, columns):
+            kept = sorted(needed) or [0][: len(expressions)]
+            below, places = _prune(input, _read(expressions[i] for i in kept))
+            if below is input and len(kept) == len(expressions):
+                return relation, _identity(relation)
+            moved = tuple(renumber(expressions[i], places) for i in kept)
+            return Project(below, moved, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+        case Join(left, right, kind, condition, position):
+            if kind not in ("inner", "cross"):
+                return _untouched(relation)
+            width = len(left.columns)
+            read = needed | (columns_of(condition) if condition is not None else frozenset())
+            one, one_places = _exactly(left, frozenset(i for i in read if i < width))
+            other, other_places = _exactly(right, frozenset(i - width for i in read if i >= width))
+            if one is left and other is right:
+                return relation, _identity(relation)
+            places = one_places | {width + old: len(one.columns) + new for old, new in other_places.items()}
+            return Join(one, other, kind, None if condition is None else renumber(condition, places), position), places
+        case Aggregate(input, keys, aggregates):
+            wanted = [i for i in range(len(aggregates)) if len(keys) + i in needed]
+            if not keys and not wanted:
+                wanted = [0][: len(aggregates)]
+            calls = tuple(aggregates[i] for i in wanted)
+            below, places = _exactly(input, _read([*keys, *(s for c in calls for s in _scalars(c))]))
+            if below is input and len(calls) == len(aggregates):
+                return relation, _identity(relation)
+            out = {i: i for i in range(len(keys))} | {len(keys) + old: len(keys) + new for new, old in enumerate(wanted)}
+            return Aggregate(below, tuple(renumber(k, places) for k in keys), tuple(_renumber_call(c, places) for c in calls)), out
+        case Union_(each, columns):
+            kept = sorted(needed)
+            cut = tuple(prune_columns(take(i, tuple(kept))) for i in each)
+            if all(a is b for a, b in zip(cut, each, strict=True)):
+                return relation, _identity(relation)
+            return Union_(cut, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+        case Sort(input, keys, position):
+            below, places = _prune(input, needed | _read(k.expression for k in keys))
+            moved_keys = tuple(SortKey(renumber(k.expression, places), k.descending, k.nulls_first) for k in keys)
+            return _same(relation, input, below) or Sort(below, moved_keys, position), places
+        case Limit(input, count, offset, position):
+            below, places = _prune(input, needed)
+            return _same(relation, input, below) or Limit(below, count, offset, position), places
+        case _:
+            assert_never(relation)
+
+
+def _exactly(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
+    """As _prune, with no other columns; of none, one is left, because a row has to have something."""
+    kept = sorted(needed) or [0][: len(relation.columns)]
+    pruned, places = _prune(relation, frozenset(kept))
+    return take(pruned, tuple(places[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+
+
+def _untouched(relation: Relation) -> tuple[Relation, Places]:
+    below = relation
+    if isinstance(relation, Join):
+        left, right = prune_columns(relation.left), prune_columns(relation.right)
+        if left is not relation.left or right is not relation.right:
+            below = Join(left, right, relation.kind, relation.condition, relation.position)
+    if isinstance(relation, Distinct):
+        input = prune_columns(relation.input)
+        if input is not relation.input:
+            below = Distinct(input)
+    return below, _identity(relation)
+
+
+def _same(relation: Relation, before: Relation, after: Relation) -> Relation | None:
+    return relation if before is after else None
+
+
+def _identity(relation: Relation) -> Places:
+    return {i: i for i in range(len(relation.columns))}
+
+
+def _read(scalars: Iterable[Scalar]) -> frozenset[int]:
+    return frozenset(i for s in scalars for i in columns_of(s))
+
+
+def _scalars(call: AggregateCall) -> tuple[Scalar, ...]:
+    return call.arguments if call.filter is None else (*call.arguments, call.filter)
+
+
+def _renumber_call(call: AggregateCall, places: Places) -> AggregateCall:
+    condition = None if call.filter is None else renumber(call.filter, places)
+    return AggregateCall(
+        call.function, tuple(renumber(a, places) for a in call.arguments), call.type, call.distinct, condition, call.position
+    )

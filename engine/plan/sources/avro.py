@@ -1,0 +1,256 @@
+"""A reader's schema of Avro as columns.
+
+Types follow `connect.name` first, because Debezium's times carry no logical type, then `logicalType`. The decoder gives a value in
+Spark's type for it (engine/java, `AvroFormat`); `spell` says how that becomes the stored form of the column's type.
+
+    column type          from
+    bool … float8        boolean, int, long, float, double; int2 where Connect says int8 or int16 (MariaDB's BOOLEAN stays a number)
+    numeric(p, s)        decimal of bytes or fixed
+    date, timestamp[tz]  int and long with a unit; a text with a zone
+    time, interval       int and long of a time of day; interval where a connector's TIME goes below 0 and above 24 h (MySQL, MariaDB)
+    text, uuid, jsonb    string by its name; enums are text
+    jsonb                records and maps
+    type[]               arrays of what is stored as it comes
+
+Source: Avro 1.12 specification; Debezium 3, "Data type mappings".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.plan.sources.spell import interval_of, jsonb_of, micros_of
+from lake.errors import FeatureNotSupported
+from lake.types import (
+    BOOL,
+    BYTEA,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    JSONB,
+    NUMERIC_PRECISION,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    Type,
+)
+
+Schema = Any  # JSON of a schema: a name, an object or a list
+Spell = Callable[[str], str]  # Spark SQL of a decoded value → of its stored form
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A field as a column; `stored` of Spark SQL for the decoded field is Spark SQL for its stored form."""
+
+    name: str
+    type: Type
+    nullable: bool
+    stored: Spell
+
+
+def _same(text: str) -> str:
+    return text
+
+
+# by connect.name, then by logicalType
+NAMED: dict[str, Type] = {
+    "io.debezium.time.Date": DATE,
+    "date": DATE,
+    "io.debezium.time.Timestamp": TIMESTAMP,
+    "io.debezium.time.MicroTimestamp": TIMESTAMP,
+    "io.debezium.time.NanoTimestamp": TIMESTAMP,
+    "org.apache.kafka.connect.data.Date": DATE,
+    "org.apache.kafka.connect.data.Timestamp": TIMESTAMPTZ,
+    "local-timestamp-millis": TIMESTAMP,
+    "local-timestamp-micros": TIMESTAMP,
+    "local-timestamp-nanos": TIMESTAMP,
+    "timestamp-millis": TIMESTAMPTZ,
+    "timestamp-micros": TIMESTAMPTZ,
+    "timestamp-nanos": TIMESTAMPTZ,
+    "io.debezium.time.ZonedTimestamp": TIMESTAMPTZ,
+    "io.debezium.time.MicroDuration": INTERVAL,
+    "io.debezium.time.NanoDuration": INTERVAL,
+    "io.debezium.time.Time": TIME,
+    "io.debezium.time.MicroTime": TIME,
+    "io.debezium.time.NanoTime": TIME,
+    "org.apache.kafka.connect.data.Time": TIME,
+    "time-millis": TIME,
+    "time-micros": TIME,
+    "io.debezium.data.Json": JSONB,
+    "io.debezium.data.Uuid": UUID,
+    "uuid": UUID,
+}
+PLAIN = {
+    "boolean": BOOL,
+    "int": INT4,
+    "long": INT8,
+    "float": FLOAT4,
+    "double": FLOAT8,
+    "string": TEXT,
+    "bytes": BYTEA,
+    "enum": TEXT,
+    "fixed": BYTEA,
+}
+SIGNED_TIMES = ("io.debezium.connector.mysql", "io.debezium.connector.mariadb")  # namespaces of connectors whose TIME is a duration
+VARIABLE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
+
+
+def resolved(schema: Schema) -> Schema:
+    """The schema with every name that stands for a type replaced by the type; 0A000 if a type contains itself."""
+    known: dict[str, Any] = {}
+
+    def go(s: Schema, space: str, inside: tuple[str, ...]) -> Schema:
+        if isinstance(s, list):
+            return [go(each, space, inside) for each in s]
+        if isinstance(s, str):
+            name = s if s in known or "." in s else f"{space}.{s}"
+            if name not in known:
+                return {"type": s}
+            if name in inside:
+                raise FeatureNotSupported(f"recursive Avro type {name} is not supported")
+            return known[name]
+        kind = s["type"]
+        if not isinstance(kind, str):  # {"type": {"type": …}} or {"type": [ … ]}
+            return go(kind, space, inside)
+        if kind in ("record", "enum", "fixed"):
+            own = s.get("namespace", s["name"].rpartition(".")[0] if "." in s["name"] else space)
+            name = ".".join(filter(None, (own, s["name"].rpartition(".")[2])))
+            out = known[name] = {**s, "name": s["name"].rpartition(".")[2], "namespace": own}
+            if kind == "record":
+                out["fields"] = []
+                out["fields"] = [{**f, "type": go(f["type"], own, (*inside, name))} for f in s["fields"]]
+            return out
+        if kind == "array":
+            return {**s, "items": go(s["items"], space, inside)}
+        if kind == "map":
+            return {**s, "values": go(s["values"], space, inside)}
+        if f"{space}.{kind}" in known or kind in known:
+            return go(kind, space, inside)
+        return s
+
+    return go(schema, "", ())
+
+
+def parse(text: str) -> Schema:
+    return resolved(json.loads(text))
+
+
+def written(schema: Schema) -> str:
+    """A resolved schema as text: a named type in full where it comes first, by its name after that."""
+    seen: set[str] = set()
+
+    def go(s: Schema) -> Schema:
+        if isinstance(s, list):
+            return [go(each) for each in s]
+        kind = s["type"]
+        if kind in ("record", "enum", "fixed"):
+            name = ".".join(filter(None, (s.get("namespace"), s["name"])))
+            if name in seen:
+                return name
+            seen.add(name)
+            return {**s, "fields": [{**f, "type": go(f["type"])} for f in s["fields"]]} if kind == "record" else s
+        if kind == "array":
+            return {**s, "items": go(s["items"])}
+        if kind == "map":
+            return {**s, "values": go(s["values"])}
+        return kind if set(s) == {"type"} else s
+
+    return json.dumps(go(schema), separators=(",", ":"))
+
+
+def present(schema: Schema) -> tuple[Schema, bool]:
+    """The type beside null, and whether there is a null; 0A000 if there are more."""
+    if not isinstance(schema, list):
+        return schema, schema["type"] == "null"
+    others = [s for s in schema if s["type"] != "null"]
+    if len(others) != 1:
+        raise FeatureNotSupported(f"an Avro union of {len(others)} types beside null is not supported")
+    return others[0], len(others) < len(schema)
+
+
+def is_record(schema: Schema) -> bool:
+    return bool(present(schema)[0]["type"] == "record")
+
+
+def fields(record: Schema) -> Mapping[str, Schema]:
+    """The types of a record's fields, by name."""
+    return {f["name"]: f["type"] for f in present(record)[0]["fields"]}
+
+
+def columns(record: Schema, *, signed_times: bool = False) -> tuple[Column, ...]:
+    """A column for each field of a record. `signed_times`: its connector's TIME is a duration."""
+    out = []
+    for name, schema in fields(record).items():
+        try:
+            type, nullable, spell = column(schema, signed_times=signed_times)
+        except FeatureNotSupported as e:
+            raise FeatureNotSupported(f'column "{name}": {e.message}', hint=e.hint) from None
+        out.append(Column(name, type, nullable, spell))
+    return tuple(out)
+
+
+def column(schema: Schema, *, signed_times: bool = False) -> tuple[Type, bool, Spell]:
+    """The type of a column, whether it may be NULL, and its stored form."""
+    inner, nullable = present(schema)
+    type, spell = _type(inner, signed_times)
+    return type, nullable, spell
+
+
+def _type(schema: Schema, signed_times: bool) -> tuple[Type, Spell]:
+    kind = schema["type"]
+    name = schema.get("connect.name")
+    if name == VARIABLE_DECIMAL:
+        raise FeatureNotSupported(
+            "a numeric without a scale is not supported in Avro",
+            hint="Declare the numeric's scale in the database, or let Debezium write it as text (decimal.handling.mode=string).",
+        )
+    if kind in ("record", "map"):
+        return JSONB, lambda x: jsonb_of(f"to_json({x}, map('ignoreNullFields', 'false'))")
+    if kind == "array":
+        element, element_spell = _type(present(schema["items"])[0], signed_times)
+        if element_spell is not _same or element.is_array:
+            raise FeatureNotSupported(f"an array of {element} is not supported in Avro")
+        return element.array(), _same
+    if kind == "null":
+        raise FeatureNotSupported("a column that is always NULL is not supported in Avro")
+    if schema.get("logicalType") == "decimal" and kind in ("bytes", "fixed"):
+        precision, scale = int(schema["precision"]), int(schema.get("scale", 0))
+        if precision > NUMERIC_PRECISION:
+            raise FeatureNotSupported(f"a decimal of {precision} digits is not supported, at most {NUMERIC_PRECISION}")
+        return Type("numeric", (precision, scale)), _same
+    meaning = NAMED.get(str(name)) or NAMED.get(str(schema.get("logicalType")))
+    if meaning is None or kind not in ("int", "long", "string"):
+        small = kind == "int" and schema.get("connect.type") in ("int8", "int16")
+        return (INT2, lambda x: f"CAST({x} AS SMALLINT)") if small else (PLAIN[kind], _same)
+    if meaning == JSONB:
+        return JSONB, jsonb_of
+    if meaning == UUID:
+        return UUID, lambda x: f"lower({x})"
+    if meaning == INTERVAL or (meaning == TIME and signed_times):
+        return INTERVAL, interval_of
+    if meaning == TIME:
+        return TIME, micros_of
+    return meaning, _same
+
+
+def connectors(schema: Schema) -> Iterator[str]:
+    """The names that may tell which connector wrote an envelope."""
+    inner, _ = present(schema)
+    for name, of in fields(inner).items():
+        if name == "source":
+            source, _ = present(of)
+            yield from (str(source.get("namespace", "")), str(source.get("connect.name", "")))
+
+
+def has_signed_times(envelope: Schema) -> bool:
+    return any(c.startswith(SIGNED_TIMES) for c in connectors(envelope))
