@@ -1,0 +1,113 @@
+"""What changes the catalog goes to the engine: one HTTP request to the address that the lake's engine.json names.
+
+    POST /statement {"sql", "settings"} ──► 200 {"tag", "n", "time", "notices"} | 4xx {"sqlstate", "message", …}
+    GET /status     ──► {"sources": {name: {"status", "error", …}}, …}
+
+No engine, or one whose epoch the log has passed: 58000 within a second. Polls and TAIL never come here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lake import engines
+from lake.errors import SystemError_, TailgateError, of
+
+if TYPE_CHECKING:
+    from lake import Lake
+
+CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
+STATUS_TIMEOUT_S = 0.8
+ANSWER_BYTES_MAX = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A statement is durable in entry `n`, at `time`."""
+
+    tag: str
+    n: int
+    time: int
+    notices: tuple[dict[str, Any], ...] = ()
+
+
+class Control:
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    async def statement(self, sql: str, settings: dict[str, str]) -> Done:
+        """Waits as long as the statement takes: filling a view may take minutes. Cancelling stops waiting."""
+        status, answer = await self._request("POST", "/statement", {"sql": sql, "settings": settings}, None)
+        if status == 200:
+            return Done(answer["tag"], answer.get("n", 0), answer.get("time", 0), tuple(answer.get("notices", ())))
+        raise _error(answer)
+
+    async def status(self) -> dict[str, Any]:
+        """What the engine says of its sources and ticks; empty when there is none to ask."""
+        try:
+            status, answer = await self._request("GET", "/status", None, STATUS_TIMEOUT_S)
+        except SystemError_:
+            return {}
+        return answer if status == 200 else {}
+
+    def _engine(self) -> engines.Announcement:
+        there = engines.announced(self._lake)
+        newest = self._lake.log.newest()
+        if there is None:
+            raise SystemError_("the engine is not running", hint="Views can be read; what changes the catalog needs `tailgate engine`.")
+        if newest is not None and newest.epoch > there.epoch:
+            raise SystemError_("the engine is being replaced", hint="Try again in a moment.")
+        return there
+
+    async def _request(self, method: str, path: str, body: dict[str, Any] | None, timeout: float | None) -> tuple[int, dict[str, Any]]:
+        engine = self._engine()
+        host, _, port = engine.address.rpartition(":")
+        try:
+            reader, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), CONNECT_TIMEOUT_S)
+        except (OSError, asyncio.TimeoutError):
+            raise SystemError_("the engine does not answer", detail=f"Nothing takes connections at {engine.address}.") from None
+        try:
+            data = json.dumps(body).encode() if body is not None else b""
+            head = f"{method} {path} HTTP/1.1\r\nHost: {engine.address}\r\nAuthorization: Bearer {engine.token}\r\nConnection: close\r\n"
+            head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+            writer.write(head.encode() + data)
+            return await asyncio.wait_for(_answer(reader), timeout)
+        except asyncio.TimeoutError:
+            raise SystemError_("the engine does not answer", detail=f"{engine.address} gave no answer in {timeout} s.") from None
+        except (OSError, asyncio.IncompleteReadError, ValueError):
+            raise SystemError_(
+                "the engine ended before it answered", hint="Look whether the statement took effect before sending it again."
+            ) from None
+        finally:
+            writer.close()
+
+
+async def _answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, Any]]:
+    status = int((await reader.readuntil(b"\r\n")).split(b" ", 2)[1])
+    headers: dict[bytes, bytes] = {}
+    while (line := await reader.readuntil(b"\r\n")) != b"\r\n":
+        name, _, value = line.partition(b":")
+        headers[name.strip().lower()] = value.strip()
+    if b"content-length" in headers:
+        body = await reader.readexactly(min(int(headers[b"content-length"]), ANSWER_BYTES_MAX))
+    elif headers.get(b"transfer-encoding", b"").lower() == b"chunked":
+        body = b""
+        while size := int(await reader.readuntil(b"\r\n"), 16):
+            body += (await reader.readexactly(size + 2))[:-2]
+    else:
+        body = await reader.read(ANSWER_BYTES_MAX)
+    answer = json.loads(body or b"{}")
+    return status, answer if isinstance(answer, dict) else {}
+
+
+def _error(answer: dict[str, Any]) -> TailgateError:
+    return of(
+        answer.get("sqlstate", "XX000"),
+        answer.get("message", "the engine gave an answer that cannot be read"),
+        detail=answer.get("detail"),
+        hint=answer.get("hint"),
+        position=answer.get("position"),
+    )

@@ -1,0 +1,103 @@
+"""Where a session's transaction is: the states of PostgreSQL's ReadyForQuery, as a table.
+
+    I idle ── BEGIN ──► T in a block ── error ──► E failed ── ROLLBACK, COMMIT ──► I
+    I ── a Query of several statements, a pipeline up to Sync ──► implicit: told as I, one snapshot, gone at its end
+
+A block reads all its relations at one time: its snapshot is taken by its first read, and closed with it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.serving import Serving
+    from gateway.serving.snapshots import Snapshot
+
+
+class State(Enum):
+    IDLE = "I"
+    IMPLICIT = "I-implicit"
+    BLOCK = "T"
+    FAILED = "E"
+
+
+class Move(Enum):
+    BEGIN = "begin"
+    IMPLY = "imply"
+    ERROR = "error"
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+    FINISH = "finish"  # the end of a simple Query, or Sync
+
+
+MOVES: dict[tuple[State, Move], State] = {
+    (State.IDLE, Move.BEGIN): State.BLOCK,
+    (State.IDLE, Move.IMPLY): State.IMPLICIT,
+    (State.IDLE, Move.ERROR): State.IDLE,
+    (State.IDLE, Move.COMMIT): State.IDLE,
+    (State.IDLE, Move.ROLLBACK): State.IDLE,
+    (State.IDLE, Move.FINISH): State.IDLE,
+    (State.IMPLICIT, Move.BEGIN): State.BLOCK,
+    (State.IMPLICIT, Move.IMPLY): State.IMPLICIT,
+    (State.IMPLICIT, Move.ERROR): State.IDLE,
+    (State.IMPLICIT, Move.COMMIT): State.IDLE,
+    (State.IMPLICIT, Move.ROLLBACK): State.IDLE,
+    (State.IMPLICIT, Move.FINISH): State.IDLE,
+    (State.BLOCK, Move.BEGIN): State.BLOCK,
+    (State.BLOCK, Move.IMPLY): State.BLOCK,
+    (State.BLOCK, Move.ERROR): State.FAILED,
+    (State.BLOCK, Move.COMMIT): State.IDLE,
+    (State.BLOCK, Move.ROLLBACK): State.IDLE,
+    (State.BLOCK, Move.FINISH): State.BLOCK,
+    (State.FAILED, Move.IMPLY): State.FAILED,
+    (State.FAILED, Move.ERROR): State.FAILED,
+    (State.FAILED, Move.COMMIT): State.IDLE,
+    (State.FAILED, Move.ROLLBACK): State.IDLE,
+    (State.FAILED, Move.FINISH): State.FAILED,
+}
+
+
+class Transaction:
+    """`savepoints`: names, oldest first; the block's only effects are on settings and cursors, so nothing else is kept for them."""
+
+    def __init__(self) -> None:
+        self.state = State.IDLE
+        self.savepoints: list[str] = []
+        self.failed_at = 0  # how many savepoints there were when the block failed
+        self._snapshot: Snapshot | None = None
+
+    @property
+    def status(self) -> str:
+        """The letter of ReadyForQuery."""
+        return self.state.value[0]
+
+    @property
+    def in_block(self) -> bool:
+        return self.state in (State.BLOCK, State.FAILED)
+
+    def move(self, move: Move) -> None:
+        self.state = MOVES[self.state, move]
+        if self.state is State.IDLE or self.state is State.FAILED:
+            self.release()
+        if not self.in_block:
+            self.savepoints.clear()
+
+    def snapshot(self, serving: Serving) -> Snapshot | None:
+        """What statements of this transaction read; None outside one: then each reads at the newest time."""
+        if self.state is State.IDLE:
+            return None
+        if self._snapshot is None:
+            self._snapshot = serving.snapshot()
+        return self._snapshot
+
+    @property
+    def time(self) -> int | None:
+        """The time of the snapshot, if it is taken."""
+        return None if self._snapshot is None else self._snapshot.time
+
+    def release(self) -> None:
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
