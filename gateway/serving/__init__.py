@@ -1,0 +1,284 @@
+"""Serving: queries and changes of the lake's relations, from memory, always at one time.
+
+What happens to one SELECT:
+
+1. `prepared` binds it against the catalog at the mirrors' time (sql.bind), and asks sql.duckdb for the text; both are kept.
+2. `mirrors` has every relation that a query names as a DuckDB table (`mirror`), filled at the first use and moved along the log from
+   tick to tick, all in one transaction. `wake` tells when the log has more, `entries` reads it once for everybody.
+3. `jobs` runs the text on a thread, interruptible, in the `sandbox`; inside BEGIN in the transaction of a `snapshots.Snapshot`.
+4. `failures` turns what DuckDB says into PostgreSQL's errors. A view whose own errors sum above zero answers with them.
+
+What happens to one TAIL: `changes.follow` walks the log from a time; `feeds` says what an entry changed in a relation or a query.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time as clocks
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from gateway.serving import changes as following
+from gateway.serving import mirror
+from gateway.serving.changes import Batch
+from gateway.serving.entries import Entries
+from gateway.serving.failures import translated
+from gateway.serving.feeds import Feed, Maintained, feed_of
+from gateway.serving.jobs import Job, Jobs
+from gateway.serving.mirrors import Mirrors, State
+from gateway.serving.prepared import Prepared, Statements, readable
+from gateway.serving.sandbox import MEMORY_LIMIT, open_sandbox
+from gateway.serving.snapshots import Snapshot, Snapshots, raise_error_of
+from lake.catalog import Catalog, Item
+from lake.errors import UndefinedTable
+from lake.types import arrow_schema
+from sql.statements import QueryText, Select
+
+if TYPE_CHECKING:
+    from lake import Lake
+
+__all__ = ["Batch", "Prepared", "Serving", "Snapshot"]
+
+FOLLOWING_THREADS = 4  # for decoding large changes and followed queries
+SINCE_KEPT = 1.0  # seconds that `oldest` is remembered; `since` moves that slowly
+
+
+class Serving:
+    """One per process. Belongs to one event loop; `run_now` and `prepare` may be called where no loop runs."""
+
+    def __init__(self, lake: Lake, *, memory_limit: str = MEMORY_LIMIT) -> None:
+        self._lake = lake
+        self._sandbox = open_sandbox(_functions, memory_limit=memory_limit)
+        self._entries = Entries(lake)
+        self._mirrors = Mirrors(lake, self._sandbox, self._entries, self._moved)
+        self._statements = Statements()
+        self._snapshots = Snapshots()
+        self._jobs = Jobs()
+        self._following = ThreadPoolExecutor(FOLLOWING_THREADS, "tailgate-follow")
+        self._feeds: dict[object, tuple[Feed, int]] = {}
+        self._callbacks: list[Callable[[int], None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._advance: asyncio.Future[None] | None = None
+        self._catalogs: list[State] = [self._mirrors.state]
+        self._now = self._sandbox.cursor()
+        self._since = (0, 0.0)
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._advance = self._loop.create_future()
+        self._mirrors.start()
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self._mirrors.stop)
+        self._jobs.close()
+        self._following.shutdown(cancel_futures=True)
+        self._snapshots.close()
+        for feed, _ in self._feeds.values():
+            feed.close()
+        self._loop = None
+        self._sandbox.close()
+
+    # --- time
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._mirrors.state.catalog
+
+    @property
+    def time(self) -> int:
+        """The newest time mirrored; 0 before the first entry."""
+        return self._mirrors.state.time
+
+    @property
+    def catalog_n(self) -> int:
+        """The entry that last changed the catalog: a key for whatever was made from it."""
+        return self._mirrors.state.catalog_n
+
+    def oldest(self) -> int:
+        """The oldest time that can still be read."""
+        since, at = self._since
+        now = clocks.monotonic()
+        if now - at > SINCE_KEPT:
+            since = self._lake.since()
+            self._since = (since, now)
+        return since
+
+    def on_advance(self, callback: Callable[[int], None]) -> None:
+        """Calls back in the event loop after the mirrors have moved, with their time."""
+        self._callbacks.append(callback)
+
+    async def wait(self, after: int, timeout: float) -> int:
+        """The mirrors' time: as soon as it is later than `after`, or when `timeout` seconds have passed."""
+        deadline = clocks.monotonic() + timeout
+        while self.time <= after and (left := deadline - clocks.monotonic()) > 0:
+            assert self._advance is not None
+            await asyncio.wait([self._advance], timeout=left)
+        return self.time
+
+    def changed_since(self, prepared: Prepared, time: int) -> bool:
+        """Whether the answer may be another one than at that time: if not, bytes made of it then are still right."""
+        state = self._mirrors.state
+        if prepared.volatile or prepared.catalog_n != state.catalog_n:
+            return True
+        return any(
+            self._mirrors.changed_at(i.id) > time or (i.errors and self._mirrors.changed_at(i.errors) > time) for i in prepared.items
+        )
+
+    def _moved(self, state: State) -> None:
+        """On the thread of the mirrors."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._tell, state)
+
+    def _tell(self, state: State) -> None:
+        if self._catalogs[-1].catalog is not state.catalog:
+            self._catalogs = [*self._catalogs[-20:], state]
+        self._snapshots.expire()
+        if self._advance is not None and self._loop is not None:
+            done, self._advance = self._advance, self._loop.create_future()
+            done.set_result(None)
+        for callback in self._callbacks:
+            callback(state.time)
+
+    # --- queries
+
+    def prepare(self, query: Select | QueryText | exp.Expression, parameter_oids: Sequence[int] = ()) -> Prepared:
+        """The bound query; the same object for the same text until the catalog changes."""
+        return self._statements.prepare(query, parameter_oids, self._mirrors.state)
+
+    async def run(
+        self, prepared: Prepared, values: Sequence[object] = (), *, at: Snapshot | None = None, timeout: float | None = None
+    ) -> pa.Table:
+        """The rows. Cancelling the task stops the statement. With `at`: in that snapshot."""
+        if at is not None:
+            return await self._jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
+        await self._mirrored(prepared.items)
+        return await self._jobs.run(lambda job: self._run(prepared, values, job), timeout)
+
+    def run_now(self, prepared: Prepared, values: Sequence[object] = ()) -> pa.Table:
+        """The rows, on this thread: for what is known to be short, or outside an event loop. Waits for a first filling."""
+        for ready in self._mirrors.need(self._present(prepared.items)):
+            ready.result()
+        try:
+            return self._answer(self._now, prepared, values)
+        except duckdb.Error as error:
+            raise translated(error) from error
+
+    def snapshot(self, at: int | None = None) -> Snapshot:
+        """One time for several statements: now, or a time in the past (not older than `oldest`). To be closed."""
+        self._snapshots.check()
+        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), self._catalog_of, at))
+
+    def ready(self, prepared: Prepared) -> bool:
+        """Whether all it reads is in memory, so that `run_now` waits for nothing."""
+        return self._mirrors.moving() >= prepared.relations
+
+    def _run(self, prepared: Prepared, values: Sequence[object], job: Job) -> pa.Table:
+        cursor = self._sandbox.cursor()
+        try:
+            job.running(cursor)
+            return self._answer(cursor, prepared, values)
+        finally:
+            job.running(None)
+            cursor.close()
+
+    def _run_at(self, prepared: Prepared, values: Sequence[object], at: Snapshot, job: Job) -> pa.Table:
+        with at.use() as cursor:
+            try:
+                job.running(cursor)
+                at.bring(prepared.items)
+                return execute(cursor, prepared, values)
+            finally:
+                job.running(None)
+
+    def _answer(self, cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
+        """Errors of views are looked at before and after: rows of a time at which a view failed are not given out."""
+        before = self._mirrors.state
+        self._check(cursor, prepared, before)
+        table = execute(cursor, prepared, values)
+        after = self._mirrors.state
+        if after is not before and after.failing:
+            self._check(cursor, prepared, after)
+        return table
+
+    def _check(self, cursor: duckdb.DuckDBPyConnection, prepared: Prepared, state: State) -> None:
+        if not state.failing.isdisjoint(prepared.relations):
+            for item in prepared.items:
+                if item.id in state.failing:
+                    raise_error_of(cursor, item)
+
+    async def _mirrored(self, items: Iterable[Item]) -> None:
+        waiting = self._mirrors.need(self._present(items))
+        if waiting:
+            await asyncio.gather(*(asyncio.shield(asyncio.wrap_future(w)) for w in waiting))
+
+    def _present(self, items: Iterable[Item]) -> list[Item]:
+        catalog = self.catalog
+        for item in items:
+            if item.id not in catalog.items:
+                raise UndefinedTable(f'relation "{item.name}" does not exist')
+        return list(items)
+
+    def _catalog_of(self, n: int) -> Catalog:
+        return next((s.catalog for s in reversed(self._catalogs) if s.n <= n), self.catalog)
+
+    # --- changes
+
+    async def changes(self, source: int | Prepared, *, after: int, snapshot: bool, values: Sequence[object] = ()) -> AsyncIterator[Batch]:
+        """The rows at `after` if `snapshot`, then what each later time changed, for ever. Net, each row at most once a batch."""
+        item = readable(self.catalog[source]) if isinstance(source, int) else source
+        feed, shared = await asyncio.get_running_loop().run_in_executor(self._following, self._feed, item, values, after)
+        try:
+            async for batch in following.follow(
+                feed, self._entries, after, snapshot, lambda: self._mirrors.state, self._later, self._following
+            ):
+                yield batch
+        finally:
+            self._release(feed, shared)
+
+    async def _later(self, n: int) -> None:
+        while self._mirrors.state.n <= n:
+            assert self._advance is not None
+            await asyncio.wait([self._advance], timeout=1.0)
+
+    def _feed(self, source: Item | Prepared, values: Sequence[object], after: int) -> tuple[Feed, bool]:
+        """What many may follow together; a query that has moved past `after` is followed alone."""
+        feed = feed_of(self._lake, self._sandbox, self._entries, source, values)
+        known = self._feeds.get(feed.key)
+        if known is not None and isinstance(known[0], Maintained) and known[0].n > self._entries.at(after):
+            return feed, False
+        feed, followers = known or (feed, 0)
+        self._feeds[feed.key] = (feed, followers + 1)
+        return feed, True
+
+    def _release(self, feed: Feed, shared: bool) -> None:
+        if shared:
+            kept, followers = self._feeds[feed.key]
+            if followers > 1:
+                self._feeds[feed.key] = (kept, followers - 1)
+                return
+            del self._feeds[feed.key]
+        feed.close()
+
+
+def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
+    """The answer in stored form, with the columns' names."""
+    result = cursor.execute(prepared.sql, list(values)) if values else cursor.execute(prepared.sql)
+    return mirror.conform(result.to_arrow_table(), _schema(prepared.columns))
+
+
+_schema = functools.lru_cache(2000)(arrow_schema)
+
+
+def _functions(connection: duckdb.DuckDBPyConnection) -> None:
+    try:
+        from sql.duckdb_functions import install
+    except ImportError:
+        return
+    install(connection)

@@ -1,0 +1,122 @@
+"""Following: the rows at a time, then what each later time changed, for any number of followers.
+
+    after ──► rows at `after` ──► entry n+1 ──► entry n+2 ──► … as far as the mirrors are ──► wait
+
+A follower never sees a time that a SELECT would not. It ends with the error of a view that it reads (42P01 once that is
+dropped), after the changes of all earlier times. It is pulled, so one that is slow costs nothing but its place in the log; if its next
+entry was removed meanwhile it ends with an error and skips nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gateway.serving.entries import Entries, Known
+from gateway.serving.failures import translated
+from gateway.serving.feeds import Feed
+from gateway.serving.mirrors import State
+from gateway.serving.snapshots import error_of
+from lake.catalog import Item
+from lake.errors import UndefinedTable
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Net changes of one time, `__weight` last. None: nothing changed up to and including `time`."""
+
+    time: int
+    table: pa.Table | None
+
+
+class Failing:
+    """Errors of the items that are followed, summed."""
+
+    def __init__(self, items: tuple[Item, ...]) -> None:
+        self._items = {item.errors: item for item in items if item.errors}
+        self._sums: dict[int, Counter[tuple[str, str]]] = {relation: Counter() for relation in self._items}
+
+    @property
+    def relations(self) -> frozenset[int]:
+        return frozenset(self._items)
+
+    def add(self, relation: int, changes: pa.Table) -> None:
+        """Raises the error if there is one now."""
+        sums = self._sums[relation]
+        states, messages, weights = (column.to_pylist() for column in changes.columns)
+        for state, message, weight in zip(states, messages, weights, strict=True):
+            sums[state, message] += weight
+            if sums[state, message] == 0:
+                del sums[state, message]
+        for (state, message), weight in sums.items():
+            if weight > 0:
+                raise error_of(self._items[relation], state, message)
+
+
+async def follow(
+    feed: Feed,
+    entries: Entries,
+    after: int,
+    snapshot: bool,
+    state: Callable[[], State],
+    moved: Callable[[int], Awaitable[None]],
+    pool: Executor,
+) -> AsyncIterator[Batch]:
+    """`state()`: where the mirrors are; `moved(n)`: returns once they are later than entry n."""
+    loop = asyncio.get_running_loop()
+
+    async def aside(work, *arguments):  # type: ignore[no-untyped-def]
+        try:
+            return await loop.run_in_executor(pool, work, *arguments)
+        except Exception as error:
+            raise translated(error) from error
+
+    while state().time < after:
+        await moved(state().n)
+    n = await aside(entries.at, after)
+    failing = Failing(feed.items)
+    await aside(_errors_at, feed, failing, after)
+    if snapshot:
+        yield Batch(after, await aside(feed.rows, n, after))
+    if not feed.items:
+        return
+    while True:
+        progress: int | None = None
+        newest = state().n
+        while n < newest:
+            known = entries.recent(n + 1) or await aside(entries.get, n + 1)
+            n += 1
+            progress = known.header.time
+            _check_drop(feed, known)
+            for relation in failing.relations & known.relations:
+                changes = known.changes(relation)
+                assert changes is not None
+                failing.add(relation, changes)
+            if feed.touched(known):
+                there, table = known.derived(feed.key)
+                if not there:
+                    table = feed.delta(known) if feed.inline(known) else await aside(feed.delta, known)
+                if table is not None and table.num_rows:
+                    yield Batch(progress, table)
+                    progress = None
+        if progress is not None:
+            yield Batch(progress, None)
+        await moved(n)
+
+
+def _errors_at(feed: Feed, failing: Failing, time: int) -> None:
+    for relation in failing.relations:
+        failing.add(relation, feed.lake.snapshot(relation, at=time))
+
+
+def _check_drop(feed: Feed, known: Known) -> None:
+    change = known.header.catalog
+    if change is not None:
+        for item in feed.items:
+            if item.id in change.drop:
+                raise UndefinedTable(f'relation "{item.name}" does not exist', detail=f"It was dropped at {known.header.time}.")

@@ -1,0 +1,228 @@
+"""What is followed, as rows at a time and as changes of an entry: a relation, a linear query, or any query.
+
+    relation      its section of the entry
+    linear        the query over the section: Δ(σ(π(R))) = σ(π(ΔR))
+    any other     its relations in tables of its own, moved by the entry; the query again; the difference from before
+
+Changes are remembered with the entry, so they are computed once for all who follow the same thing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import duckdb
+import pyarrow as pa
+
+from gateway.serving import mirror
+from gateway.serving.entries import Entries, Known
+from gateway.serving.mirror import Shape
+from gateway.serving.prepared import Prepared, linear
+from gateway.serving.sandbox import Sandbox
+from lake.catalog import Item
+from lake.errors import ProgramLimitExceeded
+from lake.types import WEIGHT, arrow_schema
+from sql import plan
+
+if TYPE_CHECKING:
+    from lake import Lake
+
+MAINTAINED_ROWS = 5_000_000  # of all relations of one followed query: each has them in tables of its own, some 100 bytes a row
+RESULT_ROWS = 1_000_000  # of one followed query: a result is compared as a whole at each time that touches it
+INLINE_BYTES = 64 << 10  # a section up to this is decoded in the event loop, in 50 µs; a thread and back costs as much
+RESULT = 0  # the result is kept like a mirror, of a relation that no catalog has
+
+
+class Feed(Protocol):
+    """Blocking, and safe from many threads. `key` is equal for feeds that give the same."""
+
+    lake: Lake
+    key: Hashable
+    items: tuple[Item, ...]
+
+    def rows(self, n: int, time: int) -> pa.Table:
+        """The rows at a time, with weights; n is the newest entry not later than it."""
+
+    def touched(self, known: Known) -> bool:
+        """Whether an entry may change it."""
+
+    def delta(self, known: Known) -> pa.Table | None:
+        """Net changes of an entry that touches it."""
+
+    def inline(self, known: Known) -> bool:
+        """Whether `delta` of this entry is so cheap that a thread is not worth it."""
+
+    def close(self) -> None: ...
+
+
+class RelationFeed:
+    def __init__(self, lake: Lake, item: Item) -> None:
+        self.key: Hashable = item.id
+        self.items = (item,)
+        self.lake, self._relation = lake, item.id
+
+    def rows(self, n: int, time: int) -> pa.Table:
+        return self.lake.snapshot(self._relation, at=time)
+
+    def touched(self, known: Known) -> bool:
+        return self._relation in known.relations
+
+    def delta(self, known: Known) -> pa.Table | None:
+        return known.changes(self._relation)
+
+    def inline(self, known: Known) -> bool:
+        section = known.header.section(self._relation)
+        return section is None or section.length <= INLINE_BYTES
+
+    def close(self) -> None:
+        pass
+
+
+class QueryFeed:
+    """What both kinds of queries share: a connection with tables of its own, closed with it."""
+
+    def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object]) -> None:
+        self.key: Hashable = ("query", prepared.sql, tuple(map(repr, values)))
+        self.items = prepared.items
+        self.lake, self._sandbox, self._prepared, self._values = lake, sandbox, prepared, list(values)
+        self._schema = arrow_schema(prepared.columns, weight=True)
+        self._lock = threading.Lock()
+
+    def touched(self, known: Known) -> bool:
+        return not self._prepared.relations.isdisjoint(known.relations)
+
+    def inline(self, known: Known) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+    def _query(self, connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+        return mirror.conform(connection.execute(sql, self._values).to_arrow_table(), self._schema)
+
+    def _counted(self, sql: str, rest: str = "") -> str:
+        """Rows of a query, each once, with how often it came; `rest`: more lines of (columns, weight) to add."""
+        names = ", ".join(f"c{i}" for i in range(len(self._prepared.columns)))
+        rows = f"SELECT {names}, CAST(1 AS BIGINT) AS {WEIGHT} FROM ({sql}) AS q({names}) {rest}"
+        return f"SELECT {names}, CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT} FROM ({rows}) GROUP BY {names} HAVING sum({WEIGHT}) <> 0"
+
+
+class LinearFeed(QueryFeed):
+    def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object], over_changes: plan.Relation) -> None:
+        from sql.duckdb import render
+
+        super().__init__(lake, sandbox, prepared, values)
+        (item,) = prepared.items
+        self._shape = mirror.shape(item)
+        names = ", ".join([*(f"c{i}" for i in range(len(prepared.columns))), WEIGHT])
+        columns = names.removesuffix(f", {WEIGHT}")
+        self._sql = f"SELECT {columns}, CAST(sum({WEIGHT}) AS BIGINT) FROM ({render(over_changes)}) AS q({names}) GROUP BY {columns} HAVING sum({WEIGHT}) <> 0"
+
+    def rows(self, n: int, time: int) -> pa.Table:
+        return self._over(self.lake.snapshot(self._shape.relation, at=time))
+
+    def delta(self, known: Known) -> pa.Table | None:
+        changes = known.changes(self._shape.relation)
+        with self._lock:
+            there, table = known.derived(self.key)
+            return table if there or changes is None else known.derive(self.key, self._over(changes))
+
+    def _over(self, changes: pa.Table) -> pa.Table:
+        connection = self._sandbox.cursor()
+        try:
+            connection.register(self._shape.table, changes.rename_columns([f"c{i}" for i in range(changes.num_columns)]))
+            return self._query(connection, self._sql)
+        finally:
+            connection.close()
+
+
+class Maintained(QueryFeed):
+    """Any query. It moves forward with those who follow; one who starts in the past needs one of his own. `n`: where it is."""
+
+    def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries, prepared: Prepared, values: Sequence[object]) -> None:
+        super().__init__(lake, sandbox, prepared, values)
+        self._entries = entries
+        self._shapes = [mirror.shape(item) for item in prepared.items]
+        self._result = Shape(RESULT, prepared.columns, None)
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self.n = 0
+
+    def rows(self, n: int, time: int) -> pa.Table:
+        with self._lock:
+            self._begin(n, time)
+            assert self._connection is not None
+            return mirror.rows(self._connection, self._result)
+
+    def delta(self, known: Known) -> pa.Table | None:
+        with self._lock:
+            there, table = known.derived(self.key)
+            return table if there else self._reach(known)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _begin(self, n: int, time: int) -> None:
+        if self._connection is not None:
+            if self.n == n:
+                return
+            self._connection.close()
+            self._connection = None
+        connection = self._sandbox.cursor()
+        rows = 0
+        for shape in self._shapes:
+            table = self.lake.snapshot(shape.relation, at=time)
+            rows += table.num_rows
+            if rows > MAINTAINED_ROWS:
+                raise ProgramLimitExceeded(
+                    f"a followed query may read at most {MAINTAINED_ROWS} rows", hint="Create a materialized view of it and follow that."
+                )
+            mirror.create(connection, shape, temporary=True)
+            mirror.fill(connection, shape, table)
+        mirror.create(connection, self._result, temporary=True)
+        mirror.fill(connection, self._result, self._bounded(self._query(connection, self._counted(self._prepared.sql))))
+        self._connection, self.n = connection, n
+
+    def _reach(self, known: Known) -> pa.Table | None:
+        """Moves on to an entry; what it changed."""
+        n = known.header.n
+        if self._connection is None or self.n >= n:
+            self._begin(n - 1, self._entries.get(n - 1).header.time)
+        for i in range(self.n + 1, n):
+            between = self._entries.get(i)
+            if self.touched(between):
+                self._step(between)
+            self.n = i
+        return self._step(known)
+
+    def _step(self, known: Known) -> pa.Table | None:
+        assert self._connection is not None
+        for shape in self._shapes:
+            if (changes := known.changes(shape.relation)) is not None:
+                mirror.apply(self._connection, shape, changes)
+        names = ", ".join(self._result.names)
+        before = f"UNION ALL SELECT {names}, -{WEIGHT} FROM {self._result.table}"
+        delta = self._bounded(self._query(self._connection, self._counted(self._prepared.sql, before)))
+        mirror.apply(self._connection, self._result, delta)
+        self.n = known.header.n
+        return known.derive(self.key, delta)
+
+    def _bounded(self, table: pa.Table) -> pa.Table:
+        if table.num_rows > RESULT_ROWS:
+            raise ProgramLimitExceeded(
+                f"a followed query may have at most {RESULT_ROWS} rows", hint="Create a materialized view of it and follow that."
+            )
+        return table
+
+
+def feed_of(lake: Lake, sandbox: Sandbox, entries: Entries, source: Item | Prepared, values: Sequence[object]) -> Feed:
+    if isinstance(source, Item):
+        return RelationFeed(lake, source)
+    over_changes = linear(source)
+    if over_changes is not None:
+        return LinearFeed(lake, sandbox, source, values, over_changes)
+    return Maintained(lake, sandbox, entries, source, values)

@@ -1,0 +1,145 @@
+"""A relation's rows as a DuckDB table that moves from tick to tick.
+
+A mirror is named r<id> with columns c0, c1, …. A relation without a key may hold duplicates: its mirror has the hidden column
+`__weight` besides, how many copies of the row there are, always above zero; the same row may stand in several lines, whose
+weights add up. All functions run inside a transaction of their caller's, on the caller's connection, so the mirrors of one entry of
+the log move together.
+
+    keyed      DELETE by key what went, INSERT what came
+    no key     DELETE all lines of the rows that went, INSERT what is left of them and what came
+
+There is no index: a scan that joins 500 changed keys with 1,000,000 rows takes 9 ms, the same with an ART index 11 (bench/mirror.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.catalog import ERRORS, Item
+from lake.types import WEIGHT, Field, arrow_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a mirror needs to know of its relation. `key`: None if it may hold duplicates."""
+
+    relation: int
+    columns: tuple[Field, ...]
+    key: tuple[int, ...] | None
+
+    @property
+    def table(self) -> str:
+        return f"r{self.relation}"
+
+    @property
+    def names(self) -> list[str]:
+        return [f"c{i}" for i in range(len(self.columns))]
+
+
+def shape(item: Item) -> Shape:
+    return Shape(item.id, item.columns, item.key)
+
+
+def errors_shape(item: Item) -> Shape:
+    return Shape(item.errors, ERRORS, None)
+
+
+def create(connection: duckdb.DuckDBPyConnection, shape: Shape, *, temporary: bool = False) -> None:
+    columns = [f"c{i} {field.type.duckdb}" for i, field in enumerate(shape.columns)]
+    if shape.key is None:
+        columns.append(f"{WEIGHT} BIGINT NOT NULL")
+    kind = "TEMP TABLE" if temporary else "TABLE"
+    connection.execute(f"CREATE {kind} {shape.table} ({', '.join(columns) or 'c BOOLEAN'})")
+
+
+def drop(connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
+    connection.execute(f"DROP TABLE IF EXISTS {shape.table}")
+
+
+def fill(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table) -> None:
+    """Adds rows with weights above zero to an empty mirror."""
+    with registered(connection, "incoming", positional(shape, rows)) as name:
+        connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name}")
+
+
+def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table) -> None:
+    """Adds net changes: each row at most once, with its weight."""
+    if changes.num_rows == 0:
+        return
+    weights = changes.column(WEIGHT)
+    some_went = pc.min(weights).as_py() < 0
+    with registered(connection, "incoming", positional(shape, changes)) as name:
+        if not some_went:
+            connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name}")
+        elif shape.key is not None:
+            same = _same(shape, shape.key)
+            connection.execute(f"DELETE FROM {shape.table} AS r USING (SELECT * FROM {name} WHERE {WEIGHT} < 0) AS g WHERE {same}")
+            connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name} WHERE {WEIGHT} > 0")
+        else:
+            _apply_multiset(connection, shape, name)
+
+
+def _apply_multiset(connection: duckdb.DuckDBPyConnection, shape: Shape, name: str) -> None:
+    """What went is taken off all lines of its row; rows that only came are new lines."""
+    columns = ", ".join(shape.names)
+    same = _same(shape, range(len(shape.columns)))
+    touched = connection.execute(
+        f"DELETE FROM {shape.table} AS r USING (SELECT * FROM {name} WHERE {WEIGHT} < 0) AS g WHERE {same} RETURNING r.*"
+    ).to_arrow_table()
+    with registered(connection, "touched", touched) as old:
+        connection.execute(
+            f"INSERT INTO {shape.table} SELECT {columns}{', ' if columns else ''}sum({WEIGHT}) FROM "
+            f"(SELECT * FROM {old} UNION ALL SELECT * FROM {name}) GROUP BY {columns or '()'} HAVING sum({WEIGHT}) > 0"
+        )
+
+
+def rows(connection: duckdb.DuckDBPyConnection, shape: Shape) -> pa.Table:
+    """All rows with their weights: what lake.snapshot gives."""
+    columns = ", ".join(shape.names)
+    if shape.key is None:
+        grouped = f"GROUP BY {columns}" if columns else "HAVING count(*) > 0"
+        query = f"SELECT {columns}{', ' if columns else ''}CAST(sum({WEIGHT}) AS BIGINT) FROM {shape.table} {grouped}"
+    else:
+        query = f"SELECT {columns}, CAST(1 AS BIGINT) FROM {shape.table}"
+    return conform(connection.execute(query).to_arrow_table(), arrow_schema(shape.columns, weight=True))
+
+
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with exactly these names and types; columns that have them already are not copied."""
+    if table.schema.equals(schema):
+        return table
+    columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(table.columns, schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def positional(shape: Shape, rows: pa.Table) -> pa.Table:
+    """Rows of the lake with their columns called c0, c1, … and __weight."""
+    return rows.rename_columns([*shape.names, WEIGHT])
+
+
+class registered:
+    """An Arrow table under a name in a connection, for as long as the block lasts."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
+        self.connection, self.name, self.table = connection, f"__{name}", table
+
+    def __enter__(self) -> str:
+        self.connection.register(self.name, self.table)
+        return self.name
+
+    def __exit__(self, *exception: object) -> None:
+        self.connection.unregister(self.name)
+
+
+def _columns(shape: Shape) -> str:
+    names = shape.names if shape.key is not None else [*shape.names, WEIGHT]
+    return ", ".join(names) or WEIGHT
+
+
+def _same(shape: Shape, columns: tuple[int, ...] | range) -> str:
+    """Key columns may be NULL: GROUP BY puts NULLs into one group."""
+    return " AND ".join(f"r.c{i} IS NOT DISTINCT FROM g.c{i}" for i in columns) or "true"

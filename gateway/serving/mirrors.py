@@ -1,0 +1,307 @@
+"""All mirrors of a process: they move along the log together, in one DuckDB transaction for all relations.
+
+    log ──► Follower thread: take what is new ──► BEGIN; apply to every mirror; clock := (n, time, …); COMMIT ──► State ──► callbacks
+    first use of a relation ──► a filling thread: rows at a time, then the entries since ──► under the lock: the rest; in use
+
+The table `clock` has one row: which entry the mirrors are at, which relations are mirrored and which items have errors at it. A
+reader that opens a transaction and reads the clock has therefore one time for everything it reads after, without a lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time as clocks
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from gateway.serving import mirror
+from gateway.serving.entries import Entries, Known
+from gateway.serving.mirror import Shape
+from gateway.serving.sandbox import Sandbox
+from gateway.serving.wake import Wake
+from lake.catalog import Catalog, Item
+from lake.errors import Gone, UndefinedTable
+from lake.types import WEIGHT
+
+if TYPE_CHECKING:
+    from lake import Lake
+
+log = logging.getLogger("tailgate.serving")
+
+ENTRIES_AT_ONCE = 64  # entries per transaction when behind: what a reader may be late by then is one such transaction
+FILLS_AT_ONCE = 2  # relations that are being filled side by side; each holds its rows twice for a moment
+CATCH_UP = 4  # entries that a filled relation may be behind when the lock is taken for the rest
+UNUSED_AFTER = 1800.0  # seconds without a query after which a mirror is dropped: a dashboard's lunch break
+RETRY = 1.0  # seconds after a failure of the world (the lake's folder gone, say) before the log is looked at again
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where the mirrors are. `failing`: items whose errors sum above zero. `catalog_n`: the entry that last changed the catalog."""
+
+    n: int
+    time: int
+    catalog: Catalog
+    catalog_n: int
+    failing: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class Mirrored:
+    """A relation in memory, or on its way there. `ready`: done once it can be read."""
+
+    item: Item
+    shape: Shape
+    ready: Future[None] = field(default_factory=Future)
+    moving: bool = False  # moved by the follower from now on
+    used: float = field(default_factory=clocks.monotonic)
+
+
+class Mirrors:
+    def __init__(self, lake: Lake, sandbox: Sandbox, entries: Entries, advanced: Callable[[State], None]) -> None:
+        self._lake, self._sandbox, self._entries, self._advanced = lake, sandbox, entries, advanced
+        self._mirrored: dict[int, Mirrored] = {}
+        self._errors_of: dict[int, int] = {}  # relation of errors → item
+        self._totals: dict[int, int] = {}  # relation of errors → sum of weights
+        self._changed: dict[int, int] = {}  # relation → time of its last change
+        self._lock = threading.RLock()  # one writer of mirrors at a time, and of the four above
+        self._writer = sandbox.cursor()
+        self._writer.execute("CREATE TABLE clock (n BIGINT, t BIGINT, relations BIGINT[], failing BIGINT[])")
+        self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
+        self._wake = Wake(lake.path)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="tailgate-mirrors", daemon=True)
+        newest = lake.log.newest()
+        n, time = (newest.n, newest.time) if newest else (0, 0)
+        if newest:
+            entries.note(newest)
+        self.state = State(n, time, lake.catalog_at(n) if n else Catalog(), newest.catalog_version if newest else 0)
+        self._writer.execute("INSERT INTO clock VALUES ($1, $2, [], [])", [n, time])
+
+    def start(self) -> None:
+        self._wake.start(self.state.n)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._wake.close()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._filling.shutdown(cancel_futures=True)
+
+    # --- reading
+
+    def need(self, items: Iterable[Item]) -> list[Future[None]]:
+        """What to wait for before these can be read; fills those that are not mirrored yet. Cheap when all are."""
+        waiting = []
+        now = clocks.monotonic()
+        for item in items:
+            entry = self._mirrored.get(item.id)
+            if entry is None or entry.ready.cancelled():
+                entry = self._begin(item)
+            entry.used = now
+            if not entry.moving:
+                waiting.append(entry.ready)
+        return waiting
+
+    def changed_at(self, relation: int) -> int:
+        """Time of a relation's last change since this process began to follow; 0 if there was none."""
+        return self._changed.get(relation, 0)
+
+    def moving(self) -> frozenset[int]:
+        return frozenset(r for r, m in self._mirrored.items() if m.moving)
+
+    # --- filling
+
+    def _begin(self, item: Item) -> Mirrored:
+        with self._lock:
+            entry = self._mirrored.get(item.id)
+            if entry is None:
+                entry = self._mirrored[item.id] = Mirrored(item, mirror.shape(item))
+                self._filling.submit(self._fill, entry)
+            return entry
+
+    def _fill(self, entry: Mirrored) -> None:
+        shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
+        connection = self._sandbox.cursor()
+        try:
+            n, time = self.state.n, self.state.time
+            connection.begin()
+            for shape in shapes:
+                mirror.drop(connection, shape)
+                mirror.create(connection, shape)
+                mirror.fill(connection, shape, self._lake.snapshot(shape.relation, at=time))
+            connection.commit()
+            while self.state.n - n > CATCH_UP:
+                n = self._catch_up(connection, shapes, n)
+            with self._lock:
+                n = self._catch_up(connection, shapes, n)
+                if entry.item.id not in self.state.catalog.items:
+                    raise UndefinedTable(f'relation "{entry.item.name}" does not exist')
+                if entry.item.errors:
+                    total = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchone()[0]
+                    self._errors_of[entry.item.errors] = entry.item.id
+                    self._totals[entry.item.errors] = int(total)
+                entry.moving = True
+                self._set_clock(connection, self.state)
+                self.state = replace(self.state, failing=self._failing())
+            entry.ready.set_result(None)
+        except BaseException as error:  # noqa: BLE001  # it belongs to whoever waits
+            self._discard(connection, shapes)
+            with self._lock:
+                self._mirrored.pop(entry.item.id, None)
+            entry.ready.set_exception(error)
+        finally:
+            connection.close()
+
+    def _catch_up(self, connection, shapes: list[Shape], n: int) -> int:  # type: ignore[no-untyped-def]
+        target = self.state.n
+        connection.begin()
+        for i in range(n + 1, target + 1):
+            known = self._entries.get(i)
+            for shape in shapes:
+                if (changes := known.changes(shape.relation)) is not None:
+                    mirror.apply(connection, shape, changes)
+        connection.commit()
+        return target
+
+    def _discard(self, connection, shapes: list[Shape]) -> None:  # type: ignore[no-untyped-def]
+        try:
+            connection.rollback()
+        except Exception:  # noqa: BLE001  # there was no transaction
+            pass
+        for shape in shapes:
+            mirror.drop(connection, shape)
+
+    # --- following
+
+    def _follow(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.wait()
+            try:
+                while not self._stopping.is_set() and self._step():
+                    pass
+                self._drop_unused()
+            except Gone:
+                log.warning("entries of the log are gone that were not read yet; beginning again at the newest")
+                self._begin_again()
+            except Exception:
+                log.exception("the log cannot be followed; trying again")
+                self._stopping.wait(RETRY)
+
+    def _step(self) -> bool:
+        """Takes what is new in the log, up to a bound; whether there was something."""
+        taken: list[Known] = []
+        for entry in self._lake.log.after(self.state.n):
+            taken.append(self._entries.add(entry))
+            if len(taken) == ENTRIES_AT_ONCE:
+                break
+        if not taken:
+            return False
+        with self._lock:
+            state = self._move(taken)
+            self.state = state
+        self._wake.seen(state.n)
+        self._advanced(state)
+        return True
+
+    def _move(self, taken: list[Known]) -> State:
+        catalog, catalog_n = self.state.catalog, self.state.catalog_n
+        header = taken[-1].header
+        shapes = self._moving_shapes()
+        self._writer.begin()
+        try:
+            for known in taken:
+                if known.header.catalog is not None:
+                    catalog, catalog_n = catalog.apply(known.header.catalog), known.header.n
+                for relation in known.relations:
+                    self._changed[relation] = known.header.time
+                    if relation in shapes:
+                        self._apply(shapes[relation], known)
+            for entry in [m for m in self._mirrored.values() if m.moving and _changed_form(m, catalog)]:
+                self._drop(entry)
+            state = State(header.n, header.time, catalog, catalog_n, self._failing())
+            self._set_clock(self._writer, state)
+            self._writer.commit()
+        except BaseException:
+            self._writer.rollback()
+            self._forget_all()
+            raise
+        return state
+
+    def _moving_shapes(self) -> dict[int, Shape]:
+        shapes = {}
+        for entry in self._mirrored.values():
+            if entry.moving:
+                shapes[entry.shape.relation] = entry.shape
+                if entry.item.errors:
+                    shapes[entry.item.errors] = mirror.errors_shape(entry.item)
+        return shapes
+
+    def _apply(self, shape: Shape, known: Known) -> None:
+        changes = known.changes(shape.relation)
+        assert changes is not None
+        mirror.apply(self._writer, shape, changes)
+        if shape.relation in self._totals:
+            self._totals[shape.relation] += pc.sum(changes.column(WEIGHT)).as_py() or 0
+
+    def _failing(self) -> frozenset[int]:
+        return frozenset(self._errors_of[r] for r, total in self._totals.items() if total > 0)
+
+    def _set_clock(self, connection, state: State) -> None:  # type: ignore[no-untyped-def]
+        values = [state.n, state.time, sorted(self.moving()), sorted(self._failing())]
+        connection.execute("UPDATE clock SET n = $1, t = $2, relations = $3, failing = $4", values)
+
+    # --- forgetting
+
+    def _drop(self, entry: Mirrored) -> None:
+        mirror.drop(self._writer, entry.shape)
+        if entry.item.errors:
+            mirror.drop(self._writer, mirror.errors_shape(entry.item))
+            self._totals.pop(entry.item.errors, None)
+            self._errors_of.pop(entry.item.errors, None)
+        entry.moving = False
+        self._mirrored.pop(entry.item.id, None)
+
+    def _drop_unused(self) -> None:
+        limit = clocks.monotonic() - UNUSED_AFTER
+        unused = [m for m in list(self._mirrored.values()) if m.moving and m.used < limit]
+        if unused:
+            with self._lock:
+                self._writer.begin()
+                for entry in unused:
+                    self._drop(entry)
+                self._set_clock(self._writer, self.state)
+                self._writer.commit()
+
+    def _begin_again(self) -> None:
+        newest = self._lake.log.newest()
+        assert newest is not None
+        catalog = self._lake.catalog_at(newest.n)
+        with self._lock:
+            self._forget_all()
+            self._changed = dict.fromkeys(catalog.items, newest.time)
+            self._entries.note(newest)
+            self.state = State(newest.n, newest.time, catalog, newest.catalog_version)
+            self._set_clock(self._writer, self.state)
+        self._advanced(self.state)
+
+    def _forget_all(self) -> None:
+        """After a failure the mirrors are filled again at their next use: nothing that half happened is kept."""
+        entries = [m for m in list(self._mirrored.values()) if m.moving]
+        self._writer.begin()
+        for entry in entries:
+            self._drop(entry)
+        self._set_clock(self._writer, self.state)
+        self._writer.commit()
+
+
+def _changed_form(entry: Mirrored, catalog: Catalog) -> bool:
+    """Whether the item was dropped, or replaced by one whose rows have another form."""
+    now = catalog.items.get(entry.item.id)
+    return now is None or mirror.shape(now) != entry.shape or now.errors != entry.item.errors

@@ -1,0 +1,131 @@
+"""A query that was bound against the catalog: what it reads, what it gives, and the text DuckDB runs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from gateway.serving.mirrors import State
+from lake.catalog import Catalog, Item
+from lake.errors import ObjectNotInPrerequisiteState
+from lake.types import FACTS, INT8, WEIGHT, Field, Type
+from sql import plan
+from sql.statements import QueryText, Select
+
+KEPT = 2000  # bound queries; a client with its own literals in every statement must not fill memory
+
+BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}
+UNSPECIFIED = (0, FACTS["unknown"].oid)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """`relations`: ids of what it reads. `catalog_n`: the entry whose catalog it was bound against. `volatile`: it may change though no
+    relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, …"""
+
+    columns: tuple[Field, ...]
+    parameters: tuple[Type, ...]
+    relations: frozenset[int]
+    catalog_n: int
+    sql: str
+    query: plan.Query = field(repr=False)
+    items: tuple[Item, ...] = field(repr=False)
+    volatile: bool = False
+
+
+class Statements:
+    """Bound queries by text, parameter types and catalog."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, tuple[int, ...], int], Prepared] = OrderedDict()
+
+    def prepare(self, query: Select | QueryText | exp.Expression, oids: Sequence[int], state: State) -> Prepared:
+        tree, text = _tree(query)
+        key = (text, tuple(oids), state.catalog_n)
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = bind(tree, oids, state.catalog, state.catalog_n)
+            if len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(key)
+        return found
+
+
+def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
+    from sql.bind import bind_query
+    from sql.duckdb import render
+
+    query = bind_query(tree, catalog, tuple(None if oid in UNSPECIFIED else BY_OID.get(oid) for oid in oids))
+    relations = frozenset(scan.relation for scan in scans(query.plan))
+    items = tuple(readable(catalog[r]) for r in sorted(relations))
+    return Prepared(query.columns, query.parameters, relations, catalog_n, render(query.plan), query, items, volatile(query.plan))
+
+
+def readable(item: Item) -> Item:
+    """The item if its rows can be read; 55000 otherwise."""
+    if not item.stored:
+        raise ObjectNotInPrerequisiteState(
+            f'{item.kind} "{item.name}" is not stored, so it has no rows to read',
+            hint="Make a materialized view of it, or create it with CREATE MATERIALIZED SOURCE.",
+        )
+    if not item.ready:
+        raise ObjectNotInPrerequisiteState(
+            f'{item.kind} "{item.name}" is still being filled', hint="It can be read when its CREATE statement has answered."
+        )
+    return item
+
+
+def nodes(value: object) -> Iterator[object]:
+    """Every node of a plan, relations and scalars."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from nodes(part)
+    elif getattr(type(value), "__module__", "") == plan.__name__:
+        yield value
+        for name in type(value).__dataclass_fields__:  # type: ignore[attr-defined]
+            yield from nodes(getattr(value, name))
+
+
+def scans(relation: plan.Relation) -> Iterator[plan.Scan]:
+    return (node for node in nodes(relation) if isinstance(node, plan.Scan))
+
+
+def volatile(relation: plan.Relation) -> bool:
+    return any(isinstance(n, plan.Call) and n.function.volatility != "immutable" for n in nodes(relation))
+
+
+def linear(prepared: Prepared) -> plan.Relation | None:
+    """The plan over *changes* of its one relation, with the weight as last column; None if the plan is more than filters and projections.
+
+    Δ(σ(π(R))) = σ(π(ΔR)): filters and projections look at one row at a time, so they apply to the changes, weights carried along.
+    """
+    return None if prepared.volatile else _over_changes(prepared.query.plan)
+
+
+def _over_changes(relation: plan.Relation) -> plan.Relation | None:
+    match relation:
+        case plan.Scan(columns=columns):
+            return replace(relation, columns=(*columns, Field(WEIGHT, INT8, False)), key=(0,))
+        case plan.Filter(input=input):
+            below = _over_changes(input)
+            return None if below is None else replace(relation, input=below)
+        case plan.Project(input=input, expressions=expressions, columns=columns):
+            below = _over_changes(input)
+            if below is None:
+                return None
+            weight = plan.Column(len(below.columns) - 1, INT8)
+            return replace(relation, input=below, expressions=(*expressions, weight), columns=(*columns, Field(WEIGHT, INT8, False)))
+        case _:
+            return None
+
+
+def _tree(query: Select | QueryText | exp.Expression) -> tuple[QueryText, str]:
+    if isinstance(query, Select):
+        query = query.query
+    if isinstance(query, QueryText):
+        return query, query.text
+    return QueryText(query.sql("postgres"), 0, query), query.sql("postgres")

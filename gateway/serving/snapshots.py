@@ -1,0 +1,128 @@
+"""One time for many statements: a DuckDB transaction that was begun at it.
+
+DuckDB begins a transaction when it first touches the database, so the first thing a snapshot reads is the clock: that fixes the time
+and tells it. A relation which was not mirrored then, and any relation at a time in the past, is put into a table of this connection
+alone, which hides a mirror of the same name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time as clocks
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from gateway.serving import mirror
+from lake import errors
+from lake.catalog import Catalog, Item
+from lake.types import WEIGHT
+
+if TYPE_CHECKING:
+    from lake import Lake
+
+OPEN_AT_MOST = 200  # transactions open at once: each keeps the row versions of its time in memory
+AGE_AT_MOST = 600.0  # seconds; a block left open at 10 ticks/s of 500 rows keeps 3 million row versions by then
+
+
+class Snapshot:
+    """All relations at `time`. One statement at a time; `close` may be called from any thread and more than once."""
+
+    def __init__(self, lake: Lake, cursor: duckdb.DuckDBPyConnection, catalog: Callable[[int], Catalog], at: int | None = None) -> None:
+        self._lake, self._cursor = lake, cursor
+        self._busy = threading.Lock()
+        self._own: dict[int, None] = {}
+        self.closed = False
+        self.opened = clocks.monotonic()
+        self.past = at is not None
+        cursor.begin()
+        n, time, relations, failing = cursor.execute("SELECT n, t, relations, failing FROM clock").fetchone()  # type: ignore[misc]
+        self.time: int = time if at is None else at
+        self.catalog = catalog(n)
+        self.shared = frozenset(relations) if at is None else frozenset()
+        self._failing = frozenset(failing)
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def use(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The connection, for one statement at a time."""
+        with self._busy:
+            if self.closed:
+                raise errors.of("72000", "snapshot too old", hint=f"A transaction may stay open for {AGE_AT_MOST:.0f} seconds.")
+            yield self._cursor
+
+    def bring(self, items: Iterable[Item]) -> None:
+        """Makes these readable here; inside `use`. Raises the error that an item has at this time."""
+        for item in items:
+            if item.id not in self.shared and item.id not in self._own:
+                self._own[item.id] = None
+                self._copy(mirror.shape(item))
+                if item.errors:
+                    self._copy(mirror.errors_shape(item))
+            self._check(item)
+
+    def _copy(self, shape: mirror.Shape) -> None:
+        rows = self._lake.snapshot(shape.relation, at=self.time)
+        mirror.create(self._cursor, shape, temporary=True)
+        mirror.fill(self._cursor, shape, rows)
+
+    def _check(self, item: Item) -> None:
+        if item.errors and (item.id in self._failing or item.id in self._own):
+            raise_error_of(self._cursor, item)
+
+    def close(self) -> None:
+        with self._busy:
+            if not self.closed:
+                self.closed = True
+                self._cursor.close()
+
+    def interrupt(self) -> None:
+        self._cursor.interrupt()
+
+
+def raise_error_of(cursor: duckdb.DuckDBPyConnection, item: Item) -> None:
+    """Raises the error of a view whose errors sum above zero."""
+    row = cursor.execute(
+        f"SELECT c0, c1, sum({WEIGHT}) AS w FROM r{item.errors} GROUP BY ALL HAVING w > 0 ORDER BY w DESC, c1 LIMIT 1"
+    ).fetchone()
+    if row is not None:
+        raise error_of(item, row[0], row[1])
+
+
+def error_of(item: Item, sqlstate: str, message: str) -> errors.TailgateError:
+    return errors.of(sqlstate, message, hint=f'It comes from rows of {item.kind} "{item.name}"; it goes when those rows do.')
+
+
+class Snapshots:
+    """Those that are open: not too many, and none too long."""
+
+    def __init__(self) -> None:
+        self._open: set[Snapshot] = set()
+
+    def check(self) -> None:
+        self.expire()
+        if len(self._open) >= OPEN_AT_MOST:
+            raise errors.ConfigurationLimitExceeded(f"too many transactions are open (at most {OPEN_AT_MOST})")
+
+    def add(self, snapshot: Snapshot) -> Snapshot:
+        self._open.add(snapshot)
+        return snapshot
+
+    def expire(self) -> None:
+        limit = clocks.monotonic() - AGE_AT_MOST
+        for snapshot in [s for s in self._open if s.closed or s.opened < limit]:
+            if not snapshot.closed:
+                threading.Thread(target=snapshot.close, name="tailgate-expire", daemon=True).start()
+            self._open.discard(snapshot)
+
+    def close(self) -> None:
+        for snapshot in self._open:
+            snapshot.close()
+        self._open.clear()

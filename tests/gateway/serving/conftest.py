@@ -1,0 +1,27 @@
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.serving.made import Made
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Made]:
+    made = Made(tmp_path / "lake")
+    yield made
+    made.writer.close()
+
+
+@pytest.fixture
+def run() -> Callable[..., None]:
+    """Runs a coroutine function with a time limit."""
+
+    def run(work: Callable[[], object], timeout: float = 60) -> None:
+        async def limited() -> None:
+            await asyncio.wait_for(work(), timeout)  # type: ignore[arg-type]
+
+        asyncio.run(limited())
+
+    return run

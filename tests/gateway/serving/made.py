@@ -1,0 +1,116 @@
+"""A lake that a test writes itself, a tick at a time, with what every relation holds at every time kept beside it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from gateway.serving import Serving
+from lake import Lake
+from lake.catalog import Change, Item
+from lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field, Type, arrow_schema
+from lake.writing import open_epoch
+
+Row = tuple[object, ...]
+
+
+class Made:
+    def __init__(self, path: Path) -> None:
+        self.lake = Lake.create(path)
+        self.writer = open_epoch(self.lake)
+        self.now: dict[int, Counter[Row]] = {}
+        self.at: dict[int, dict[int, Counter[Row]]] = {}  # time → relation → rows with how many copies
+        self.items: dict[int, Item] = {}
+        self.schemas: dict[int, pa.Schema] = {}
+        self._note()
+
+    def create(self, name: str, columns: dict[str, Type] | None = None, key: tuple[int, ...] | None = (0,), **fields: object) -> Item:
+        columns = columns or {"id": INT8, "name": TEXT, "amount": FLOAT8}
+        id = self.writer.catalog.next_id
+        form = tuple(Field(n, t) for n, t in columns.items())
+        item = Item(id, "materialized view", name, form, key, stored=True, errors=id + 1, **fields)  # type: ignore[arg-type]
+        self.put(item)
+        return item
+
+    def put(self, item: Item) -> None:
+        self.writer.append(kind="catalog", catalog=Change(put=(item,)))
+        self.items[item.id] = item
+        self.schemas[item.id] = arrow_schema(item.columns, weight=True)
+        self.schemas[item.errors] = arrow_schema((Field("sqlstate", TEXT), Field("message", TEXT)), weight=True)
+        self.now.setdefault(item.id, Counter())
+        self.now.setdefault(item.errors, Counter())
+        self._note()
+
+    def drop(self, item: Item) -> None:
+        self.writer.append(kind="catalog", catalog=Change(drop=(item.id,)))
+        self._note()
+
+    def tick(self, changes: dict[int, Iterable[tuple[Row, int]]]) -> int:
+        """Appends net changes; the time."""
+        sections = []
+        for relation, updates in changes.items():
+            net: Counter[Row] = Counter()
+            for row, weight in updates:
+                net[row] += weight
+            lines = [(row, weight) for row, weight in net.items() if weight]
+            for row, weight in lines:
+                self.now[relation][row] += weight
+                assert self.now[relation][row] >= 0
+                if not self.now[relation][row]:
+                    del self.now[relation][row]
+            sections.append((relation, self.table(relation, lines)))
+        self.writer.append(sections)
+        return self._note()
+
+    def table(self, relation: int, lines: Iterable[tuple[Row, int]]) -> pa.Table:
+        schema = self.schemas[relation]
+        columns = list(zip(*[(*map(_thawed, row), weight) for row, weight in lines], strict=True)) or [() for _ in schema]
+        return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+    def _note(self) -> int:
+        time = self.writer.newest.time
+        self.at[time] = {relation: Counter(rows) for relation, rows in self.now.items()}
+        return time
+
+
+def bag(table: pa.Table) -> Counter[Row]:
+    """Rows of a table with how many copies of each, whether it says so by its weights or by repeating them."""
+    rows: Counter[Row] = Counter()
+    weighted = table.column_names[-1:] == [WEIGHT]
+    for row in zip(*(_frozen(c) for c in table.columns), strict=True):
+        key, weight = (row[:-1], row[-1]) if weighted else (row, 1)
+        rows[key] += weight
+    return rows
+
+
+def _frozen(column: pa.ChunkedArray) -> list[object]:
+    return [_hashable(v) for v in column.to_pylist()]
+
+
+def _hashable(value: object) -> object:
+    if isinstance(value, dict):
+        return tuple(sorted(value.items()))
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _thawed(value: object) -> object:
+    return dict(value) if isinstance(value, tuple) else value
+
+
+def unready(item: Item) -> Item:
+    return replace(item, ready=False)
+
+
+@contextlib.asynccontextmanager
+async def serving(made: Made) -> AsyncIterator[Serving]:
+    server = Serving(made.lake, memory_limit="1GB")
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
