@@ -3,6 +3,7 @@ package tailgate;
 import java.io.Serializable;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** What makes one value of the bytes of a key or a value. NULL bytes are NULL in every format and never come here. */
@@ -25,6 +26,15 @@ public abstract class Format implements Serializable {
   /** string; 22021 if it is not UTF-8 */
   public static Format text() { return new Plain(DataTypes.StringType); }
 
+  /** string: the canonical text of a jsonb */
+  public static Format json() { return new JsonFormat(); }
+
+  /** struct of the declared columns, read by name from a JSON object */
+  public static Format jsonColumns(StructType columns) { return new JsonColumns(columns); }
+
+  /** the reader schema's type, from Confluent's wire format; the writer's schema comes from the registry by its id */
+  public static Format avro(String readerSchema, String registryUrl) { return new AvroFormat(readerSchema, AvroRegistry.of(registryUrl)); }
+
   private static final class Plain extends Format {
     private static final long serialVersionUID = 1;
     private final DataType type;
@@ -35,7 +45,7 @@ public abstract class Format implements Serializable {
 
     @Override Object decode(byte[] bytes) {
       if (type == null) return null;
-      return type == DataTypes.BinaryType ? bytes : UTF8String.fromBytes(bytes);
+      return type == DataTypes.BinaryType ? bytes : UTF8String.fromBytes(Utf8.checked(bytes));
     }
   }
 }
