@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal as OneOf
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from lake.types import BOOL, Field, Type
 from sql.functions.entry import Function
@@ -153,7 +153,7 @@ class Extreme:
     type: Type
 
 
-Scalar: TypeAlias = Union[Column, Literal, Parameter, Call, And, Or, Not, IsNull, IsDistinct, InList, Case, Coalesce, Extreme]
+Scalar: TypeAlias = Column | Literal | Parameter | Call | And | Or | Not | IsNull | IsDistinct | InList | Case | Coalesce | Extreme
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ class Limit:
         return self.input.columns
 
 
-Relation: TypeAlias = Union[Scan, Values, Filter, Project, Join, Aggregate, Distinct, Union_, Sort, Limit]
+Relation: TypeAlias = Scan | Values | Filter | Project | Join | Aggregate | Distinct | Union_ | Sort | Limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ Names are folded as PostgreSQL folds them. Positions are 0-based offsets in the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, Union
+from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
 from lake.types import Type
 
-OptionValue: TypeAlias = Union[str, int, float, bool, None, tuple["OptionValue", ...]]
+OptionValue: TypeAlias = str | int | float | bool | None | tuple["OptionValue", ...]
 Options: TypeAlias = tuple[tuple[str, OptionValue], ...]  # in the order typed; names in lower case
 
 
@@ -327,10 +327,7 @@ class Empty:
     """No statement: blanks and comments."""
 
 
-Statement: TypeAlias = Union[
-    CreateSource, CreateView, CreateSink, Drop, Select, Tail, Show, Explain, DeclareCursor, Fetch, CloseCursor, CopyTo,
-    Begin, Commit, Rollback, Savepoint, Release, RollbackTo, Set, Reset, Discard, Prepare, Execute, Deallocate, Empty,
-]  # fmt: skip
+Statement: TypeAlias = CreateSource | CreateView | CreateSink | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor | CopyTo | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset | Discard | Prepare | Execute | Deallocate | Empty  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,431 @@
+"""Queries: SELECT, VALUES, TABLE, set operations, WITH, and what stands in FROM."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sql import words
+from sql.grammar import calls, expressions, primaries
+from sql.grammar.names import identifier, is_name, label, name, names, place, relation
+from sql.grammar.types import type_name
+from sql.tokens import Cursor
+
+BEGINNINGS = ("select", "values", "with", "table")
+# where a list of output columns that is empty ends
+NO_TARGETS = ("from", "into", "where", "group", "having", "window", "union", "intersect", "except", "order", "limit", "offset", "fetch", "for")
+
+
+def at_query(cursor: Cursor, ahead: int = 0) -> bool:
+    """Whether a query begins some tokens ahead, parentheses aside."""
+    while cursor.at("(", ahead):
+        ahead += 1
+    token = cursor.peek(ahead)
+    return token.kind == "word" and token.value in BEGINNINGS
+
+
+def query(cursor: Cursor) -> exp.Expr:
+    """[WITH …] a query with its set operations [ORDER BY …] [LIMIT …] [FOR …]"""
+    ctes = _with(cursor) if cursor.at_word("with") else None
+    tree = _set_operation(cursor)
+    modifiers = _modifiers(cursor)
+    if ctes is not None or modifiers:
+        if isinstance(tree, exp.Subquery) or any(tree.args.get(key) for key in modifiers) or (ctes is not None and tree.args.get("with_")):
+            tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=_bare(tree))))
+            tree.meta["wrapped"] = True
+        for key, value in modifiers.items():
+            tree.set(key, value)
+        if ctes is not None:
+            tree.set("with_", ctes)
+    return _bare(tree)
+
+
+def _bare(tree: exp.Expr) -> exp.Expr:
+    return tree.this if isinstance(tree, exp.Subquery) else tree
+
+
+def _with(cursor: Cursor) -> exp.With:
+    at = cursor.advance().position
+    recursive = cursor.word("recursive")
+    found = []
+    while True:
+        this = name(cursor)
+        columns = names(cursor) if cursor.at("(") else []
+        cursor.expect_word("as")
+        materialized = None
+        if cursor.word("materialized"):
+            materialized = True
+        elif cursor.word("not", "materialized"):
+            materialized = False
+        cursor.expect("(")
+        if not at_query(cursor):
+            raise cursor.error()
+        tree = query(cursor)
+        cursor.expect(")")
+        alias = exp.TableAlias(this=this, columns=columns)
+        found.append(place(exp.CTE(this=tree, alias=alias, materialized=materialized), this.meta["position"]))
+        if not cursor.sign(","):
+            break
+    return place(exp.With(expressions=found, recursive=recursive), at)
+
+
+def _set_operation(cursor: Cursor, *, intersect: bool = False) -> exp.Expr:
+    """UNION and EXCEPT from the left; INTERSECT binds tighter."""
+    tree = _simple(cursor) if intersect else _set_operation(cursor, intersect=True)
+    kinds: dict[str, type[exp.SetOperation]] = {"intersect": exp.Intersect} if intersect else {"union": exp.Union, "except": exp.Except}
+    while True:
+        at = cursor.position
+        word = cursor.any_word(*kinds)
+        if word is None:
+            return tree
+        distinct = not cursor.word("all")
+        if distinct:
+            cursor.word("distinct")
+        right = _simple(cursor) if intersect else _set_operation(cursor, intersect=True)
+        tree = place(kinds[word](this=tree, expression=right, distinct=distinct), at)
+
+
+def _simple(cursor: Cursor) -> exp.Expr:
+    at = cursor.position
+    if cursor.sign("("):
+        if not at_query(cursor):
+            raise cursor.error()
+        tree = query(cursor)
+        cursor.expect(")")
+        return place(exp.Subquery(this=tree), at)
+    if cursor.word("values"):
+        return place(exp.Values(expressions=_rows(cursor)), at)
+    if cursor.word("table"):
+        cursor.word("only")
+        source = exp.From(this=relation(cursor))
+        return place(exp.Select(expressions=[exp.Star()], from_=source), at)
+    if not cursor.word("select"):
+        raise cursor.error()
+    return _select(cursor, at)
+
+
+def _rows(cursor: Cursor) -> list[exp.Expr]:
+    rows: list[exp.Expr] = []
+    while True:
+        at = cursor.expect("(").position
+        rows.append(place(exp.Tuple(expressions=expressions.expressions(cursor)), at))
+        cursor.expect(")")
+        if not cursor.sign(","):
+            return rows
+
+
+def _select(cursor: Cursor, at: int) -> exp.Expr:
+    node = place(exp.Select(), at)
+    if cursor.at_word("distinct"):
+        start = cursor.advance().position
+        on = None
+        if cursor.word("on"):
+            cursor.expect("(")
+            on = exp.Tuple(expressions=expressions.expressions(cursor))
+            cursor.expect(")")
+        node.set("distinct", place(exp.Distinct(on=on), start))
+        node.set("expressions", _targets(cursor))
+    else:
+        cursor.word("all")
+        token = cursor.token
+        if not (token.kind == "end" or token.text in (")", ";") or (token.kind == "word" and token.value in NO_TARGETS)):
+            node.set("expressions", _targets(cursor))
+    start = cursor.position
+    if cursor.word("into"):
+        cursor.any_word("temporary", "temp", "unlogged")
+        cursor.word("table")
+        node.set("into", place(exp.Into(this=relation(cursor)), start))
+    start = cursor.position
+    if cursor.word("from"):
+        items = [table(cursor)]
+        while cursor.sign(","):
+            items.append(table(cursor))
+        node.set("from_", place(exp.From(this=items[0]), start))
+        node.set("joins", [exp.Join(this=item) for item in items[1:]])
+    start = cursor.position
+    if cursor.word("where"):
+        node.set("where", place(exp.Where(this=expressions.expression(cursor)), start))
+    start = cursor.position
+    if cursor.word("group"):
+        node.set("group", place(_group(cursor), start))
+    start = cursor.position
+    if cursor.word("having"):
+        node.set("having", place(exp.Having(this=expressions.expression(cursor)), start))
+    if cursor.word("window"):
+        found = []
+        while True:
+            this = name(cursor)
+            cursor.expect_word("as")
+            found.append(exp.Alias(this=calls.window(cursor, None), alias=this))
+            if not cursor.sign(","):
+                break
+        node.set("windows", found)
+    return node
+
+
+def _targets(cursor: Cursor) -> list[exp.Expr]:
+    found: list[exp.Expr] = []
+    while True:
+        token = cursor.token
+        if cursor.sign("*"):
+            found.append(place(exp.Star(), token.position))
+        else:
+            found.append(_labelled(cursor, expressions.expression(cursor)))
+        if not cursor.sign(","):
+            return found
+
+
+def _labelled(cursor: Cursor, node: exp.Expr) -> exp.Expr:
+    if cursor.word("as"):
+        return exp.Alias(this=node, alias=label(cursor))
+    token = cursor.token
+    if token.kind == "quoted" or (token.kind == "word" and token.value not in words.LABEL_NEEDS_AS):
+        cursor.advance()
+        return exp.Alias(this=node, alias=identifier(token))
+    return node
+
+
+def _group(cursor: Cursor) -> exp.Group:
+    cursor.expect_word("by")
+    distinct = cursor.word("distinct")
+    if not distinct:
+        cursor.word("all")
+    found: list[exp.Expr] = []
+    while True:
+        found.append(_grouping(cursor))
+        if not cursor.sign(","):
+            return exp.Group(expressions=found)
+
+
+def _grouping(cursor: Cursor) -> exp.Expr:
+    at = cursor.position
+    if cursor.at_word("grouping", "sets"):
+        cursor.word("grouping", "sets")
+        cursor.expect("(")
+        sets = [_grouping(cursor)]
+        while cursor.sign(","):
+            sets.append(_grouping(cursor))
+        cursor.expect(")")
+        return place(exp.GroupingSets(expressions=sets), at)
+    if cursor.token.kind == "word" and cursor.token.value in ("rollup", "cube") and cursor.at("(", 1):
+        kind = exp.Rollup if cursor.advance().value == "rollup" else exp.Cube
+        cursor.expect("(")
+        found = expressions.expressions(cursor)
+        cursor.expect(")")
+        return place(kind(expressions=found), at)
+    if cursor.at("(") and cursor.at(")", 1):
+        cursor.advance()
+        cursor.advance()
+        return place(exp.Tuple(expressions=[]), at)
+    return expressions.expression(cursor)
+
+
+def order_by(cursor: Cursor) -> list[exp.Expr]:
+    """ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], …"""
+    cursor.expect_word("order", "by")
+    found: list[exp.Expr] = []
+    while True:
+        this = expressions.expression(cursor)
+        descending = cursor.any_word("asc", "desc") == "desc"
+        if cursor.at_word("using"):
+            cursor.advance()
+            descending = cursor.advance().value == ">"
+        first = None
+        if cursor.at_word("nulls"):
+            cursor.advance()
+            word = cursor.any_word("first", "last")
+            if word is None:
+                raise cursor.error()
+            first = word == "first"
+        found.append(exp.Ordered(this=this, desc=descending, nulls_first=descending if first is None else first))
+        if not cursor.sign(","):
+            return found
+
+
+def _modifiers(cursor: Cursor) -> dict[str, exp.Expr]:
+    """ORDER BY, and LIMIT, OFFSET, FETCH, FOR in any order."""
+    found: dict[str, exp.Expr] = {}
+    if cursor.at_word("order"):
+        at = cursor.position
+        found["order"] = place(exp.Order(expressions=order_by(cursor)), at)
+    while True:
+        at = cursor.position
+        if "limit" not in found and cursor.word("limit"):
+            if cursor.word("all"):
+                continue
+            found["limit"] = place(exp.Limit(expression=expressions.expression(cursor)), at)
+        elif "offset" not in found and cursor.word("offset"):
+            found["offset"] = place(exp.Offset(expression=expressions.expression(cursor)), at)
+            cursor.any_word("row", "rows")
+        elif "limit" not in found and cursor.word("fetch"):
+            if cursor.any_word("first", "next") is None:
+                raise cursor.error()
+            count = exp.Literal.number(1) if cursor.token.value in ("row", "rows") else primaries.operand(cursor)
+            if cursor.any_word("row", "rows") is None:
+                raise cursor.error()
+            limit = place(exp.Limit(expression=count), at)
+            if cursor.word("with"):
+                cursor.expect_word("ties")
+                limit.meta["ties"] = True
+            else:
+                cursor.expect_word("only")
+            found["limit"] = limit
+        elif "locks" not in found and cursor.at_word("for"):
+            cursor.advance()
+            if not (cursor.any_word("update", "share") or cursor.word("no", "key", "update") or cursor.word("key", "share")):
+                raise cursor.error()
+            lock = place(exp.Lock(update=True), at)
+            if cursor.word("of"):
+                names_of = [relation(cursor)]
+                while cursor.sign(","):
+                    names_of.append(relation(cursor))
+            if not cursor.word("nowait"):
+                cursor.word("skip", "locked")
+            found["locks"] = lock
+        else:
+            return found
+
+
+# --- FROM ------------------------------------------------------------------------------------------------------------------------
+
+
+def table(cursor: Cursor) -> exp.Expr:
+    """What one comma of FROM holds: a relation with its joins, from the left."""
+    item = _item(cursor)
+    joins: list[exp.Expr] = []
+    while (join := _join(cursor)) is not None:
+        joins.append(join)
+    if joins:
+        if item.args.get("joins"):
+            item = exp.Subquery(this=item)
+        item.set("joins", joins)
+    return item
+
+
+def _join(cursor: Cursor) -> exp.Join | None:
+    at = cursor.position
+    if cursor.at_word("cross", "join"):
+        cursor.word("cross", "join")
+        return place(exp.Join(this=_item(cursor), kind="CROSS"), at)
+    natural = cursor.word("natural")
+    side = cursor.any_word("left", "right", "full")
+    if side is not None:
+        cursor.word("outer")
+        cursor.expect_word("join")
+    elif cursor.word("inner"):
+        cursor.expect_word("join")
+    elif not cursor.word("join"):
+        if natural:
+            raise cursor.error()
+        return None
+    node = place(exp.Join(this=_item(cursor) if natural else table(cursor), side=side.upper() if side else None), at)
+    if natural:
+        node.set("method", "NATURAL")
+    elif cursor.word("on"):
+        node.set("on", expressions.expression(cursor))
+    elif cursor.word("using"):
+        node.set("using", names(cursor))
+        if cursor.word("as"):
+            name(cursor)
+    else:
+        raise cursor.error()
+    return node
+
+
+def _item(cursor: Cursor) -> exp.Expr:
+    at = cursor.position
+    if cursor.at("("):
+        return _parentheses(cursor)
+    lateral = cursor.word("lateral")
+    if lateral and cursor.at("("):
+        tree = _subquery(cursor)
+        return place(exp.Lateral(this=tree, alias=_alias(cursor)), at)
+    if cursor.at_word("rows", "from"):
+        cursor.word("rows", "from")
+        cursor.expect("(")
+        functions = expressions.expressions(cursor)
+        cursor.expect(")")
+        ordinality = cursor.word("with", "ordinality")
+        return place(exp.Table(rows_from=functions, ordinality=ordinality, alias=_alias(cursor)), at)
+    if not lateral and not _is_call(cursor):
+        only = cursor.word("only")
+        node = relation(cursor)
+        if cursor.sign("*"):
+            only = False
+        node.set("only", only)
+        node.set("alias", _alias(cursor))
+        if cursor.at_word("tablesample"):
+            cursor.advance()
+            node.set("sample", place(exp.TableSample(method=label(cursor)), at))
+            cursor.expect("(")
+            expressions.expressions(cursor)
+            cursor.expect(")")
+            if cursor.word("repeatable"):
+                expressions.parenthesised(cursor)
+        return node
+    function = primaries.operand(cursor)
+    ordinality = cursor.word("with", "ordinality")
+    node = place(exp.Table(this=function, ordinality=ordinality, alias=_alias(cursor, definitions=True)), at)
+    return place(exp.Lateral(this=function, ordinality=ordinality, alias=node.args["alias"]), at) if lateral else node
+
+
+def _is_call(cursor: Cursor) -> bool:
+    """Whether name(.name)* is followed by a parenthesis here; also words that are calls without one."""
+    if cursor.token.kind == "word" and cursor.token.value in calls.VALUES:
+        return True
+    ahead = 1
+    while cursor.at(".", ahead):
+        ahead += 2
+    return cursor.at("(", ahead) and not cursor.at_word("only")
+
+
+def _subquery(cursor: Cursor) -> exp.Subquery:
+    at = cursor.expect("(").position
+    tree = query(cursor)
+    cursor.expect(")")
+    return place(exp.Subquery(this=tree), at)
+
+
+def _parentheses(cursor: Cursor) -> exp.Expr:
+    """( query ) [alias], or ( a joined table ) [alias]."""
+    at = cursor.position
+    if at_query(cursor):
+        start = cursor.index
+        try:
+            node = _subquery(cursor)
+            node.set("alias", _alias(cursor))
+            return node
+        except Exception:
+            # ((SELECT 1) a JOIN b ON …) begins like a query too
+            if not cursor.row[start + 1].value == "(":
+                raise
+            cursor.index = start
+    cursor.expect("(")
+    inner = table(cursor)
+    if not inner.args.get("joins"):
+        raise cursor.error()
+    cursor.expect(")")
+    alias = _alias(cursor)
+    return place(exp.Subquery(this=inner, alias=alias), at)
+
+
+def _alias(cursor: Cursor, *, definitions: bool = False) -> exp.TableAlias | None:
+    """[AS] name [(columns)]; of a function also AS [name] (column type, …)."""
+    given = cursor.word("as")
+    this = None
+    if given and definitions and cursor.at("("):
+        pass
+    elif given or is_name(cursor.token):
+        this = name(cursor)
+    else:
+        return None
+    columns: list[exp.Expr] = []
+    if cursor.sign("("):
+        while True:
+            column: exp.Expr = name(cursor)
+            if definitions and not cursor.at(",") and not cursor.at(")"):
+                column = exp.ColumnDef(this=column, kind=type_name(cursor))
+            columns.append(column)
+            if not cursor.sign(","):
+                break
+        cursor.expect(")")
+    return exp.TableAlias(this=this, columns=columns)
