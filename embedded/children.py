@@ -113,6 +113,9 @@ class Child:
         self._announced = threading.Event()
         self._lines: deque[str] = deque(maxlen=LAST_LINES)
         self._ending = threading.Lock()
+        self._forgotten = False
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self._file = log.open("ab", buffering=0)
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", _REGISTER_THEN_RUN, "sh", *command],
             stdin=_watcher.pipe(),
@@ -133,10 +136,12 @@ class Child:
     def returncode(self) -> int | None:
         """None while it runs; negative is a signal. When the child has ended, what it started is ended too."""
         with self._ending:
-            if self._process.returncode is None and self._process.poll() is not None:
+            code = self._process.poll()
+            if code is not None and not self._forgotten:
                 self._kill_group()
                 _watcher.forget(self.pid)
-            return self._process.returncode
+                self._forgotten = True
+            return code
 
     def running(self) -> bool:
         return self.returncode() is None
@@ -178,8 +183,7 @@ class Child:
         if self.returncode() is None:
             self._kill_group()
             self._process.wait()
-            with self._ending:
-                _watcher.forget(self.pid)
+            self.returncode()
 
     def last_lines(self) -> str:
         return "\n".join(self._lines)
@@ -195,26 +199,25 @@ class Child:
     def _copy_output(self) -> None:
         output = self._process.stdout
         assert output is not None
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        file = self.log.open("ab")
         rest = b""
-        try:
-            while data := os.read(output.fileno(), READ_BYTES):
-                if file.tell() + len(data) > LOG_BYTES_MAX:
-                    file.close()
-                    self.log.replace(self.log.with_name(self.log.name + ".1"))
-                    file = self.log.open("ab")
-                file.write(data)
-                file.flush()
-                *lines, rest = (rest + data).split(b"\n")
-                rest = rest[:LINE_BYTES_MAX]
-                for line in lines:
-                    self._heard(line)
-            if rest:
-                self._heard(rest)
-        finally:
-            file.close()
-            output.close()
+        while data := os.read(output.fileno(), READ_BYTES):
+            with contextlib.suppress(OSError):  # a full disk must not stop a child, which would wait for its output to be read
+                self._keep(data)
+            *lines, rest = (rest + data).split(b"\n")
+            rest = rest[:LINE_BYTES_MAX]
+            for line in lines:
+                self._heard(line)
+        if rest:
+            self._heard(rest)
+        self._file.close()
+        output.close()
+
+    def _keep(self, data: bytes) -> None:
+        if self._file.tell() + len(data) > LOG_BYTES_MAX:
+            self.log.replace(self.log.with_name(self.log.name + ".1"))
+            full, self._file = self._file, self.log.open("ab", buffering=0)
+            full.close()
+        self._file.write(data)
 
     def _heard(self, line: bytes) -> None:
         text = line[:LINE_BYTES_MAX].decode("utf-8", "replace").rstrip("\r")
