@@ -11,7 +11,7 @@ import json
 import os
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lake import files
 from lake.catalog import Catalog
@@ -44,6 +44,7 @@ class Lake:
         self.id: str = data["id"]
         self.log = Log(self.path / "log", self.path / "segments")
         self._catalog: tuple[int, Catalog] = (0, Catalog())
+        self.cache: dict[str, Any] = {}  # what readers of the tables remember, by their module's name
 
     @staticmethod
     def create(path: str | os.PathLike[str]) -> Lake:

@@ -1,0 +1,130 @@
+"""A relation at a time (R1-R4).
+
+    checkpoint c ≤ t ──► its table at that version ─┐
+    entries (c, t]   ──► its changes ───────────────┴─► sum ──► rows with weights above zero
+
+Where the files of a checkpoint or entries went away under a reader, it starts again from a newer one, and says `Gone` if the
+time can no longer be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from lake import checkpoints
+from lake.catalog import Item
+from lake.checkpoints import Checkpoint
+from lake.entry import Header
+from lake.errors import Gone, TailgateError, UndefinedTable, of
+from lake.stored import COUNT, Stored, relations, table_path
+from lake.types import WEIGHT
+from lake.weights import positive, total
+
+if TYPE_CHECKING:
+    from lake.folder import Lake
+
+RETAIN_HISTORY_MS = 3_600_000  # how far `since` trails where no relation asks for more
+RETAIN_OPTION = "retain_history_ms"  # of an item: WITH (RETAIN HISTORY FOR …)
+
+ATTEMPTS = 3
+
+
+def since_wanted(lake: Lake, newest: Header) -> int:
+    """How far `since` may go: the newest time less the history that is asked for."""
+    asked = (int(item.options.get(RETAIN_OPTION, 0)) for item in lake.catalog_at(newest.n).items.values())
+    return newest.time - max([RETAIN_HISTORY_MS, *asked])
+
+
+def since(lake: Lake) -> int:
+    """The oldest time that can be read; 0 before the first entry."""
+    first = lake.log.first()
+    if first <= 1:
+        return lake.log.header(1).time if first else 0
+    readable = [c.time for c in checkpoints.listed(lake) if c.position >= first - 1]
+    assert readable, f"the log begins with entry {first} and no checkpoint reaches it"
+    return readable[0]
+
+
+def snapshot(lake: Lake, relation: int, at: int | None = None) -> pa.Table:
+    """R1: the rows of a relation at a time (the newest if left out), each once with its `__weight`, all above zero."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return _snapshot(lake, relation, at)
+        except (Gone, FileNotFoundError):
+            if attempt == ATTEMPTS - 1:
+                raise
+            lake.cache.pop(checkpoints.NAME, None)
+    raise AssertionError("not reached")
+
+
+def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
+    upto, checkpoint = base(lake, at)
+    stored = relations(lake.catalog_at(upto.n)).get(relation)
+    if stored is None:
+        raise UndefinedTable(f"relation {relation} is not stored at time {upto.time}")
+    version, position = table_at(checkpoint, relation)
+    rows = stored.changes.empty_table() if version is None else read_table(lake, stored, version)
+    parts = [changes for _, changes in sections(lake, relation, position, upto.n)]
+    return positive(total([rows, *parts], stored.changes)) if parts else positive(rows)
+
+
+def base(lake: Lake, at: int | None) -> tuple[Header, Checkpoint | None]:
+    """The entry that a time means, and the checkpoint to read from; `Gone` (R3) below `since`."""
+    newest = lake.log.newest()
+    if newest is None:
+        raise Gone("the log is empty")
+    checkpoint = checkpoints.newest(lake, at)
+    upto = newest if at is None else lake.log.find(at)
+    oldest = since(lake)
+    if upto is None or upto.time < oldest or (at is not None and at < oldest):
+        raise Gone(f"time {at} is no longer kept", hint=f"The oldest time that can be read is {oldest}.")
+    return upto, checkpoint
+
+
+def table_at(checkpoint: Checkpoint | None, relation: int) -> tuple[int | None, int]:
+    """The version of a relation's table at a checkpoint, and the entry after which the log's changes come to it.
+
+    A relation which the checkpoint does not know was created after it, and has no version there.
+    """
+    if checkpoint is None:
+        return None, 0
+    return checkpoint.versions.get(relation), checkpoint.positions.get(relation, checkpoint.n)
+
+
+def read_table(lake: Lake, stored: Stored, version: int) -> pa.Table:
+    """A table at a version, as rows with `__weight`."""
+    rows = DeltaTable(str(table_path(lake, stored.id)), version=version).to_pyarrow_table()
+    if stored.key is not None:
+        rows = rows.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
+    return rows.rename_columns([WEIGHT if name == COUNT and stored.key is None else name for name in rows.column_names]).cast(
+        stored.changes
+    )
+
+
+def sections(lake: Lake, relation: int, after: int, upto: int) -> Iterator[tuple[Header, pa.Table]]:
+    """The changes of a relation in the entries after one and up to another."""
+    for entry in lake.log.after(after, upto):
+        changes = entry.changes(relation)
+        if changes is not None:
+            yield entry.header, changes
+
+
+def changes(lake: Lake, relation: int, after: int, upto: int | None = None) -> Iterator[tuple[Header, pa.Table]]:
+    """R4: the changes of a relation later than the time `after`, and not later than `upto`, entry by entry."""
+    begin, end = lake.log.find(after), lake.log.newest() if upto is None else lake.log.find(upto)
+    if begin is None and lake.log.first() > 1:
+        raise Gone(f"changes since time {after} are no longer kept", hint=f"The oldest time that can be read is {since(lake)}.")
+    if end is not None:
+        yield from sections(lake, relation, begin.n if begin else 0, end.n)
+
+
+def error(lake: Lake, item: Item, at: int | None = None) -> TailgateError | None:
+    """What reading an item at a time must fail with: one of its errors that sum above zero, or None."""
+    if not item.errors:
+        return None
+    found = sorted((row["sqlstate"], row["message"]) for row in snapshot(lake, item.errors, at).to_pylist())
+    return of(*found[0]) if found else None

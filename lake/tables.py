@@ -1,0 +1,129 @@
+"""The Delta tables follow the log, in rounds.
+
+    newest entry n ──► net changes of each relation since its own transaction ──► one commit a table, two at a time
+                   ──► tables/checkpoints: n and every table's version
+
+A round may end anywhere. Each table knows by its transaction up to which entry it holds its relation, so the next round
+brings each from where it is; a table without changes stands where the newest checkpoint says. A relation that is being filled
+keeps its empty table until it is ready: its sums may be below zero meanwhile.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from deltalake import DeltaTable
+
+from lake import checkpoints, crash, merging
+from lake.checkpoints import Checkpoint
+from lake.entry import Header
+from lake.errors import Replaced
+from lake.folder import Lake
+from lake.reading import since_wanted
+from lake.stored import Stored, relations, table_path
+from lake.weights import total
+
+THREADS = 2  # delta-rs works outside Python's lock, and what a commit waits for is the disk
+UNCHANGED_MS = 60_000  # how often a checkpoint is written when no relation changed, so that entries can go
+
+
+@dataclass(slots=True)
+class Table:
+    """A table as this process sees it: its newest recorded version, and the entry up to which that holds the relation."""
+
+    delta: DeltaTable
+    version: int
+    position: int
+
+
+@dataclass
+class Follower:
+    """The one who writes the tables, in the engine's epoch. One thread at a time calls `round`."""
+
+    lake: Lake
+    epoch: int
+    _tables: dict[int, Table] = field(default_factory=dict)
+    _checkpoints: list[Checkpoint] | None = None
+    _n: int = 0
+
+    def round(self) -> int:
+        """Brings all tables to the newest entry, whose number is returned. `Replaced` if another engine writes the log."""
+        newest = self.lake.log.newest()
+        if newest is None or newest.n == self._n:
+            return self._n
+        if newest.epoch != self.epoch:
+            raise Replaced(f"the log is in epoch {newest.epoch}")
+        try:
+            return self._round(newest)
+        except BaseException:
+            self._checkpoints = None  # what the tables hold is looked at again
+            raise
+
+    def _round(self, newest: Header) -> int:
+        if self._checkpoints is None:
+            self._tables = {}
+            self._checkpoints = list(checkpoints.listed(self.lake))
+        last = self._checkpoints[-1] if self._checkpoints else None
+        wanted = relations(self.lake.catalog_at(newest.n))
+        for stored in wanted.values():
+            if stored.id not in self._tables:
+                self._tables[stored.id] = self._open(stored, newest.n, last)
+        self._tables = {id: table for id, table in self._tables.items() if id in wanted}
+        behind = {id: t.position for id, t in self._tables.items() if wanted[id].ready and t.position < newest.n}
+        changed = sections(self.lake, behind, newest.n)
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="table") as pool:
+            list(pool.map(lambda id: self._bring(wanted[id], changed[id], newest.n), changed))
+        for id in behind:
+            self._tables[id].position = newest.n
+        if changed or last is None or newest.time - last.time >= UNCHANGED_MS or set(last.versions) != set(wanted):
+            crash.point("round.checkpoint")
+            self._note(newest, wanted)
+        self._n = newest.n
+        return newest.n
+
+    def _open(self, stored: Stored, n: int, last: Checkpoint | None) -> Table:
+        """A table as an earlier round left it, or a new, empty one."""
+        path = str(table_path(self.lake, stored.id))
+        begin = last.n if last else 0  # a relation that the newest checkpoint does not know was created after it
+        if not DeltaTable.is_deltatable(path):
+            return Table(merging.create(path, stored, begin), 0, begin)
+        delta = DeltaTable(path)
+        done = delta.transaction_version(str(stored.id)) or 0
+        if last is not None and last.positions.get(stored.id, -1) >= done:
+            return Table(delta, last.versions[stored.id], last.positions[stored.id])
+        return Table(delta, delta.version(), done)
+
+    def _bring(self, stored: Stored, entries: list[int], n: int) -> None:
+        table = self._tables[stored.id]
+        parts = (self.lake.log.read(n).changes(stored.id) for n in entries)
+        changes = total((part for part in parts if part is not None), stored.changes)
+        if changes.num_rows:
+            table.delta.update_incremental()
+            merging.apply(table.delta, stored, changes, n)
+            table.version = table.delta.version()
+            crash.point("round.table")
+
+    def _note(self, newest: Header, wanted: dict[int, Stored]) -> None:
+        assert self._checkpoints is not None
+        there = {id: self._tables[id] for id in wanted}
+        made = Checkpoint(
+            newest.n,
+            newest.time,
+            {id: t.version for id, t in there.items()},
+            {id: t.position for id, t in there.items()},
+            {id: s.name for id, s in wanted.items()},
+        )
+        kept = checkpoints.thinned([*self._checkpoints, made], newest.time, since_wanted(self.lake, newest))
+        checkpoints.write(self.lake, kept)
+        self._checkpoints = kept
+
+
+def sections(lake: Lake, behind: dict[int, int], upto: int) -> dict[int, list[int]]:
+    """The entries up to one that change each relation and that its table does not hold; `behind` says what it holds."""
+    found: dict[int, list[int]] = {}
+    for entry in lake.log.after(min(behind.values(), default=upto), upto):
+        for section in entry.header.relations:
+            if behind.get(section.relation, upto) < entry.header.n:
+                found.setdefault(section.relation, []).append(entry.header.n)
+    return found
