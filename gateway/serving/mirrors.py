@@ -9,6 +9,7 @@ reader that opens a transaction and reads the clock has therefore one time for e
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time as clocks
@@ -17,6 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import duckdb
 import pyarrow.compute as pc
 
 from gateway.serving import mirror
@@ -159,7 +161,7 @@ class Mirrors:
         finally:
             connection.close()
 
-    def _catch_up(self, connection, shapes: list[Shape], n: int) -> int:  # type: ignore[no-untyped-def]
+    def _catch_up(self, connection: duckdb.DuckDBPyConnection, shapes: list[Shape], n: int) -> int:
         target = self.state.n
         connection.begin()
         for i in range(n + 1, target + 1):
@@ -170,11 +172,9 @@ class Mirrors:
         connection.commit()
         return target
 
-    def _discard(self, connection, shapes: list[Shape]) -> None:  # type: ignore[no-untyped-def]
-        try:
+    def _discard(self, connection: duckdb.DuckDBPyConnection, shapes: list[Shape]) -> None:
+        with contextlib.suppress(duckdb.Error):  # there may be no transaction
             connection.rollback()
-        except Exception:  # noqa: BLE001  # there was no transaction
-            pass
         for shape in shapes:
             mirror.drop(connection, shape)
 
@@ -253,7 +253,7 @@ class Mirrors:
     def _failing(self) -> frozenset[int]:
         return frozenset(self._errors_of[r] for r, total in self._totals.items() if total > 0)
 
-    def _set_clock(self, connection, state: State) -> None:  # type: ignore[no-untyped-def]
+    def _set_clock(self, connection: duckdb.DuckDBPyConnection, state: State) -> None:
         values = [state.n, state.time, sorted(self.moving()), sorted(self._failing())]
         connection.execute("UPDATE clock SET n = $1, t = $2, relations = $3, failing = $4", values)
 

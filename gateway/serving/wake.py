@@ -6,8 +6,10 @@ With an engine: its control interface answers `GET /newest?after=n` as soon as t
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import socket
 import threading
 from pathlib import Path
 
@@ -46,10 +48,8 @@ class Wake:
         self._event.set()
         connection = self._connection
         if connection is not None and connection.sock is not None:
-            try:
-                connection.sock.shutdown(2)
-            except OSError:
-                pass
+            with contextlib.suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _ask(self) -> None:
         while not self._closed.is_set():

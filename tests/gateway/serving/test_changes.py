@@ -1,0 +1,170 @@
+"""Following a relation: exact, from now or from the past, to its end."""
+
+import asyncio
+import random
+
+import pytest
+
+from gateway.serving import Batch
+from lake.errors import ObjectNotInPrerequisiteState, UndefinedTable, of
+from lake.types import INT8, TEXT
+from tests.gateway.serving.made import Made, bag, serving, unready
+from tests.gateway.serving.test_mirrors import Random
+
+NARROW = {"id": INT8, "name": TEXT}
+
+
+async def take(stream, upto: int) -> list[Batch]:
+    """Batches until one of this time or later."""
+    out = []
+    async for batch in stream:
+        out.append(batch)
+        if batch.time >= upto:
+            break
+    return out
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("snapshot", [True, False])
+def test_the_sum_of_the_batches_is_the_relation(made: Made, run, seed: int, keyed: bool, snapshot: bool) -> None:
+    """From every time, with entries of the past and of the future: one batch a time, each time's rows right."""
+
+    async def work() -> None:
+        item = made.create("v", NARROW, (0,) if keyed else None)
+        source = Random(random.Random(seed), made, item.id, keyed, False)
+        times = [made.tick({item.id: source.changes()}) for _ in range(10)]
+        async with serving(made) as server:
+            streams = [(t, server.changes(item.id, after=t, snapshot=snapshot)) for t in (times[0], times[4], times[9], times[4] + 0)]
+            tasks = []
+            final = asyncio.get_running_loop().create_future()
+
+            async def follow(start: int, stream) -> list[Batch]:
+                out: list[Batch] = []
+                async for batch in stream:
+                    out.append(batch)
+                    if final.done() and batch.time >= final.result():
+                        return out
+                raise AssertionError
+
+            tasks = [asyncio.create_task(follow(t, s)) for t, s in streams]
+            for _ in range(20):
+                last = made.tick({item.id: source.changes()})
+                await asyncio.sleep(0.01)
+            final.set_result(last)
+            made.tick({})
+            for (start, _), batches in zip(streams, await asyncio.gather(*tasks), strict=True):
+                total = made.at[start][item.id].copy()
+                if snapshot:
+                    assert batches[0].time == start
+                    assert bag(batches[0].table) == total
+                    batches = batches[1:]
+                assert [b.time for b in batches] == sorted({b.time for b in batches})
+                before = start
+                for batch in batches:
+                    assert batch.time > before
+                    if batch.table is None:
+                        assert made.at[batch.time][item.id] == total
+                    else:
+                        assert all(w for w in bag(batch.table).values())
+                        for row, weight in bag(batch.table).items():
+                            total[row] += weight
+                        total = +total
+                        assert total == made.at[batch.time][item.id]
+                    before = batch.time
+
+    run(work)
+
+
+def test_a_time_to_come(made: Made, run) -> None:
+    """AS OF a time in the future: nothing until it is reached."""
+
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        time = made.tick({item.id: [((1, "a"), 1)]})
+        async with serving(made) as server:
+            stream = server.changes(item.id, after=time + 5, snapshot=True)
+            task = asyncio.create_task(anext(stream))
+            await asyncio.sleep(0.1)
+            assert not task.done()
+            made.writer.append([(item.id, made.table(item.id, [((2, "b"), 1)]))], time=time + 10)
+            batch = await asyncio.wait_for(task, 5)
+            assert batch.time == time + 5
+            assert bag(batch.table) == {(1, "a"): 1}
+            assert bag((await anext(stream)).table) == {(2, "b"): 1}
+            await stream.aclose()
+
+    run(work)
+
+
+def test_a_dropped_relation_ends_it(made: Made, run) -> None:
+    """The last changes first, then 42P01."""
+
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        start = made.tick({item.id: [((1, "a"), 1)]})
+        async with serving(made) as server:
+            stream = server.changes(item.id, after=start, snapshot=True)
+            assert bag((await anext(stream)).table) == {(1, "a"): 1}
+            made.tick({item.id: [((2, "b"), 1)]})
+            made.drop(item)
+            assert bag((await anext(stream)).table) == {(2, "b"): 1}
+            with pytest.raises(UndefinedTable, match='relation "v" does not exist'):
+                await anext(stream)
+
+    run(work)
+
+
+def test_an_error_of_the_view_ends_it(made: Made, run) -> None:
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        start = made.tick({item.id: [((1, "a"), 1)]})
+        async with serving(made) as server:
+            stream = server.changes(item.id, after=start, snapshot=False)
+            good = made.tick({item.id: [((2, "b"), 1)]})
+            failed = made.tick({item.id: [((3, "c"), 1)], item.errors: [(("22012", "division by zero"), 2)]})
+            assert [b.time for b in await take(stream, good)] == [good]
+            with pytest.raises(type(of("22012", ""))) as caught:
+                await anext(stream)
+            assert caught.value.hint and '"v"' in caught.value.hint
+            with pytest.raises(type(of("22012", ""))):
+                await anext(server.changes(item.id, after=failed, snapshot=True))
+            healed = made.tick({item.errors: [(("22012", "division by zero"), -2)]})
+            again = server.changes(item.id, after=healed, snapshot=True)
+            assert bag((await anext(again)).table) == made.at[healed][item.id]
+            await again.aclose()
+
+    run(work)
+
+
+def test_what_is_not_filled_cannot_be_followed(made: Made, run) -> None:
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        made.put(unready(item))
+        async with serving(made) as server:
+            with pytest.raises(ObjectNotInPrerequisiteState, match='"v" is still being filled'):
+                await anext(server.changes(item.id, after=server.time, snapshot=True))
+
+    run(work)
+
+
+def test_many_followers_decode_an_entry_once(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lake.entry import Entry
+
+    decoded: list[int] = []
+    original = Entry.changes
+    monkeypatch.setattr(Entry, "changes", lambda self, relation: (decoded.append(relation), original(self, relation))[1])
+
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        start = made.tick({item.id: [((0, "a"), 1)]})
+        async with serving(made) as server:
+            streams = [server.changes(item.id, after=start, snapshot=False) for _ in range(300)]
+            tasks = [asyncio.create_task(anext(s)) for s in streams]
+            await asyncio.sleep(0.3)
+            decoded.clear()
+            made.tick({item.id: [((1, "b"), 1)]})
+            batches = await asyncio.gather(*tasks)
+            assert decoded.count(item.id) == 1
+            assert all(b is batches[0] or b.table is batches[0].table for b in batches)
+
+    run(work)

@@ -1,0 +1,90 @@
+"""What a user's statement must not reach, even if the text got past the binder."""
+
+import gc
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from gateway.serving.sandbox import open_sandbox
+
+ESCAPES = [
+    "COPY (SELECT 1) TO '{folder}/out.csv'",
+    "COPY (SELECT 1) TO '/dev/stdout'",
+    "EXPORT DATABASE '{folder}/out'",
+    "IMPORT DATABASE '{folder}'",
+    "SELECT * FROM '{folder}/secret.csv'",
+    "SELECT * FROM read_csv('{folder}/secret.csv')",
+    "SELECT * FROM read_text('{folder}/secret.csv')",
+    "SELECT * FROM read_blob('{folder}/secret.csv')",
+    "SELECT * FROM read_parquet('{folder}/secret.csv')",
+    "SELECT * FROM read_json('http://127.0.0.1:1/x')",
+    "SELECT * FROM glob('{folder}/*')",
+    "SELECT * FROM delta_scan('{folder}')",
+    "SELECT * FROM secret_frame",
+    "ATTACH '{folder}/other.db'",
+    "ATTACH '{folder}/secret.csv' AS x (TYPE sqlite)",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "LOAD '{folder}/evil.duckdb_extension'",
+    "INSTALL delta FROM community",
+    "CREATE SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')",
+    "CREATE PERSISTENT SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')",
+    "SET enable_external_access = true",
+    "SET GLOBAL enable_external_access = true",
+    "SET python_enable_replacements = true",
+    "SET lock_configuration = false",
+    "SET memory_limit = '100GB'",
+    "SET threads = 64",
+    "SET TimeZone = 'Asia/Tokyo'",
+    "SET temp_directory = '{folder}'",
+    "SET extension_directory = '{folder}'",
+    "SET allow_unsigned_extensions = true",
+    "SET log_query_path = '{folder}/log'",
+    "RESET memory_limit",
+    "PRAGMA memory_limit = '100GB'",
+    "PRAGMA enable_logging",
+    "SELECT getenv('HOME')",
+    "CREATE TABLE t AS SELECT * FROM sniff_csv('{folder}/secret.csv')",
+]
+
+
+@pytest.mark.parametrize("statement", ESCAPES)
+def test_refused(tmp_path: Path, statement: str) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n42\n")
+    secret_frame = pa.table({"a": [42]})
+    sandbox = open_sandbox()
+    try:
+        with pytest.raises(duckdb.Error):
+            sandbox.cursor().execute(statement.format(folder=tmp_path)).fetchall()
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["secret.csv"]
+        assert secret_frame.num_rows == 1
+    finally:
+        sandbox.close()
+        gc.collect()
+
+
+def test_memory_is_limited() -> None:
+    """A statement that needs more fails; the next one runs."""
+    sandbox = open_sandbox(memory_limit="64MB")
+    try:
+        cursor = sandbox.cursor()
+        with pytest.raises(duckdb.OutOfMemoryException):
+            cursor.execute("SELECT list(repeat(i::VARCHAR, 100)) FROM range(10000000) t(i)").fetchall()
+        assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+    finally:
+        sandbox.close()
+
+
+def test_a_register_is_one_connections_own() -> None:
+    sandbox = open_sandbox()
+    try:
+        mine, other = sandbox.cursor(), sandbox.cursor()
+        mine.register("x", pa.table({"a": [1]}))
+        assert mine.execute("SELECT * FROM x").fetchall() == [(1,)]
+        with pytest.raises(duckdb.CatalogException):
+            other.execute("SELECT * FROM x")
+    finally:
+        sandbox.close()
