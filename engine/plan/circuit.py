@@ -13,13 +13,13 @@ and besides it history, through source nodes of its own:
 records up to the offsets of that time. The order of history and changes does not matter, because an operator's output is a function
 of the sum of its input. When all is in, `nodes.share` puts existing operators in the place of equal new ones.
 
-A keyed source whose topic other sources already read is filled too. There the order matters, so such a source gets nothing but the
-channel, and is ready when that has reached the offsets of the tick.
+A keyed source needs no filling, because it reads its topic from the first record on: it has a channel of its own where its topic is
+read already. An append-only source has no node before a view reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
@@ -55,14 +55,13 @@ FILL = "$fill/"
 
 @dataclass(frozen=True, slots=True)
 class FillInput:
-    """History that a new item needs, to be sent on `channel`, which is read by node `node`.
+    """History that a new view needs, to be sent on `channel`, which is read by node `node`.
 
-    'relation': the rows of `item` (a stored relation) at the time from which the new item gets changes. 'topic': the records of
-    `item` (a source) from where its topic begins up to the offsets of that time. 'catch up': the same, but the new item gets no
-    changes meanwhile and is ready at the tick in which the channel reaches the offsets.
+    'relation': the rows of `item` (a stored relation) at the time from which the new view gets changes. 'topic': the records of
+    `item` (a source) from where its topic begins up to the offsets of that time.
     """
 
-    kind: Literal["relation", "topic", "catch up"]
+    kind: Literal["relation", "topic"]
     item: int
     node: int
     channel: str
@@ -76,11 +75,8 @@ def compile_catalog(catalog: Catalog, streams: Streams) -> Graph:
     return builder.graph()
 
 
-def fill_inputs(item: Item, stream: Stream | None) -> tuple[FillInput, ...]:
-    """What fills an item that is not ready: a materialized view with its stream, or a keyed source."""
-    if stream is None:
-        node = nodes.fill_node(item, 0)
-        return (FillInput("catch up", item.id, node, f"{FILL}{node}"),)
+def fill_inputs(item: Item, stream: Stream) -> tuple[FillInput, ...]:
+    """What fills a materialized view that is not ready."""
     found = []
     for i, leaf in enumerate(leaves(stream)):
         node = nodes.fill_node(item, i)
@@ -166,11 +162,7 @@ class _Builder:
         upsert = nodes.upsert_node(item)
         if upsert in self.operators:
             return
-        if item.ready:
-            origin = self._source(item, nodes.source_node(item), item.options["channel"])
-        else:
-            (fill,) = fill_inputs(item, None)
-            origin = self._source(item, fill.node, fill.channel)
+        origin = self._source(item, nodes.source_node(item), item.options["channel"])
         self.operators[upsert] = UpsertNode(upsert, _anonymous(item.columns), item.key, f"kept {item.id}")
         self.edges.add(Edge(origin, Linear(), upsert, 0))
         self.outputs.add(Output(upsert, Linear(), item.id))
@@ -272,5 +264,5 @@ def _after(first: Linear, then: Linear) -> Linear:
     return Linear(first.steps + then.steps)
 
 
-def _sorted(values: Iterable[T], key: object) -> tuple[T, ...]:
-    return tuple(sorted(values, key=key))  # type: ignore[arg-type, type-var]
+def _sorted(values: Iterable[T], key: Callable[[T], tuple[int | str, ...]]) -> tuple[T, ...]:
+    return tuple(sorted(values, key=key))

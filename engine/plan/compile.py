@@ -17,7 +17,7 @@ from engine.plan.rewrites import rewrite
 from engine.plan.rewrites.equijoin import keys_of
 from engine.plan.shape import NOTHING, select, then, where
 from lake.catalog import Catalog, Item
-from lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
+from lake.errors import FeatureNotSupported
 from lake.types import Field
 from sql.plan import (
     Aggregate,
@@ -90,8 +90,6 @@ class _Compiler:
     def _scan(self, scan: Scan) -> Stream:
         item = self._catalog[scan.relation]
         if item.kind == "materialized view":
-            if not item.ready:
-                raise ObjectNotInPrerequisiteState(f'materialized view "{item.name}" is still being filled', position=scan.position)
             below = self._views(item)
             return Stream(View(item.id, below), Linear(), item.columns, below.append_only)
         if item.kind == "dead letters" or item.stored:

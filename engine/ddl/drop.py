@@ -1,0 +1,62 @@
+"""DROP: which items go."""
+
+from __future__ import annotations
+
+from engine.ddl.names import check_schema
+from lake.catalog import Catalog, Change, Item
+from lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
+from sql.statements import Drop, Name
+
+Notice = dict[str, str | None]
+
+
+def drop(statement: Drop, catalog: Catalog) -> tuple[tuple[Item, ...], list[Notice]]:
+    """The items that go, and what to tell. Dead letters go with their source; what depends on an item goes with CASCADE, else 2BP01."""
+    notices: list[Notice] = []
+    named: dict[int, Item] = {}
+    for name in statement.names:
+        item = _find(statement, name, catalog)
+        if item is None:
+            notices.append(_notice(f'{statement.kind} "{name.name}" does not exist, skipping'))
+        else:
+            named[item.id] = item
+    going: dict[int, Item] = {}
+    for item in named.values():
+        others = catalog.apply(Change(drop=tuple(i for i in named if i != item.id)))
+        for gone in others.dropping(item, cascade=statement.cascade):
+            going[gone.id] = gone
+    followers = [i for i in going.values() if i.id not in named and i.kind != "dead letters"]
+    if len(followers) == 1:
+        notices.append(_notice(f"drop cascades to {followers[0].kind} {followers[0].name}"))
+    elif followers:
+        detail = "\n".join(f"drop cascades to {i.kind} {i.name}" for i in followers)
+        notices.append({**_notice(f"drop cascades to {len(followers)} other objects"), "detail": detail})
+    return tuple(going[i] for i in sorted(going)), notices
+
+
+def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
+    check_schema(name)
+    item = catalog.find(name.name)
+    if item is None:
+        if statement.if_exists:
+            return None
+        kind = UndefinedObject if statement.kind == "sink" else UndefinedTable
+        raise kind(f'{statement.kind} "{name.name}" does not exist', position=name.position)
+    if item.kind == "dead letters":
+        owner = catalog[item.depends[0]]
+        raise DependentObjectsStillExist(
+            f"cannot drop {item.name} because source {owner.name} requires it",
+            hint=f"You can drop source {owner.name} instead.",
+            position=name.position,
+        )
+    if item.kind != statement.kind:
+        raise WrongObjectType(
+            f'"{name.name}" is not a {statement.kind}',
+            hint=f"Use DROP {item.kind.upper()} to remove a {item.kind}.",
+            position=name.position,
+        )
+    return item
+
+
+def _notice(message: str) -> Notice:
+    return {"severity": "NOTICE", "sqlstate": "00000", "message": message, "hint": None}

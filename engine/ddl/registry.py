@@ -1,0 +1,57 @@
+"""Schemas of a Confluent-compatible registry, as CREATE SOURCE needs them: the newest of a subject.
+
+Source: Confluent Schema Registry, "API Reference".
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from datetime import timedelta
+from typing import Protocol
+
+from lake.errors import ConnectionFailure, FeatureNotSupported, InvalidParameterValue
+
+ANSWER_TIMEOUT = timedelta(seconds=10)  # longest wait for one answer: a statement waits for at most two of them
+ANSWER_BYTES_MAX = 4 * 1024 * 1024  # of one schema; the largest that Debezium was seen to write has 0.1
+
+
+class SchemaLookup(Protocol):
+    def latest(self, url: str, subject: str) -> str | None:
+        """The newest schema of a subject as JSON text, None if there is no such subject.
+
+        Raises 08006 if the registry does not answer.
+        """
+
+
+class Registry:
+    """Asks a registry over HTTP; a user and password may stand in the URL."""
+
+    def latest(self, url: str, subject: str) -> str | None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write it as http://host:port.")
+        host = parts.hostname if ":" not in parts.hostname else f"[{parts.hostname}]"
+        base = urllib.parse.urlunsplit((parts.scheme, host + (f":{parts.port}" if parts.port else ""), parts.path.rstrip("/"), "", ""))
+        request = urllib.request.Request(f"{base}/subjects/{urllib.parse.quote(subject, safe='')}/versions/latest")
+        request.add_header("Accept", "application/vnd.schemaregistry.v1+json, application/json")
+        if parts.username:
+            pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+            request.add_header("Authorization", "Basic " + base64.b64encode(pair.encode()).decode())
+        try:
+            with urllib.request.urlopen(request, timeout=ANSWER_TIMEOUT.total_seconds()) as answer:
+                body = json.loads(answer.read(ANSWER_BYTES_MAX))
+        except urllib.error.HTTPError as e:
+            if e.code == 404:
+                return None
+            raise ConnectionFailure(f"schema registry {base} answered {e.code} for subject {subject}") from None
+        except (OSError, ValueError) as e:
+            raise ConnectionFailure(f"schema registry {base} does not answer: {e}") from None
+        if body.get("schemaType", "AVRO") != "AVRO":
+            raise FeatureNotSupported(f"the schema of {subject} is {body['schemaType']}, only Avro is supported")
+        if body.get("references"):
+            raise FeatureNotSupported(f"the schema of {subject} refers to other subjects, which is not supported")
+        return str(body["schema"])

@@ -1,0 +1,80 @@
+"""CREATE SINK: the sink's item. What its options mean is told in `sinks.settings`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.ddl.names import check_new, check_schema
+from lake.catalog import Catalog, Item
+from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, ObjectNotInPrerequisiteState, UndefinedColumn
+from sql.statements import Avro, CreateSink, Format
+
+
+def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
+    """The item of a sink; `text` is the statement as typed."""
+    check_new(statement.name, catalog)
+    check_schema(statement.from_item)
+    relation = catalog.relation(statement.from_item.name, statement.from_item.position)
+    if not relation.stored:
+        raise ObjectNotInPrerequisiteState(
+            f'{relation.kind} "{relation.name}" is not stored, so it has no changes to send',
+            hint="Create a materialized view of it and send that.",
+            position=statement.from_item.position,
+        )
+    key = _key(statement, relation)
+    envelope = statement.envelope or "debezium"
+    if envelope == "none":
+        raise FeatureNotSupported("ENVELOPE NONE of a sink is not supported", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
+    if envelope == "upsert" and key is None:
+        raise InvalidParameterValue("ENVELOPE UPSERT needs a key", hint="Add KEY (column, …) to the sink.")
+    return Item(
+        id=catalog.next_id,
+        kind="sink",
+        name=statement.name.name,
+        depends=(relation.id,),
+        sql=text,
+        options={
+            "brokers": statement.brokers,
+            "topic": statement.topic,
+            "value_format": _format(statement.value_format),
+            "key_format": None if statement.key_format is None else _format(statement.key_format),
+            "key": None if key is None else list(key),
+            "envelope": envelope,
+            "snapshot": statement.snapshot,
+            "with": {name: _json(value) for name, value in statement.options},
+        },
+    )
+
+
+def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
+    """The positions of the key's columns; unless NOT ENFORCED was said, an upsert's must identify a row."""
+    if not statement.key:
+        return None
+    names = [c.name for c in relation.columns]
+    for i, name in enumerate(statement.key):
+        if name not in names:
+            raise UndefinedColumn(f'column "{name}" named in key does not exist')
+        if name in statement.key[:i]:
+            raise InvalidColumnReference(f'column "{name}" appears twice in key')
+    key = tuple(names.index(name) for name in statement.key)
+    unique = relation.key is not None and set(relation.key) <= set(key)
+    if statement.envelope == "upsert" and not unique and not statement.key_not_enforced:
+        known = "none" if relation.key is None else "(" + ", ".join(names[k] for k in relation.key) + ")"
+        raise InvalidColumnReference(
+            "upsert key could not be validated as unique",
+            detail=f"Known keys of {relation.kind} {relation.name}: {known}.",
+            hint="Say KEY (…) NOT ENFORCED if you know that it is.",
+        )
+    return key
+
+
+def _format(format: Format) -> dict[str, Any]:
+    if not isinstance(format, Avro):
+        raise FeatureNotSupported(f"sinks of format {type(format).__name__.upper()} are not supported", hint="Use FORMAT AVRO.")
+    if format.registry is None:
+        raise FeatureNotSupported("an Avro schema in the statement is not supported", hint="Use USING CONFLUENT SCHEMA REGISTRY 'url'.")
+    return {"type": "avro", "registry": format.registry, "options": {name: _json(value) for name, value in format.options}}
+
+
+def _json(value: Any) -> Any:
+    return [_json(v) for v in value] if isinstance(value, tuple) else value

@@ -1,0 +1,204 @@
+"""CREATE SOURCE: the source's item and that of its dead letters.
+
+The reader's schema of Avro is the newest of the registry at this moment and stays with the source, cut down to what is read;
+records by older and newer schemas are brought to it one by one. What the options mean: `engine.plan.sources.layout`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from engine.ddl.names import check_columns, check_new
+from engine.ddl.registry import SchemaLookup
+from engine.plan.sources import avro, debezium, layout
+from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
+from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, UndefinedObject
+from lake.types import Field, field_to_json
+from sql.statements import Avro, Bytes, CreateSource, Format, Json, Text
+
+TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Kafka takes as a topic's name
+
+# options that change nothing here: how Materialize reads, or what is always so
+PASSED_OVER = frozenset(
+    {
+        "client_id",
+        "group_id_prefix",
+        "statistics_interval_ms",
+        "timestamp_frequency_ms",
+        "topic_metadata_refresh_interval_ms",
+        "enable_auto_commit",
+        "fetch_message_max_bytes",
+        "ignore_source_keys",
+    }
+)
+
+
+def create_source(statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Item, Item]:
+    """The items of a source and of its dead letters, `<name>_dead_letters`; `text` is the statement as typed."""
+    check_new(statement.name, catalog)
+    letters = f"{statement.name.name}_dead_letters"
+    catalog.check_new(letters)
+    _refuse(statement)
+    options = _options(statement, registry)
+    made = layout(options)
+    check_columns(made.columns)
+    id = catalog.next_id
+    source = Item(
+        id=id,
+        kind="source",
+        name=statement.name.name,
+        columns=made.columns,
+        key=made.key,
+        stored=made.key is not None,
+        sql=text,
+        options=options,
+    )
+    return source, Item(
+        id=id + 1, kind="dead letters", name=letters, columns=DEAD_LETTERS, key=DEAD_LETTERS_KEY, stored=True, depends=(id,), sql=text
+    )
+
+
+# ---- what is refused ---------------------------------------------------------------------------------------------------------------
+
+
+def _refuse(statement: CreateSource) -> None:
+    if statement.materialized:
+        raise FeatureNotSupported(
+            "CREATE MATERIALIZED SOURCE is not supported", hint="Create the source and a materialized view: SELECT * FROM the source."
+        )
+    if not TOPIC.fullmatch(statement.topic):
+        raise InvalidParameterValue(f'"{statement.topic}" is not the name of a topic')
+    for include in statement.include:
+        if include.kind == "headers":
+            raise FeatureNotSupported("INCLUDE HEADERS is not supported")
+        if include.kind == "key" and statement.envelope == "debezium":
+            raise FeatureNotSupported(
+                "INCLUDE KEY with ENVELOPE DEBEZIUM is not supported", hint="The columns of the key are columns of the row."
+            )
+    if statement.columns is not None and not isinstance(statement.value_format, Json):
+        raise FeatureNotSupported(
+            "columns can only be declared for FORMAT JSON", hint="Create a view to give columns other names and types."
+        )
+    if statement.columns is not None and not statement.columns:
+        raise InvalidObjectDefinition("a source needs a column at least")
+    if statement.primary_key and statement.envelope == "none":
+        raise FeatureNotSupported("PRIMARY KEY of a source without an envelope is not supported", hint="Add ENVELOPE UPSERT.")
+    if statement.envelope == "debezium" and not isinstance(statement.value_format, Json | Avro):
+        raise FeatureNotSupported(
+            f"ENVELOPE DEBEZIUM with FORMAT {type(statement.value_format).__name__.upper()} is not supported",
+            hint="Use FORMAT AVRO or JSON.",
+        )
+    for name, value in statement.options:
+        if (name == "isolation_level" and str(value).lower() == "read_committed") or name in PASSED_OVER:
+            continue
+        raise FeatureNotSupported(f'option "{name}" of a source is not supported')
+
+
+# ---- options -----------------------------------------------------------------------------------------------------------------------
+
+
+def _options(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "brokers": statement.brokers,
+        "topic": statement.topic,
+        "channel": f"{statement.brokers}/{statement.topic}",
+        "kafka": {},
+        "envelope": statement.envelope,
+        "value_format": _value_format(statement, registry),
+        "key_format": _key_format(statement, registry),
+        "columns": None,
+        "primary_key": list(statement.primary_key),
+        "include": [[i.kind, i.name] for i in statement.include],
+    }
+    if statement.columns is not None:
+        options["columns"] = [field_to_json(Field(c.name, c.type, c.nullable)) for c in statement.columns]
+    for format in (options["value_format"], options["key_format"]):
+        if format is not None and "registry" in format:
+            options["registry"] = format["registry"]
+    return options
+
+
+def _value_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any]:
+    format = statement.value_format
+    if not isinstance(format, Avro):
+        return _plain(format)
+    url = _registry(format)
+    subject = f"{statement.topic}-value"
+    found = registry.latest(url, subject)
+    if found is None:
+        raise UndefinedObject(
+            f'schema registry has no subject "{subject}"',
+            hint="Create the source when the first record has been written, or register its schema.",
+        )
+    schema = avro.parse(found)
+    if statement.envelope == "debezium":
+        schema = envelope_of(schema, subject, before=bool(statement.primary_key))
+    return {"type": "avro", "registry": url, "schema": avro.written(schema)}
+
+
+def _key_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any] | None:
+    """As written; with one FORMAT for both, the key's schema if the registry has one, or the format itself where that is a scalar's."""
+    wanted = statement.envelope != "none" or any(i.kind == "key" for i in statement.include)
+    format = statement.key_format or statement.value_format
+    if not wanted and statement.key_format is None:
+        return None
+    if isinstance(format, Avro):
+        subject = f"{statement.topic}-key"
+        found = registry.latest(_registry(format), subject)
+        if found is not None:
+            return {"type": "avro", "registry": _registry(format), "schema": avro.written(avro.parse(found))}
+        if statement.key_format is None and (statement.primary_key or statement.envelope == "none"):
+            return None
+        raise UndefinedObject(
+            f'schema registry has no subject "{subject}"',
+            hint="Name what identifies a row with PRIMARY KEY (…) NOT ENFORCED." if statement.envelope == "debezium" else None,
+        )
+    if statement.key_format is None and isinstance(format, Json):
+        return None
+    return _plain(format)
+
+
+def _plain(format: Format) -> dict[str, Any]:
+    match format:
+        case Bytes():
+            return {"type": "bytes"}
+        case Text():
+            return {"type": "text"}
+        case _:
+            return {"type": "json"}
+
+
+def _registry(format: Avro) -> str:
+    if format.registry is None:
+        raise FeatureNotSupported(
+            "an Avro schema in the statement is not supported", hint="Use FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY 'url'."
+        )
+    for name, _ in format.options:
+        raise FeatureNotSupported(f'option "{name}" of a schema registry is not supported')
+    return format.registry.rstrip("/")
+
+
+def envelope_of(schema: Any, subject: str, *, before: bool) -> Any:
+    """Debezium's envelope, cut down to what is read; the image before a change only if asked for."""
+    if not avro.is_record(schema) or not {"op", "after"} <= set(avro.fields(schema)) or not avro.is_record(avro.fields(schema)["after"]):
+        raise InvalidObjectDefinition(
+            f'the schema of "{subject}" is no Debezium envelope', detail="A record with the fields before, after and op is expected."
+        )
+    if before and "before" not in avro.fields(schema):
+        raise InvalidObjectDefinition(
+            f'the schema of "{subject}" has no image of the row before a change, so PRIMARY KEY cannot tell what goes'
+        )
+    kept = ["before"] if before else []
+    out = _cut(schema, [*kept, "after", "source", "op"])
+    for field in out["fields"]:
+        if field["name"] == "source":
+            inner, _ = avro.present(field["type"])
+            field["type"] = _cut(inner, list(debezium.POSITIONS))
+    return out
+
+
+def _cut(record: Any, names: list[str]) -> Any:
+    inner: Mapping[str, Any] = avro.present(record)[0]
+    return {**inner, "fields": [dict(f) for f in inner["fields"] if f["name"] in names]}

@@ -1,0 +1,78 @@
+"""Which columns identify a row of a plan.
+
+A group's columns do, of its groups; what identifies a pair of a join is what identifies its left and what identifies its right, of
+which the part that equals the other side's key need not be told twice. NULLs count as equal here: (NULL, 1) is one group.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from engine.plan.relations import walk  # noqa: F401
+from engine.plan.scalars import conjuncts
+from sql.plan import Aggregate, Call, Column, Distinct, Filter, Join, Limit, Project, Relation, Scan, Sort, Union_, Values
+
+Keys = frozenset[frozenset[int]]
+
+KEYS_MAX = 16  # kept of one relation: a join of many would have all combinations
+
+
+def key(relation: Relation) -> tuple[int, ...] | None:
+    """The shortest key, in the order of columns; None if there is none, or none with a column in it."""
+    found = sorted((tuple(sorted(k)) for k in keys(relation) if k), key=lambda k: (len(k), k))
+    return found[0] if found else None
+
+
+def keys(relation: Relation) -> Keys:
+    match relation:
+        case Scan(key=None) | Values() | Union_():
+            return frozenset()
+        case Scan(key=tuple() as positions):
+            return frozenset([frozenset(positions)])
+        case Filter(input) | Sort(input) | Limit(input):
+            return keys(input)
+        case Project(input, expressions):
+            places: dict[int, list[int]] = {}
+            for new, e in enumerate(expressions):
+                if isinstance(e, Column):
+                    places.setdefault(e.index, []).append(new)
+            return _few(frozenset(places[i][0] for i in k) for k in keys(input) if k <= places.keys())
+        case Aggregate(keys=groups):
+            return frozenset([frozenset(range(len(groups)))])
+        case Distinct(input):
+            return keys(input) or frozenset([frozenset(range(len(input.columns)))])
+        case Join(left, right, kind, condition):
+            if kind in ("semi", "anti"):
+                return keys(left)
+            if kind not in ("inner", "cross"):
+                return frozenset()
+            width = len(left.columns)
+            equal = {} if condition is None else _equal(conjuncts(condition), width)
+            both = [(a, frozenset(width + i for i in b)) for a, b in product(keys(left), keys(right))]
+            found = [a | b for a, b in both]
+            found += [a for a, b in both if all(i in equal.values() for i in b)]  # at most one partner on the right
+            found += [b for a, b in both if all(i in equal for i in a)]
+            found += [a | frozenset(i for i in b if i not in equal.values()) for a, b in both]
+            return _few(found)
+    return frozenset()
+
+
+def _equal(conditions: tuple[object, ...], width: int) -> dict[int, int]:
+    """Columns of the left that equal columns of the right."""
+    out = {}
+    for condition in conditions:
+        match condition:
+            case Call(function, (Column(index=a), Column(index=b))) if function.name == "=":
+                low, high = sorted((a, b))
+                if low < width <= high:
+                    out[low] = high
+    return out
+
+
+def _few(found: object) -> Keys:
+    least = sorted(set(found), key=lambda k: (len(k), sorted(k)))  # type: ignore[call-overload]
+    kept: list[frozenset[int]] = []
+    for k in least:
+        if not any(other <= k for other in kept):
+            kept.append(k)
+    return frozenset(kept[:KEYS_MAX])

@@ -1,0 +1,693 @@
+"""What a query means, the slow way: plans evaluated over multisets in plain Python, and random queries to ask.
+
+Nothing here is shared with the engine, the gateway or their spellings of functions; only the plan's values (`sql.plan`) and types.
+
+    rows of tables ──evaluate(plan, tables)──► Result(rows, errors)
+
+A relation is a Counter of rows. A row on which an expression fails is an error instead of a row, as often as the row was there.
+The law that is tested with it: a view that is kept up to date by changes has at every time the rows of `evaluate`; a view may fail
+for fewer rows than the plan as it was bound (a filter may have gone first), never for others.
+
+Values: None, bool, int, float, str, bytes, Decimal, date, datetime (aware ones in UTC).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Context, Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+from lake.types import BOOL, FLOAT8, INT2, INT4, INT8, TEXT, TIMESTAMP, Field, Type
+from sql import plan
+
+Value = Any
+Row = tuple[Value, ...]
+NAN = math.nan  # one object, so that rows with it are equal
+
+EXACT = Context(prec=200)
+LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
+
+
+class Failure(Exception):
+    """An expression failed; `sqlstate` says how."""
+
+    def __init__(self, sqlstate: str, message: str) -> None:
+        super().__init__(f"{sqlstate} {message}")
+        self.sqlstate = sqlstate
+
+
+@dataclass
+class Result:
+    """`rows`: how often each is there. `errors`: how many rows failed, by SQLSTATE."""
+
+    rows: Counter[Row] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+
+
+# ---- relations -------------------------------------------------------------------------------------------------------------------
+
+
+def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -> Result:
+    """The rows of a plan over these tables, by id of relation."""
+    match relation:
+        case plan.Scan(relation=id):
+            return Result(Counter({tuple(map(normal, row)): n for row, n in tables[id].items() if n}))
+        case plan.Values(rows=rows):
+            return each(Result(Counter({(): 1})), lambda row: [tuple(value(e, row) for e in r) for r in rows])
+        case plan.Filter(input=input, condition=condition):
+            return each(evaluate(input, tables), lambda row: [row] if holds(condition, row) else [])
+        case plan.Project(input=input, expressions=expressions):
+            return each(evaluate(input, tables), lambda row: [tuple(value(e, row) for e in expressions)])
+        case plan.Join():
+            return join(relation, evaluate(relation.left, tables), evaluate(relation.right, tables))
+        case plan.Aggregate():
+            return aggregate(relation, evaluate(relation.input, tables))
+        case plan.Distinct(input=input):
+            below = evaluate(input, tables)
+            return Result(Counter(dict.fromkeys(below.rows, 1)), below.errors)
+        case plan.Union_(inputs=inputs):
+            out = Result()
+            for i in inputs:
+                part = evaluate(i, tables)
+                out.rows.update(part.rows)
+                out.errors.update(part.errors)
+            return out
+    raise NotImplementedError(type(relation).__name__)
+
+
+def each(input: Result, function: Callable[[Row], list[Row]]) -> Result:
+    """The rows that a function makes of each row."""
+    out = Result(Counter(), Counter(input.errors))
+    for row, n in input.rows.items():
+        try:
+            for made in function(row):
+                out.rows[made] += n
+        except Failure as e:
+            out.errors[e.sqlstate] += n
+    return out
+
+
+def join(node: plan.Join, left: Result, right: Result) -> Result:
+    out = Result(Counter(), left.errors + right.errors)
+    matched: set[Row] = set()
+    width, wide = len(node.left.columns), len(node.right.columns)
+    for a, n in left.rows.items():
+        found = False
+        for b, m in right.rows.items():
+            try:
+                if node.condition is not None and not holds(node.condition, a + b):
+                    continue
+            except Failure as e:
+                out.errors[e.sqlstate] += n * m
+                continue
+            found = True
+            matched.add(b)
+            if node.kind not in ("semi", "anti"):
+                out.rows[a + b] += n * m
+        if (node.kind == "semi" and found) or (node.kind == "anti" and not found):
+            out.rows[a] += n
+        if node.kind in ("left", "full") and not found:
+            out.rows[a + (None,) * wide] += n
+    if node.kind in ("right", "full"):
+        for b, m in right.rows.items():
+            if b not in matched:
+                out.rows[(None,) * width + b] += m
+    return out
+
+
+def aggregate(node: plan.Aggregate, input: Result) -> Result:
+    out = Result(Counter(), Counter(input.errors))
+    groups: dict[Row, list[tuple[Row, int]]] = {} if node.keys else {(): []}
+    for row, n in input.rows.items():
+        try:
+            key = tuple(value(k, row) for k in node.keys)
+            arguments = tuple(argument(call, row) for call in node.aggregates)
+        except Failure as e:
+            out.errors[e.sqlstate] += n
+            continue
+        groups.setdefault(key, []).append((arguments, n))
+    for key, members in groups.items():
+        try:
+            results = tuple(total(call, [(m[i], n) for m, n in members]) for i, call in enumerate(node.aggregates))
+        except Failure as e:
+            out.errors[e.sqlstate] += 1
+            continue
+        out.rows[key + results] += 1
+    return out
+
+
+SKIPPED = object()  # by an aggregate's FILTER
+
+
+def argument(call: plan.AggregateCall, row: Row) -> Value:
+    if call.filter is not None and not holds(call.filter, row):
+        return SKIPPED
+    return value(call.arguments[0], row) if call.arguments else True
+
+
+def total(call: plan.AggregateCall, members: list[tuple[Value, int]]) -> Value:
+    """An aggregate of values and how often each is there; NULLs are passed over."""
+    values = [(v, n) for v, n in members if v is not None and v is not SKIPPED]
+    if call.distinct:
+        values = [(v, 1) for v in {v: None for v, _ in values}]
+    name = call.function.name
+    if name == "count":
+        return sum(n for _, n in values)
+    if not values:
+        return None
+    if name in ("min", "max"):
+        return (min if name == "min" else max)((v for v, _ in values), key=order)
+    if isinstance(values[0][0], float):
+        summed = float_sum(values)
+        if name == "avg" and math.isfinite(summed):
+            summed /= sum(n for _, n in values)
+        return fit(summed, call.type)
+    exact = sum(Fraction(v) * n for v, n in values)
+    if name == "sum":
+        return fit(exact, call.type)
+    if name == "avg":
+        return fit(exact / sum(n for _, n in values), call.type)
+    raise NotImplementedError(name)
+
+
+def float_sum(values: Sequence[tuple[float, int]]) -> float:
+    """Rounded once, at the end."""
+    special = [v for v, _ in values if not math.isfinite(v)]
+    if special:
+        return NAN if any(map(math.isnan, special)) or len(set(special)) > 1 else special[0]
+    try:
+        return float(sum(Fraction(v) * n for v, n in values))
+    except OverflowError:
+        raise Failure("22003", "value out of range: overflow") from None
+
+
+# ---- scalars ---------------------------------------------------------------------------------------------------------------------
+
+
+def holds(condition: plan.Scalar, row: Row) -> bool:
+    """Whether it is true; of a conjunction, nothing is asked after what is not."""
+    if isinstance(condition, plan.And):
+        return all(holds(a, row) for a in condition.arguments)
+    return value(condition, row) is True
+
+
+def value(scalar: plan.Scalar, row: Row) -> Value:
+    match scalar:
+        case plan.Column(index=index):
+            return row[index]
+        case plan.Literal(value=literal, type=type):
+            return normal(fit(literal, type) if isinstance(literal, int | Decimal) and not isinstance(literal, bool) else literal)
+        case plan.Call():
+            return call(scalar, tuple(value(a, row) for a in scalar.arguments))
+        case plan.And(arguments=arguments):
+            return conjunction([value(a, row) for a in arguments])
+        case plan.Or(arguments=arguments):
+            return opposite(conjunction([opposite(value(a, row)) for a in arguments]))
+        case plan.Not(argument=inner):
+            return opposite(value(inner, row))
+        case plan.IsNull(argument=inner):
+            return value(inner, row) is None
+        case plan.IsDistinct(left=left, right=right):
+            a, b = value(left, row), value(right, row)
+            return (a is None) != (b is None) if a is None or b is None else order(a) != order(b)
+        case plan.InList(argument=inner, items=items):
+            a = value(inner, row)
+            found = [compare("=", a, value(i, row)) for i in items]
+            return opposite(conjunction([opposite(f) for f in found]))
+        case plan.Case(branches=branches, otherwise=otherwise):
+            return chosen(branches, otherwise, row)
+        case plan.Coalesce(arguments=arguments):
+            for a in arguments:
+                if (v := value(a, row)) is not None:
+                    return v
+            return None
+        case plan.Extreme(which=which, arguments=arguments):
+            values = [v for a in arguments if (v := value(a, row)) is not None]
+            return (max if which == "greatest" else min)(values, key=order) if values else None
+    raise NotImplementedError(type(scalar).__name__)
+
+
+def chosen(branches: Sequence[tuple[plan.Scalar, plan.Scalar]], otherwise: plan.Scalar, row: Row) -> Value:
+    for when, then in branches:
+        if value(when, row) is True:
+            return value(then, row)
+    return value(otherwise, row)
+
+
+def conjunction(values: Sequence[bool | None]) -> bool | None:
+    if any(v is False for v in values):
+        return False
+    return None if any(v is None for v in values) else True
+
+
+def opposite(v: bool | None) -> bool | None:
+    return None if v is None else not v
+
+
+def order(v: Value) -> Any:
+    """Something that sorts and compares as PostgreSQL does: NaN is equal to itself and above all, text goes by its bytes."""
+    if isinstance(v, float):
+        return (1, 0.0) if math.isnan(v) else (0, v)
+    if isinstance(v, Decimal | int) and not isinstance(v, bool):
+        return (0, v)
+    return v.encode() if isinstance(v, str) else v
+
+
+def compare(sign: str, a: Value, b: Value) -> bool | None:
+    if a is None or b is None:
+        return None
+    x, y = order(a), order(b)
+    return {"=": x == y, "<>": x != y, "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[sign]
+
+
+def call(node: plan.Call, arguments: Row) -> Value:
+    """A function, operator or cast of the values."""
+    name, kind = node.function.name, node.function.kind
+    if node.function.strict and any(a is None for a in arguments):
+        return None
+    if kind == "cast":
+        return cast(arguments[0], node.arguments[0].type, node.type)
+    if name in ("=", "<>", "!=", "<", "<=", ">", ">="):
+        return compare("<>" if name == "!=" else name, *arguments)
+    if name in ("+", "-", "*", "/", "%", "mod"):
+        return arithmetic("%" if name == "mod" else name, arguments, node)
+    if name == "||":
+        return "".join(arguments)
+    if name in FUNCTIONS:
+        return normal(FUNCTIONS[name](*arguments))
+    raise NotImplementedError(str(node.function))
+
+
+def arithmetic(sign: str, arguments: Row, node: plan.Call) -> Value:
+    if len(arguments) == 1:
+        return fit(-arguments[0] if sign == "-" else arguments[0], node.type)
+    a, b = arguments
+    if isinstance(a, float) or isinstance(b, float):
+        return float_arithmetic(sign, float(a), float(b))
+    if isinstance(a, datetime | date) or isinstance(b, datetime | date):
+        raise NotImplementedError(str(node.function))
+    if sign in ("/", "%") and b == 0:
+        raise Failure("22012", "division by zero")
+    x, y = Fraction(a), Fraction(b)
+    if sign == "%":
+        return fit(x - y * math.trunc(x / y), node.type)
+    if sign == "/":
+        whole = node.type.name != "numeric"
+        return fit(Fraction(math.trunc(x / y)) if whole else x / y, node.type)
+    return fit({"+": x + y, "-": x - y, "*": x * y}[sign], node.type)
+
+
+def float_arithmetic(sign: str, a: float, b: float) -> float:
+    if sign == "/" and b == 0 and not math.isnan(a):
+        raise Failure("22012", "division by zero")
+    with_nan = math.isnan(a) or math.isnan(b)
+    try:
+        out = {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: a / b if not with_nan else NAN}[sign]()
+    except OverflowError:
+        out = math.inf
+    if math.isinf(out) and not math.isinf(a) and not math.isinf(b):
+        raise Failure("22003", "value out of range: overflow")
+    if out == 0 and sign in ("*", "/") and a != 0 and not math.isinf(b) and (sign == "/" or b != 0):
+        raise Failure("22003", "value out of range: underflow")
+    return normal(out)
+
+
+def normal(v: Value) -> Value:
+    """One value for what is equal: NaN, and no negative zero."""
+    if isinstance(v, float):
+        return NAN if math.isnan(v) else v + 0.0
+    return v
+
+
+def fit(v: Value, type: Type) -> Value:
+    """The value in a type: numerics rounded half away from zero to its scale; 22003 if it does not fit."""
+    if v is None:
+        return None
+    if type.name in LIMITS:
+        whole = int(v)
+        if whole != v:
+            whole = half_up(Fraction(v), 0).__int__()
+        if not -LIMITS[type.name] <= whole < LIMITS[type.name]:
+            raise Failure("22003", f"{type} out of range")
+        return whole
+    if type.name == "numeric":
+        precision, scale = type.decimal
+        out = half_up(Fraction(v), scale)
+        if abs(out) >= Decimal(10) ** (precision - scale):
+            raise Failure("22003", "numeric field overflow")
+        return out
+    if type.name in ("float8", "float4"):
+        try:
+            return normal(float(v))
+        except OverflowError:
+            raise Failure("22003", "value out of range: overflow") from None
+    return v
+
+
+def half_up(v: Fraction, scale: int) -> Decimal:
+    """Rounded half away from zero."""
+    scaled = abs(v) * 10**scale
+    whole = math.floor(scaled + Fraction(1, 2))
+    return Decimal(whole if v >= 0 else -whole).scaleb(-scale, context=EXACT)
+
+
+# ---- casts and functions -----------------------------------------------------------------------------------------------------------
+
+
+def cast(v: Value, source: Type, to: Type) -> Value:
+    if to.name in ("int2", "int4", "int8"):
+        if isinstance(v, str):
+            if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", v):
+                raise Failure("22P02", f'invalid input syntax for type {to}: "{v}"')
+            return fit(int(v), to)
+        if isinstance(v, float):
+            if not math.isfinite(v):
+                raise Failure("22003", f"{to} out of range")
+            return fit(round(v), to)  # half to even, as C's rint
+        return fit(int(v) if isinstance(v, bool) else v, to)
+    if to.name == "numeric":
+        if isinstance(v, str):
+            try:
+                v = Decimal(v.strip())
+            except InvalidOperation:
+                raise Failure("22P02", f'invalid input syntax for type numeric: "{v}"') from None
+        if isinstance(v, float):
+            if not math.isfinite(v):
+                raise Failure("22003", "not a number in a numeric")
+            v = Decimal(f"{v:.15g}")
+        return fit(v, to)
+    if to.name in ("float8", "float4"):
+        if isinstance(v, str):
+            try:
+                return normal(float(v))
+            except ValueError:
+                raise Failure("22P02", f'invalid input syntax for type {to}: "{v}"') from None
+        return fit(v, to)
+    if to.name == "bool":
+        if isinstance(v, str):
+            word = v.strip().lower()
+            if word in ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"):
+                return True
+            if word in ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"):
+                return False
+            raise Failure("22P02", f'invalid input syntax for type boolean: "{v}"')
+        return bool(v)
+    if to.name in ("text", "varchar"):
+        return text(v, source)
+    if to.name == "timestamp" and isinstance(v, date) and not isinstance(v, datetime):
+        return datetime(v.year, v.month, v.day)
+    if to.name == "date" and isinstance(v, datetime):
+        return v.date()
+    if source.name == to.name:
+        return v
+    raise NotImplementedError(f"{source} to {to}")
+
+
+def text(v: Value, type: Type) -> str:
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    if isinstance(v, Decimal):
+        return f"{v:f}"
+    if isinstance(v, datetime):
+        out = v.strftime("%Y-%m-%d %H:%M:%S")
+        return out + (f".{v.microsecond:06d}".rstrip("0") if v.microsecond else "")
+    if isinstance(v, float):
+        raise NotImplementedError("a float as text")
+    return str(v)
+
+
+def date_trunc(unit: str, v: datetime) -> datetime:
+    parts = {"year": 1, "month": 2, "day": 3, "hour": 4, "minute": 5, "second": 6}
+    if unit not in parts:
+        raise Failure("22023", f'unit "{unit}" not recognized for type timestamp without time zone')
+    fields = list(v.timetuple()[:6])
+    for i in range(parts[unit], 6):
+        fields[i] = 1 if i in (1, 2) else 0
+    return datetime(*fields, tzinfo=v.tzinfo)
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "abs": abs,
+    "length": len,
+    "char_length": len,
+    "upper": str.upper,
+    "lower": str.lower,
+    "date_trunc": date_trunc,
+}
+
+
+# ---- random tables and their changes -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Table:
+    """`key`: positions of the key's columns; without one, rows may be there more than once."""
+
+    id: int
+    name: str
+    columns: tuple[Field, ...]
+    key: tuple[int, ...] | None = None
+
+
+TYPES: tuple[Type, ...] = (INT4, INT8, TEXT, BOOL, FLOAT8, TIMESTAMP, Type("numeric", (10, 2)), INT2)
+START = datetime(2026, 1, 1)
+
+
+class World:
+    """Random tables, their rows, changes of them and queries over them; all of it follows from the seed."""
+
+    def __init__(self, seed: int, *, tables: int = 3) -> None:
+        self.random = random.Random(seed)
+        self.tables = tuple(self._table(16384 + i * 4, f"t{i}") for i in range(tables))
+        self.rows: dict[int, Counter[Row]] = {t.id: Counter() for t in self.tables}
+
+    def _table(self, id: int, name: str) -> Table:
+        types = [INT4, *(self.random.choice(TYPES) for _ in range(self.random.randint(1, 4)))]
+        columns = tuple(Field(f"{'abcdef'[i]}", t, i > 0) for i, t in enumerate(types))
+        return Table(id, name, columns, (0,) if self.random.random() < 0.5 else None)
+
+    def random_value(self, type: Type) -> Value:
+        r = self.random
+        if r.random() < 0.15:
+            return None
+        if type.name in LIMITS:
+            return r.choice([r.randint(-3, 5), r.randint(-3, 5), r.randint(0, 60), LIMITS[type.name] - 1 if r.random() < 0.1 else 1])
+        if type.name == "text":
+            return r.choice(["", "a", "b", "ab", "B", "7", "-3", "é", "x y"])
+        if type.name == "bool":
+            return r.random() < 0.5
+        if type.name == "float8":
+            return r.choice([0.0, 1.5, -2.25, 0.1, 1e10, float(r.randint(-3, 5))])
+        if type.name == "timestamp":
+            return START + timedelta(minutes=37 * r.randint(0, 20))
+        return Decimal(r.randint(-300, 500)) / 100
+
+    def random_row(self, table: Table) -> Row:
+        first = self.random.randint(0, 7)
+        return (first, *(self.random_value(c.type) for c in table.columns[1:]))
+
+    def change(self, count: int = 5) -> list[tuple[Table, Row, int]]:
+        """Some inserts, updates and deletes, made and told as (table, row, weight)."""
+        out: list[tuple[Table, Row, int]] = []
+
+        def add(table: Table, row: Row, weight: int) -> None:
+            self.rows[table.id][row] += weight
+            if not self.rows[table.id][row]:
+                del self.rows[table.id][row]
+            out.append((table, row, weight))
+
+        for _ in range(count):
+            table = self.random.choice(self.tables)
+            there = sorted(self.rows[table.id], key=repr)
+            what = self.random.random()
+            if there and what < 0.25:
+                add(table, self.random.choice(there), -1)
+                continue
+            row = self.random_row(table)
+            if table.key is not None:
+                for old in there:
+                    if all(old[k] == row[k] for k in table.key):
+                        add(table, old, -1)
+            elif there and what < 0.5:
+                add(table, self.random.choice(there), -1)
+            add(table, row, self.random.choice([1, 1, 1, 2]) if table.key is None else 1)
+        return out
+
+    # ---- queries -------------------------------------------------------------------------------------------------------------------
+
+    def query(self, relations: Sequence[Table] | None = None, *, errors: bool = True) -> str:
+        """A random query over tables (or views, given as tables) that the engine can keep up to date."""
+        return Writer(self.random, tuple(relations or self.tables), errors).query()
+
+
+@dataclass(frozen=True)
+class Name:
+    """Something in scope: Spell it, and it has this type."""
+
+    sql: str
+    type: Type
+
+
+class Writer:
+    """Writes one query."""
+
+    def __init__(self, source: random.Random, relations: tuple[Table, ...], errors: bool) -> None:
+        self.random = source
+        self.relations = relations
+        self.errors = errors
+
+    def query(self, depth: int = 0) -> str:
+        tables, scope = self.sources(depth)
+        where = f" WHERE {self.condition(scope)}" if self.random.random() < 0.6 else ""
+        if self.random.random() < 0.5:
+            return self.grouped(tables, where, scope)
+        outputs = [self.expression(self.random.choice(TYPES[:6]), scope) for _ in range(self.random.randint(1, 3))]
+        outputs += [n.sql for n in self.random.sample(scope, min(2, len(scope)))]
+        distinct = "DISTINCT " if self.random.random() < 0.1 else ""
+        return f"SELECT {distinct}{self.named(outputs)} FROM {tables}{where}"
+
+    def grouped(self, tables: str, where: str, scope: list[Name]) -> str:
+        keys = [n.sql for n in self.random.sample(scope, min(self.random.randint(0, 2), len(scope)))]
+        if self.random.random() < 0.2:
+            keys.append(self.expression(INT4, scope))
+        calls = [self.aggregate(scope) for _ in range(self.random.randint(1, 3))]
+        group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
+        having = (
+            f" HAVING count(*) {self.random.choice(['>', '<', '<>'])} {self.random.randint(0, 3)}" if self.random.random() < 0.3 else ""
+        )
+        return f"SELECT {self.named(keys + calls)} FROM {tables}{where}{group}{having}"
+
+    def named(self, expressions: Sequence[str]) -> str:
+        return ", ".join(f"{e} AS o{i}" for i, e in enumerate(expressions))
+
+    def aggregate(self, scope: list[Name]) -> str:
+        choice = self.random.random()
+        if choice < 0.2:
+            return "count(*)"
+        if choice < 0.4:
+            return f"count({self.random.choice(scope).sql})"
+        if choice < 0.7:
+            ordered = [n for n in scope if n.type.name != "bool"]
+            if ordered:
+                return f"{self.random.choice(['min', 'max'])}({self.random.choice(ordered).sql})"
+        type = self.random.choice([INT4, INT8, TYPES[6], FLOAT8])
+        return f"{self.random.choice(['sum', 'avg'])}({self.expression(type, scope)})"
+
+    # ---- FROM ----------------------------------------------------------------------------------------------------------------------
+
+    def sources(self, depth: int) -> tuple[str, list[Name]]:
+        parts: list[tuple[str, list[Name]]] = []
+        for i in range(self.random.choice([1, 1, 2, 2, 3, 4])):
+            alias = f"s{depth}{i}"
+            table = self.random.choice(self.relations)
+            if depth < 2 and self.random.random() < 0.2:
+                inner = Writer(self.random, self.relations, self.errors)
+                columns = self.random.sample(table.columns, self.random.randint(1, len(table.columns)))
+                chosen = [Name(f"x.{c.name}", c.type) for c in columns]
+                computed = inner.expression(INT4, [Name(f"x.{c.name}", c.type) for c in table.columns])
+                names = ", ".join(f"{n.sql} AS p{j}" for j, n in enumerate(chosen))
+                parts.append(
+                    (
+                        f"(SELECT {names}, {computed} AS q FROM {table.name} AS x) AS {alias}",
+                        [*(Name(f"{alias}.p{j}", n.type) for j, n in enumerate(chosen)), Name(f"{alias}.q", INT4)],
+                    )
+                )
+            else:
+                parts.append((f"{table.name} AS {alias}", [Name(f"{alias}.{c.name}", c.type) for c in table.columns]))
+        text, scope = parts[0]
+        for other, names in parts[1:]:
+            condition = self.equality(scope, names)
+            if self.random.random() < 0.2:
+                condition += f" AND {self.condition(scope + names)}"
+            text = f"{text} JOIN {other} ON {condition}"
+            scope = scope + names
+        return text, scope
+
+    def equality(self, left: list[Name], right: list[Name]) -> str:
+        families = [{"int2", "int4", "int8"}, {"text"}, {"numeric"}, {"timestamp"}]
+        pairs = [(a, b) for a in left for b in right for f in families if a.type.name in f and b.type.name in f]
+        a, b = self.random.choice(pairs)
+        one = a.sql if self.random.random() < 0.8 or a.type.name not in ("int4", "int8") else f"({a.sql} + 1)"
+        return f"{one} = {b.sql}" if self.random.random() < 0.5 else f"{b.sql} = {one}"
+
+    # ---- expressions ---------------------------------------------------------------------------------------------------------------
+
+    def condition(self, scope: list[Name], depth: int = 0) -> str:
+        choice = self.random.random()
+        if depth < 2 and choice < 0.25:
+            return f"({self.condition(scope, depth + 1)} {self.random.choice(['AND', 'OR'])} {self.condition(scope, depth + 1)})"
+        if choice < 0.32:
+            return f"NOT ({self.condition(scope, depth + 1)})"
+        if choice < 0.42:
+            return f"{self.random.choice(scope).sql} IS {self.random.choice(['', 'NOT '])}NULL"
+        a = self.random.choice(scope)
+        if choice < 0.5:
+            return f"{a.sql} IS DISTINCT FROM {self.random.choice([n for n in scope if n.type == a.type]).sql}"
+        if choice < 0.56 and a.type.name in ("int4", "int8"):
+            return f"{a.sql} IN (1, 2, {self.random.randint(-3, 5)})"
+        return f"{a.sql} {self.random.choice(['=', '<>', '<', '<=', '>', '>='])} {self.expression(a.type, scope)}"
+
+    def expression(self, type: Type, scope: list[Name], depth: int = 0) -> str:
+        """Of the type, or of one that becomes it."""
+        same = [n.sql for n in scope if n.type.name == type.name]
+        choice = self.random.random()
+        if depth < 2 and choice < 0.1:
+            return f"CASE WHEN {self.condition(scope, 1)} THEN {self.expression(type, scope, depth + 1)} ELSE {self.expression(type, scope, depth + 1)} END"
+        if depth < 2 and choice < 0.17:
+            return f"coalesce({self.expression(type, scope, depth + 1)}, {self.expression(type, scope, depth + 1)})"
+        if depth < 2 and choice < 0.45:
+            made = self.computed(type, scope, depth + 1)
+            if made is not None:
+                return made
+        return self.random.choice(same) if same and choice < 0.9 else self.literal(type)
+
+    def computed(self, type: Type, scope: list[Name], depth: int) -> str | None:
+        name = type.name
+        if name in ("int4", "int8", "numeric", "float8"):
+            a, b = self.expression(type, scope, depth), self.expression(type, scope, depth)
+            sign = self.random.choice(["+", "-", "*", "/"] if self.errors else ["+", "-"])
+            if name in ("int4", "int8") and self.errors and self.random.random() < 0.1:
+                return f"({self.expression(TEXT, scope, depth)})::{type}"
+            return f"({a} {sign} {b})"
+        if name == "text":
+            made = [
+                f"({self.expression(TEXT, scope, depth)} || {self.expression(TEXT, scope, depth)})",
+                f"upper({self.expression(TEXT, scope, depth)})",
+            ]
+            return self.random.choice([*made, f"({self.expression(INT4, scope, depth)})::text"])
+        if name == "bool":
+            return f"({self.condition(scope, depth)})"
+        if name == "timestamp":
+            return f"date_trunc('{self.random.choice(['hour', 'day', 'month'])}', {self.expression(TIMESTAMP, scope, depth)})"
+        return None
+
+    def literal(self, type: Type) -> str:
+        r = self.random
+        if type.name in LIMITS:
+            return str(r.randint(0, 5)) if type == INT4 else f"{r.randint(0, 5)}::{type}"
+        if type.name == "text":
+            return r.choice(["'a'", "'b'", "''", "'7'"])
+        if type.name == "bool":
+            return r.choice(["true", "false", "NULL::boolean"])
+        if type.name == "float8":
+            return f"{r.choice(['0.5', '2', '1e3'])}::double precision"
+        if type.name == "timestamp":
+            return f"timestamp '2026-01-0{r.randint(1, 3)} 0{r.randint(0, 9)}:00:00'"
+        return f"{r.randint(0, 5)}.{r.randint(0, 9)}{r.randint(0, 9)}"
+
+
+def differences(expected: Result, found: Mapping[Row, int]) -> Iterator[str]:
+    """What a view has too much or too little of; nothing if the plan fails for some row, for then a view may have fewer failures."""
+    if expected.errors:
+        return
+    for row in sorted({*expected.rows, *found}, key=repr):
+        wanted, got = expected.rows.get(row, 0), found.get(row, 0)
+        if wanted != got:
+            yield f"{row}: {got} instead of {wanted}"
