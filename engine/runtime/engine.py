@@ -146,6 +146,7 @@ class Engine:
                 changes = [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]
                 self._commit(began, at, changes, result, number)
                 self._failures = 0
+                crash.point("tick.end")
             except Exception as e:  # told to `run`, which looks for the source to blame
                 self._running = False
                 self.failure = e

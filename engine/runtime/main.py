@@ -36,6 +36,8 @@ class Options:
 def run(options: Options) -> int:
     """Runs until SIGTERM or SIGINT; 0 then."""
     os.nice(NICE)
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it writes a page of JSON for an error that is told anyway
+    logging.getLogger("py4j").setLevel(logging.ERROR)
     lake = Lake.open(options.data, create=True)
     writer = open_epoch(lake, take_over=options.take_over)
     parallelism = writer.newest.extra.get("parallelism", options.parallelism)

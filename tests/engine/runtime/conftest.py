@@ -1,0 +1,18 @@
+"""A Kafka of its own for tests whose topics have the names that the shop gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from embedded.kafka import Kafka
+
+
+@pytest.fixture
+def own_kafka(tmp_path: Path) -> Iterator[Kafka]:
+    kafka = Kafka(tmp_path / "kafka")
+    kafka.start()
+    yield kafka
+    kafka.stop()

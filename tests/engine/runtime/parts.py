@@ -1,0 +1,123 @@
+"""Real parts for tests of the running engine: its process over a lake, statements through its control, what the lake then holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from embedded.children import Child
+from lake import Lake
+from lake.errors import TailgateError, of
+from lake.types import WEIGHT
+
+READY = timedelta(seconds=120)
+ANSWER_S = 120.0
+
+
+class EngineProcess:
+    """`tailgate engine` over a folder; may be killed and started again."""
+
+    def __init__(self, data: Path, *arguments: str) -> None:
+        self.data = data
+        self._arguments = arguments
+        self.child: Child | None = None
+        self.lives = 0
+
+    def start(self, crash: str = "") -> None:
+        """Returns when its control answers. `crash`: the named point at which this life ends."""
+        self.lives += 1
+        command = [sys.executable, "-m", "cli", "engine", "--data", str(self.data), *self._arguments]
+        self.child = Child("engine", command, log=self.data.parent / "engine.log", environment={"TAILGATE_CRASH": crash})
+        if not crash:
+            self.child.wait_ready(self._answers, READY)
+
+    def _answers(self) -> bool:
+        try:
+            there = json.loads((self.data / "engine.json").read_text())
+            return bool(there["process"]["pid"] == self.pid) and "ticks" in self.get("/status")
+        except (OSError, ValueError):
+            return False
+
+    @property
+    def pid(self) -> int:
+        assert self.child is not None
+        return self.child.pid
+
+    @property
+    def jvm(self) -> int:
+        return int(json.loads((self.data / "engine.json").read_text())["jvm"]["pid"])
+
+    def kill(self, *, python: bool = True, jvm: bool = False) -> None:
+        """SIGKILL; returns when the driver has ended."""
+        assert self.child is not None
+        victims = [self.jvm] if jvm else []
+        for pid in [*victims, *([self.pid] if python else [])]:
+            os.kill(pid, signal.SIGKILL)
+        self.died()
+
+    def died(self, timeout: float = 90.0) -> None:
+        """Waits for a life to end by itself."""
+        assert self.child is not None
+        code = self.child.wait(timedelta(seconds=timeout))
+        assert code is not None, f"the engine still runs after {timeout} s"
+
+    def stop(self) -> int:
+        assert self.child is not None
+        return self.child.stop()
+
+    def forget_checkpoint(self) -> None:
+        """Spark's checkpoint is not needed to go on."""
+        shutil.rmtree(self.data / "checkpoint", ignore_errors=True)
+
+    # ---- control ---------------------------------------------------------------------------------------------------------
+
+    def execute(self, sql: str) -> dict[str, Any]:
+        return self._request("/statement", json.dumps({"sql": sql}).encode())
+
+    def get(self, path: str) -> dict[str, Any]:
+        return self._request(path, None)
+
+    def _request(self, path: str, body: bytes | None) -> dict[str, Any]:
+        there = json.loads((self.data / "engine.json").read_text())
+        request = urllib.request.Request(f"http://{there['address']}{path}", data=body, headers={"Authorization": f"Bearer {there['token']}"})
+        try:
+            with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:
+                return dict(json.load(answer))
+        except urllib.error.HTTPError as e:
+            error = json.load(e)
+            raise of(error.get("sqlstate", "XX000"), error["message"], hint=error.get("hint"), position=error.get("position")) from e
+
+
+def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:
+    """A relation's rows now, with how many copies there are."""
+    item = lake.catalog().relation(name)
+    out: Counter[tuple[Any, ...]] = Counter()
+    for row in lake.snapshot(item.id).to_pylist():
+        weight = row.pop(WEIGHT)
+        out[tuple(row.values())] += weight
+    return out
+
+
+def until(condition, timeout: float = 60.0) -> None:  # type: ignore[no-untyped-def]
+    """Waits for something that another process does; an exception of ours counts as not yet."""
+    deadline = time.monotonic() + timeout
+    last: object = None
+    while time.monotonic() < deadline:
+        try:
+            last = condition()
+            if last:
+                return
+        except (TailgateError, OSError) as e:
+            last = e
+        time.sleep(0.05)
+    raise AssertionError(f"not within {timeout} s: {last}")

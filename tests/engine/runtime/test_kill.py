@@ -1,0 +1,141 @@
+"""Killed at each step in turn, with and without Spark's checkpoint: at the end view and sink equal the recompute.
+
+The load never stops; each life of the engine ends at a named point (lake.crash) or by a signal, the next goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from embedded.children import Child
+from examples.shop.demo import SINK_TOPIC, VIEW, statements
+from examples.shop.load import Load
+from examples.shop.recompute import Topics, plain
+from lake import Lake
+from tests.engine.runtime.parts import EngineProcess, rows, until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+STEPS = (
+    "tick.begin:3",  # before the state's commit; Spark's commit of the batch before is done
+    "state.committed:3",  # after the state's commit, nothing in the log
+    "entry.half:3",  # half-way through writing an entry
+    "entry.link:3",  # before its link
+    "entry.linked:3",  # after its link, the folder not yet synced
+    "entry.committed:3",  # the tick is in the log, its inbox not yet removed
+    "tick.end:3",  # before Spark's own commit of the batch
+    "round.table:2",  # between the tables of a round
+)
+
+
+class Shop:
+    """The load, an engine and a sinks process over one lake."""
+
+    def __init__(self, folder: Path, kafka: str, registry: str) -> None:
+        self.load = Load(kafka, registry, rate=300, users=200)
+        self.load.prepare()
+        self.topics = Topics(kafka, registry)
+        self.engine = EngineProcess(folder / "lake")
+        self.engine.start()
+        for statement in statements(kafka, registry):
+            self.engine.execute(statement)
+        self.lake = Lake(folder / "lake")
+        self.folder = folder
+        self.sinks = self.start_sinks()
+        self.load.start()
+
+    def start_sinks(self, crash: str = "") -> Child:
+        command = [sys.executable, "-m", "cli", "sinks", "--data", str(self.folder / "lake")]
+        return Child("sinks", command, log=self.folder / "sinks.log", environment={"TAILGATE_CRASH": crash})
+
+    def view(self) -> dict:  # type: ignore[type-arg]
+        return {plain(row): n for row, n in rows(self.lake, VIEW).items()}
+
+    def check(self) -> None:
+        """Everything that was sent is in the view and in the sink, once."""
+        self.load.stop()
+        expected, _ = self.topics.view()
+        until(lambda: self.view() == dict(expected))
+        until(lambda: self.topics.sink(SINK_TOPIC) == expected)
+
+    def end(self) -> None:
+        self.load.stop()
+        self.sinks.stop()
+        self.engine.stop()
+
+
+@pytest.fixture
+def shop(tmp_path: Path, own_kafka, registry):  # type: ignore[no-untyped-def]
+    made = Shop(tmp_path, own_kafka.address, registry.url)
+    yield made
+    made.end()
+
+
+def test_a_crash_in_the_middle_of_a_tick(shop: Shop) -> None:
+    """The short form, for every run of the tests."""
+    shop.engine.kill(jvm=True)
+    shop.engine.start(crash="state.committed:3")
+    shop.engine.died()
+    shop.engine.forget_checkpoint()
+    shop.engine.start()
+    shop.check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("checkpoint", ["kept", "deleted"])
+def test_every_step(shop: Shop, checkpoint: str) -> None:
+    shop.engine.kill()
+    for step in STEPS:
+        shop.engine.start(crash=step)
+        shop.engine.died()
+        if checkpoint == "deleted":
+            shop.engine.forget_checkpoint()
+    shop.engine.start()
+    shop.engine.kill(python=False, jvm=True)  # its JVM alone: the driver ends with an error
+    shop.engine.start()
+    shop.engine.kill(python=True, jvm=False)  # its Python alone: the JVM lives on for a second
+    shop.engine.start()
+    shop.check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("checkpoint", ["kept", "deleted"])
+def test_half_way_through_a_fill(shop: Shop, checkpoint: str) -> None:
+    shop.engine.kill()
+    shop.engine.start(crash="fill.piece:2")
+    until(shop.engine._answers)
+    with pytest.raises(OSError):
+        shop.engine.execute("CREATE MATERIALIZED VIEW views_by_user AS SELECT user_id, count(*) AS n FROM pageviews GROUP BY user_id")
+    shop.engine.died()
+    if checkpoint == "deleted":
+        shop.engine.forget_checkpoint()
+    shop.engine.start()
+    until(lambda: shop.lake.catalog().relation("views_by_user").ready)
+    shop.check()
+    counts = {}
+    for message in shop.topics.messages("pageviews"):
+        user = json.loads(message.value())["user_id"]
+        counts[user] = counts.get(user, 0) + 1
+    until(lambda: dict(rows(shop.lake, "views_by_user")) == {(u, n): 1 for u, n in counts.items()})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("point", ["sink.produced:3", "sink.committed:3"])
+def test_the_sinks_between_produce_and_commit(shop: Shop, point: str) -> None:
+    shop.sinks.kill()
+    shop.sinks = shop.start_sinks(crash=point)
+    until(lambda: not shop.sinks.running())
+    shop.sinks = shop.start_sinks()
+    shop.check()
+
+
+def test_stopped_it_goes_on_where_it_was(shop: Shop) -> None:
+    assert shop.engine.stop() == 0
+    n = shop.lake.log.newest().n  # type: ignore[union-attr]
+    shop.engine.start()
+    until(lambda: shop.lake.log.newest().n > n + 2)  # type: ignore[union-attr]
+    shop.check()
