@@ -44,7 +44,12 @@ Streams = Callable[[Item], Stream]  # the stream of a materialized view
 
 def stream(plan: Relation, catalog: Catalog, views: Streams) -> Stream:
     """How the plan is kept up to date, after all rewrites. Raises 0A000 for what cannot be."""
-    return _Compiler(catalog, views).stream(rewrite(plan))
+    return compile_rewritten(rewrite(plan), catalog, views)
+
+
+def compile_rewritten(plan: Relation, catalog: Catalog, views: Streams) -> Stream:
+    """The same of a plan that needs no more rewrites, or of a part of one."""
+    return _Compiler(catalog, views).stream(plan)
 
 
 class _Compiler:

@@ -68,6 +68,11 @@ def recorded(item: Item, catalog: Catalog, stream: Stream) -> bool:
     return [d for d, _ in _record(item)] == [digest(o, item, catalog) for o in stateful(stream)]
 
 
+def digests(item: Item) -> frozenset[str]:
+    """Of the operators in the view's record."""
+    return frozenset(d for d, _ in _record(item))
+
+
 def node_of(item: Item, position: int) -> int:
     """The node of the operator at this position of `change.stateful`."""
     return _record(item)[position][1]

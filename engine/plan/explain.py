@@ -1,0 +1,137 @@
+"""EXPLAIN MATERIALIZED VIEW: the plan after its rewrites, and beside each node how it is kept up to date.
+
+    Aggregate: keys=[is_vip, channel] aggregates=[count(*)]      maintained by: reduce, a row of state per group
+    └─ Join: id = user_id                                        maintained by: join, both sides kept by key; shared with totals
+       ├─ Scan: users (keyed)                                    maintained by: upsert on id
+       └─ Scan: pageviews (append-only)
+
+The text is stable: no ids, no digests, no Spark SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from typing_extensions import assert_never
+
+from engine.plan import nodes
+from engine.plan.change import Joined, Reduced, Stateful, Stream
+from engine.plan.compile import compile_rewritten
+from engine.plan.digest import digest
+from engine.plan.plans import PlanOf, bound
+from engine.plan.relations import inputs, walk
+from engine.plan.rewrites import rewrite
+from engine.plan.words import aggregate_words, names, words
+from lake.catalog import Catalog, Item
+from sql.plan import Aggregate, Distinct, Filter, Join, Limit, Project, Relation, Scan, Sort, Union_, Values
+
+GAP = 4  # blanks between the tree and what stands beside it
+
+
+def explain(item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound) -> str:
+    """The text for a materialized view of the catalog; a plain view is explained as if it were one."""
+    plan = rewrite(plan_of(item, catalog))
+    tree = list(_lines(_Explained(item, catalog, streams), plan, "", ""))
+    width = max(len(left) for left, _ in tree) + GAP
+    lines = [f"{item.kind.capitalize()}: {item.name}"]
+    lines += [f"{left:<{width}}maintained by: {right}" if right else left for left, right in tree]
+    return "\n".join([*lines, *_notes(plan, catalog)])
+
+
+class _Explained:
+    def __init__(self, item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -> None:
+        self.item, self.catalog, self.streams = item, catalog, streams
+
+    def operator(self, plan: Relation) -> Stateful | None:
+        origin = compile_rewritten(plan, self.catalog, self.streams).origin
+        return origin if isinstance(origin, Joined | Reduced) else None
+
+    def shared(self, operator: Stateful) -> str:
+        """Whose operator it is, too."""
+        wanted = digest(operator, self.item, self.catalog)
+        others = [
+            i.name
+            for i in sorted(self.catalog.items.values(), key=lambda i: i.id)
+            if i.kind == "materialized view" and i.id != self.item.id and wanted in nodes.digests(i)
+        ]
+        return f"; shared with {', '.join(others)}" if others else ""
+
+
+def _lines(explained: _Explained, plan: Relation, first: str, rest: str) -> list[tuple[str, str]]:
+    out = [(first + _words(plan, explained.catalog), _maintained(explained, plan))]
+    below = inputs(plan)
+    for i, input in enumerate(below):
+        last = i == len(below) - 1
+        out += _lines(explained, input, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+    return out
+
+
+def _words(plan: Relation, catalog: Catalog) -> str:
+    match plan:
+        case Scan(relation=id):
+            return f"Scan: {catalog[id].name} ({_kind(catalog[id])})"
+        case Filter(input, condition):
+            return f"Filter: {words(condition, names(input))}"
+        case Project(input, expressions, columns):
+            parts = []
+            for e, c in zip(expressions, columns, strict=True):
+                text = words(e, names(input))
+                parts.append(text if text == c.name else f"{text} AS {c.name}")
+            return f"Project: {', '.join(parts)}"
+        case Join(left, right, kind, condition):
+            on = "" if condition is None else words(condition, names(left) + names(right))
+            return f"Join: {on}" if kind == "inner" else f"Join ({kind}): {on}"
+        case Aggregate(input, keys, aggregates):
+            by = ", ".join(words(k, names(input)) for k in keys)
+            calls = ", ".join(aggregate_words(a, names(input)) for a in aggregates)
+            return f"Aggregate: keys=[{by}] aggregates=[{calls}]"
+        case Distinct():
+            return "Distinct"
+        case Values():
+            return "Values"
+        case Union_():
+            return "Union"
+        case Sort():
+            return "Sort"
+        case Limit():
+            return "Limit"
+        case _:
+            assert_never(plan)
+
+
+def _kind(item: Item) -> str:
+    if item.kind == "source":
+        return "keyed" if item.stored else "append-only"
+    return item.kind
+
+
+def _maintained(explained: _Explained, plan: Relation) -> str:
+    match plan:
+        case Scan(relation=id):
+            item = explained.catalog[id]
+            if item.kind in ("source", "dead letters") and item.key is not None:
+                return f"upsert on {', '.join(item.columns[k].name for k in item.key)}"
+            return ""
+        case Join():
+            operator = explained.operator(plan)
+            assert isinstance(operator, Joined)
+            sides = [("left", operator.left), ("right", operator.right)]
+            appended = [side for side, s in sides if s.append_only]
+            note = f"; append-only: {' and '.join(appended)}" if appended else ""
+            return f"join, both sides kept by key{note}{explained.shared(operator)}"
+        case Aggregate() | Distinct():
+            operator = explained.operator(plan)
+            assert isinstance(operator, Reduced)
+            state = "one row" if not operator.keys else "a row of state per group"
+            if any(a.function in ("min", "max") for a in operator.aggregates):
+                state += ", values in order for min and max"
+            note = "; append-only input" if operator.input.append_only else ""
+            return f"reduce, {state}{note}{explained.shared(operator)}"
+        case _:
+            return "linear"
+
+
+def _notes(plan: Relation, catalog: Catalog) -> list[str]:
+    scanned = {node.relation: None for node in walk(plan) if isinstance(node, Scan)}
+    appended = [catalog[id].name for id in scanned if catalog[id].kind == "source" and not catalog[id].stored]
+    return [f"Note: {name} is what its topic held when the view was created, and everything since." for name in sorted(appended)]
