@@ -100,9 +100,9 @@ class Sinks:
         wanted = {item.id, item.depends[0]}
         for entry in self._lake.log.after(self._lake.log.first() - 1, self._n):
             header = entry.header
-            if header.catalog is not None and any(put.id in wanted for put in header.catalog.put):
-                if item.id in _ready(self._lake.catalog_at(header.n)):
-                    return Begin(header.n, header.time)
+            changed = header.catalog is not None and any(put.id in wanted for put in header.catalog.put)
+            if changed and item.id in _ready(self._lake.catalog_at(header.n)):
+                return Begin(header.n, header.time)
         return None
 
     def _now(self) -> Begin:

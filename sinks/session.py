@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import wait
 from datetime import timedelta
 from typing import Any
 
@@ -28,6 +29,7 @@ from sinks.progress import Progress
 from sinks.settings import Settings
 
 CALL_TIMEOUT = timedelta(seconds=5)  # of one call that the broker answers in ms; also what a stop may have to wait for
+STOP_LOOK = timedelta(seconds=0.1)  # while brokers that may be absent are waited for
 COMMIT_TIMEOUT = timedelta(seconds=15)
 # How long a transaction of a process that was killed may hold back readers, if nobody comes to end it. Ours take ms; a tick of a
 # million events took 8 s.
@@ -85,10 +87,13 @@ class Session:
 
     def _reach(self) -> None:
         """A broker that answers; the error says what a connection met, not only that it took too long."""
-        seconds = CALL_TIMEOUT.total_seconds()
         try:
             with kafka(f"brokers {self._settings.brokers}"):
-                self._admin.describe_cluster(request_timeout=seconds).result(2 * seconds)
+                asked = self._admin.describe_cluster(request_timeout=CALL_TIMEOUT.total_seconds())
+                while not wait([asked], STOP_LOOK.total_seconds()).done:
+                    if self._stopping():
+                        raise ConnectionFailure("Kafka: stopped before the brokers answered")
+                asked.result()
         except ConnectionFailure as failure:
             self._admin.poll(0)
             raise ConnectionFailure(f"{failure.message}{': ' + self._error if self._error else ''}") from failure

@@ -24,7 +24,7 @@ TOPIC_CONFIG = {"retention_ms": "retention.ms", "retention_bytes": "retention.by
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`client`: settings of librdkafka for connecting. `partitions`, `replication`: of a topic that has to be made, -1: the broker's own."""
+    """`client`: settings of librdkafka for connecting. `partitions`, `replication`: of a topic that has to be made; -1 is the broker's."""
 
     brokers: str
     topic: str

@@ -66,9 +66,8 @@ class Worker(threading.Thread):
         self._pause = RETRY_FIRST
         self._copy = Copy(lake, item.id)
         copy = self._copy.position()
-        self._position = (
-            Progress(begin.n, begin.time, 0, False, instance) if copy is None else Progress(copy.n, copy.time, 0, False, instance)
-        )
+        n, reached = (begin.n, begin.time) if copy is None else (copy.n, copy.time)
+        self._position = Progress(n, reached, 0, False, instance)
         self._claimed = copy is not None and copy.claimed  # whether Kafka has a progress record of this sink
         self._connected = False
         self._reported: tuple[Status, str, int] | None = None
@@ -206,6 +205,7 @@ class Worker(threading.Thread):
         """The rows at a time, from where an earlier instance came to; the same rows always come in the same order."""
         events = encoder.events(self._lake.snapshot(self._relation.id, at.time))
         sent = at.snapshot_rows
+        crash.point("sink.snapshot")
         while not self._ending.is_set():
             piece = events[sent : sent + SNAPSHOT_PIECE]
             sent += len(piece)
@@ -238,6 +238,7 @@ class Worker(threading.Thread):
             return
         if self._reported is not None and report[:2] == self._reported[:2] and now - self._reported_at < COPY_INTERVAL.total_seconds():
             return
+        crash.point("sink.copy")
         self._copy.write(self._position.n, self._position.time, status, error, claimed=self._claimed)
         self._reported, self._reported_at = report, now
 

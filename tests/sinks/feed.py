@@ -1,0 +1,210 @@
+"""A lake with one view and sinks of it, written tick by tick without an engine; and what its events must be."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+from confluent_kafka import Consumer, TopicPartition
+
+from lake import Lake, types
+from lake.catalog import Change, Item
+from lake.types import Field, arrow_schema
+from lake.writing import Writer, open_epoch
+from sinks import schema
+
+REPOSITORY = Path(__file__).parent.parent.parent
+
+COLUMNS = (Field("k", types.INT4, False), Field("v", types.TEXT), Field("amount", types.numeric(2)))
+VIEW, ERRORS, FIRST_SINK = 16384, 16385, 16390
+
+Row = tuple[Any, ...]
+Event = tuple[Row | None, Row | None]  # before, after
+
+
+class Feed:
+    """`expected`: the events of the newest sink; `rows`: the view now, by key."""
+
+    def __init__(self, path: Path, *, keyed: bool = True) -> None:
+        self.lake = Lake.create(path)
+        self.writer: Writer = open_epoch(self.lake)
+        self.rows: dict[int, Row] = {}
+        self.expected: list[Event] = []
+        self.keyed = keyed
+        key = (0,) if keyed else None
+        view = Item(VIEW, "materialized view", "view", COLUMNS, key=key, stored=True, errors=ERRORS)
+        self.writer.append(kind="catalog", catalog=Change(put=(view,)))
+
+    def create_sink(self, brokers: str, registry: str, topic: str, *, id: int = FIRST_SINK, **options: Any) -> Item:
+        value_format = {"type": "avro", "registry": registry, "options": {}}
+        given = {"brokers": brokers, "topic": topic, "value_format": value_format, "envelope": "debezium", "snapshot": True, "with": {}}
+        sink = Item(id, "sink", f"sink{id}", depends=(VIEW,), options={**given, **options})
+        self.writer.append(kind="catalog", catalog=Change(put=(sink,)))
+        wanted = options.get("snapshot", True)
+        self.expected = self._ordered({k: (None, row) for k, row in self.rows.items()}) if wanted else []
+        return sink
+
+    def drop(self, id: int) -> None:
+        self.writer.append(kind="catalog", catalog=Change(drop=(id,)))
+
+    def tick(self, new: Mapping[int, Row | None], errors: list[tuple[str, str, int]] | None = None, *, shown: bool = True) -> None:
+        """New rows by key, None for none. Not `shown`: no events are expected of it."""
+        changed = {k: (self.rows.get(k), row) for k, row in new.items() if self.rows.get(k) != row}
+        weighted = [(*row, weight) for pair in changed.values() for row, weight in zip(pair, (-1, 1), strict=True) if row is not None]
+        random.shuffle(weighted)
+        sections: list[tuple[int, Any]] = []
+        if weighted:
+            sections.append((VIEW, _table(arrow_schema(COLUMNS, weight=True), weighted)))
+        if errors:
+            from lake.catalog import ERRORS as ERROR_COLUMNS
+
+            sections.append((ERRORS, _table(arrow_schema(ERROR_COLUMNS, weight=True), errors)))
+        self.writer.append(sections)
+        for k, (_, row) in changed.items():
+            if row is None:
+                del self.rows[k]
+            else:
+                self.rows[k] = row
+        if shown:
+            self.expected += self._ordered(changed)
+
+    def random_tick(self, keys: int = 40, changes: int = 8) -> None:
+        new: dict[int, Row | None] = {}
+        for _ in range(random.randint(0, changes)):
+            k = random.randrange(keys) - 10
+            new[k] = None if random.random() < 0.3 else (k, random.choice([None, "a", "ä" * 30, str(random.random())]), _money())
+        self.tick(new)
+
+    def _ordered(self, changed: Mapping[int, tuple[Row | None, Row | None]]) -> list[Event]:
+        """The events of one time: by key; without one deletions first, each by row. Orders are of Avro's bytes."""
+        pairs = {k: pair for k, pair in changed.items() if pair[0] != pair[1]}
+        if self.keyed:
+            return [pairs[k] for k in sorted(pairs, key=lambda k: _bytes(schema.key(COLUMNS[:1]), {"k": k}))]
+        gone = sorted((p[0] for p in pairs.values() if p[0] is not None), key=_row_bytes)
+        come = sorted((p[1] for p in pairs.values() if p[1] is not None), key=_row_bytes)
+        return [(row, None) for row in gone] + [(None, row) for row in come]
+
+
+def _money() -> Any:
+    from decimal import Decimal
+
+    return random.choice([None, Decimal(random.randrange(-10000, 10000)) / 100])
+
+
+def _table(wanted: pa.Schema, rows: list[Any]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(wanted.names, row, strict=True)) for row in rows], wanted)
+
+
+def _bytes(of: Any, record: Any) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(of), record)
+    return out.getvalue()
+
+
+def _row_bytes(row: Row) -> bytes:
+    return _bytes(schema.upsert(COLUMNS), dict(zip(("k", "v", "amount"), row, strict=True)))
+
+
+# ---- the other end -------------------------------------------------------------------------------------------------------
+
+
+def records(address: str, topic: str, partition: int = 0) -> list[tuple[bytes | None, bytes | None]]:
+    """What a read_committed reader sees to the topic's end; nothing if there is no topic yet."""
+    reader = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "test",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
+    reader.assign([TopicPartition(topic, partition, 0)])
+    out: list[tuple[bytes | None, bytes | None]] = []
+    try:
+        while True:
+            message = reader.poll(10)
+            assert message is not None, "no end of the topic in 10 s"
+            if message.error() is not None:
+                return out
+            out.append((message.key(), message.value()))
+    finally:
+        reader.close()
+
+
+DEBEZIUM = fastavro.parse_schema(schema.debezium(COLUMNS))
+
+
+def events(address: str, topic: str) -> list[Event]:
+    """The topic's records as (before, after)."""
+    out: list[Event] = []
+    for _, value in records(address, topic):
+        assert value is not None
+        decoded: Any = fastavro.schemaless_reader(io.BytesIO(value[5:]), DEBEZIUM)
+        before, after = (None if decoded[side] is None else tuple(decoded[side].values()) for side in ("before", "after"))
+        out.append((before, after))
+    return out
+
+
+def fold(all: list[Event]) -> dict[int, Row]:
+    """The rows that are left when every event was applied; each must fit what was there."""
+    rows: dict[int, Row] = {}
+    for before, after in all:
+        if before is not None:
+            assert rows.pop(before[0]) == before
+        if after is not None:
+            assert after[0] not in rows
+            rows[after[0]] = after
+    return rows
+
+
+# ---- the process ---------------------------------------------------------------------------------------------------------
+
+
+class Process:
+    """A real `tailgate sinks`."""
+
+    def __init__(self, lake: Path, crash: str = "") -> None:
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TAILGATE_CRASH": crash}
+        self.process = subprocess.Popen([sys.executable, "-m", "sinks.main", str(lake)], env=environment, cwd=REPOSITORY)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(10)
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+    def wait_killed(self, seconds: float = 60) -> None:
+        assert self.process.wait(seconds) == -signal.SIGKILL
+
+
+def until(what: Callable[[], Any], seconds: float = 60, every: float = 0.2) -> Any:
+    """The first true answer."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = what()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(every)
+
+
+def copy(lake: Lake, sink: int = FIRST_SINK) -> dict[str, Any]:
+    try:
+        return json.loads((lake.path / "readers" / f"sink-{sink}").read_bytes())  # type: ignore[no-any-return]
+    except FileNotFoundError:
+        return {}

@@ -1,0 +1,227 @@
+"""One sink over a real lake, broker and registry: its events are the view's changes, each once, in order."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from embedded.kafka import Kafka
+from embedded.registry import Registry
+from sinks.main import Sinks
+from tests.sinks.feed import FIRST_SINK, Feed, copy, events, fold, records, until
+
+
+class Running:
+    """The sinks of a lake in a thread of the test."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.sinks = Sinks(feed.lake)
+        self.thread = threading.Thread(target=self.sinks.follow)
+        self.thread.start()
+
+    def stop(self) -> None:
+        self.sinks.stop()
+        self.thread.join(40)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture
+def feed(tmp_path: Path) -> Feed:
+    return Feed(tmp_path / "lake")
+
+
+@pytest.fixture
+def topic() -> str:
+    return "out-" + uuid.uuid4().hex[:8]
+
+
+@pytest.fixture
+def running(feed: Feed) -> Iterator[Running]:
+    one = Running(feed)
+    yield one
+    one.stop()
+
+
+def reached(feed: Feed, sink: int = FIRST_SINK) -> bool:
+    newest = feed.lake.log.newest()
+    assert newest is not None
+    return copy(feed.lake, sink).get("n") == newest.n
+
+
+def test_snapshot_then_changes_as_before_and_after(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+    feed.tick({k: (k, f"v{k}", Decimal("1.50")) for k in range(5)})
+    feed.create_sink(kafka.address, registry.url, topic)
+    feed.tick({1: (1, "new", Decimal("-0.01")), 2: None, 9: (9, None, None)})
+    for _ in range(20):
+        feed.random_tick()
+    until(lambda: reached(feed))
+    got = events(kafka.address, topic)
+    assert got == feed.expected
+    assert fold(got) == feed.rows
+    with SchemaRegistryClient({"url": registry.url}) as client:
+        assert f"{topic}-value" in client.get_subjects()
+        decode = AvroDeserializer(client)
+        decoded: Any = [decode(value, SerializationContext(topic, MessageField.VALUE)) for _, value in records(kafka.address, topic)]
+    assert decoded[:1] == [{"before": None, "after": {"k": 0, "v": "v0", "amount": Decimal("1.50")}}]
+    assert {"before": decoded[1]["after"], "after": {"k": 1, "v": "new", "amount": Decimal("-0.01")}} in decoded
+
+
+def test_without_a_known_key_an_update_is_two_events(tmp_path: Path, kafka: Kafka, registry: Registry, topic: str) -> None:
+    feed = Feed(tmp_path / "lake", keyed=False)
+    running = Running(feed)
+    feed.tick({k: (k, f"v{k}", None) for k in range(5)})
+    feed.create_sink(kafka.address, registry.url, topic)
+    for _ in range(20):
+        feed.random_tick()
+    until(lambda: reached(feed))
+    running.stop()
+    assert events(kafka.address, topic) == feed.expected
+
+
+def test_upsert_has_keys_rows_and_tombstones(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+    feed.tick({1: (1, "a", None), 2: (2, "b", None)})
+    feed.create_sink(kafka.address, registry.url, topic, envelope="upsert", key=[0])
+    feed.tick({1: (1, "c", None), 2: None})
+    until(lambda: reached(feed))
+    in_key, in_value = (SerializationContext(topic, field) for field in (MessageField.KEY, MessageField.VALUE))
+    with SchemaRegistryClient({"url": registry.url}) as client:
+        decode = AvroDeserializer(client)
+        got: Any = [
+            (decode(key, in_key), None if value is None else decode(value, in_value)) for key, value in records(kafka.address, topic)
+        ]
+    assert got == [
+        ({"k": 1}, {"k": 1, "v": "a", "amount": None}),
+        ({"k": 2}, {"k": 2, "v": "b", "amount": None}),
+        ({"k": 1}, {"k": 1, "v": "c", "amount": None}),
+        ({"k": 2}, None),
+    ]
+
+
+def test_without_snapshot_only_what_comes_after(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+    feed.tick({1: (1, "a", None)})
+    feed.create_sink(kafka.address, registry.url, topic, snapshot=False)
+    feed.tick({1: (1, "b", None)})
+    until(lambda: reached(feed))
+    assert events(kafka.address, topic) == feed.expected == [((1, "a", None), (1, "b", None))]
+
+
+def test_it_goes_on_after_a_stop_where_it_was(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
+    feed.create_sink(kafka.address, registry.url, topic)
+    for _ in range(4):
+        running = Running(feed)
+        for _ in range(10):
+            feed.random_tick()
+            time.sleep(0.01)
+        running.stop()
+        assert copy(feed.lake)["status"] == "stopped"
+        assert copy(feed.lake)["error"] == ""
+    feed.random_tick()
+    running = Running(feed)
+    until(lambda: reached(feed))
+    running.stop()
+    assert events(kafka.address, topic) == feed.expected
+
+
+def test_while_its_view_has_errors_a_sink_waits(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+    feed.create_sink(kafka.address, registry.url, topic)
+    feed.tick({1: (1, "a", None), 2: (2, "a", None)})
+    until(lambda: reached(feed))
+    before = feed.lake.log.newest()
+    feed.tick({1: (1, "hidden", None), 3: (3, "new", None)}, [("22012", "division by zero", 1)], shown=False)
+    feed.tick({3: None, 2: None}, shown=False)
+    until(lambda: "division by zero" in copy(feed.lake)["error"])
+    assert before is not None
+    assert copy(feed.lake)["n"] == before.n
+    assert copy(feed.lake)["status"] == "retrying"
+    time.sleep(0.5)
+    assert events(kafka.address, topic) == feed.expected
+    feed.tick({1: (1, "right", None)}, [("22012", "division by zero", -1)], shown=False)
+    until(lambda: reached(feed))
+    assert copy(feed.lake)["status"] == "running"
+    assert copy(feed.lake)["error"] == ""
+    expected = [*feed.expected, ((1, "a", None), (1, "right", None)), ((2, "a", None), None)]
+    assert events(kafka.address, topic) == expected
+
+
+def test_a_sink_of_a_view_with_errors_begins_when_they_are_gone(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
+    feed.tick({1: (1, "a", None)}, [("22012", "division by zero", 1)])
+    feed.create_sink(kafka.address, registry.url, topic)
+    running = Running(feed)
+    until(lambda: "division by zero" in copy(feed.lake).get("error", ""))
+    running.stop()
+    running = Running(feed)
+    feed.tick({2: (2, "b", None)}, [("22012", "division by zero", -1)])
+    feed.tick({2: None})
+    until(lambda: reached(feed))
+    running.stop()
+    rows = [(1, "a", None), (2, "b", None)]
+    assert events(kafka.address, topic) == [(None, rows[0]), (None, rows[1]), (rows[1], None)]
+
+
+def test_a_dropped_sink_writes_the_last_changes_and_lets_the_log_go(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
+    feed.create_sink(kafka.address, registry.url, topic)
+    running = Running(feed)
+    until(lambda: reached(feed))
+    feed.tick({1: (1, "last", None)})
+    feed.drop(FIRST_SINK)
+    until(lambda: copy(feed.lake) == {})
+    expected = list(feed.expected)
+    feed.tick({1: (1, "unseen", None)})
+    feed.create_sink(kafka.address, registry.url, topic + "-2", id=FIRST_SINK + 5)
+    until(lambda: reached(feed, FIRST_SINK + 5))
+    feed.drop(FIRST_SINK + 5)
+    running.stop()
+    assert events(kafka.address, topic) == expected
+    Running(feed).stop()
+    assert copy(feed.lake, FIRST_SINK + 5) == {}
+
+
+def test_an_absent_registry_delays_its_sink_alone(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+    feed.create_sink(kafka.address, "http://127.0.0.1:1", topic + "-absent")
+    feed.create_sink("127.0.0.1:1", registry.url, topic + "-broker", id=FIRST_SINK + 1)
+    feed.create_sink(kafka.address, registry.url, topic, id=FIRST_SINK + 2)
+    feed.random_tick()
+    until(lambda: reached(feed, FIRST_SINK + 2))
+    assert events(kafka.address, topic) == feed.expected
+    until(lambda: copy(feed.lake, FIRST_SINK + 1).get("error"))
+    for sink, reason in ((FIRST_SINK, "registry http://127.0.0.1:1"), (FIRST_SINK + 1, "brokers 127.0.0.1:1")):
+        assert copy(feed.lake, sink)["status"] == "retrying"
+        assert reason in copy(feed.lake, sink)["error"]
+        assert copy(feed.lake, sink)["n"] <= 4, "the log is kept for it"
+
+
+def test_a_sink_that_cannot_be_says_why(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+    feed.create_sink(kafka.address, registry.url, topic, value_format={"type": "json", "registry": "", "options": {}})
+    until(lambda: copy(feed.lake).get("status") == "stopped")
+    assert copy(feed.lake)["error"] == "0A000: sinks of format JSON are not supported"
+    feed.drop(FIRST_SINK)
+    until(lambda: copy(feed.lake) == {})
+
+
+def test_a_second_process_takes_a_sink_over_and_the_first_stays_away(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
+    feed.create_sink(kafka.address, registry.url, topic)
+    first = Running(feed)
+    feed.random_tick()
+    until(lambda: reached(feed))
+    second = Running(feed)
+    worker = first.sinks._workers[FIRST_SINK]
+    for _ in range(30):
+        feed.random_tick()
+        time.sleep(0.03)
+    until(lambda: not worker.is_alive())
+    until(lambda: reached(feed))
+    assert copy(feed.lake)["status"] == "running"
+    first.stop()
+    assert copy(feed.lake)["status"] == "running"
+    second.stop()
+    assert events(kafka.address, topic) == feed.expected
