@@ -247,6 +247,10 @@ class Cursor:
     def position(self) -> int:
         return self.token.position
 
+    @property
+    def finished(self) -> bool:
+        return self.token.kind == "end"
+
     def advance(self) -> Token:
         token = self.token
         if token.kind != "end":

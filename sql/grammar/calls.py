@@ -70,9 +70,7 @@ def window(cursor: Cursor, function: exp.Expr | None) -> exp.Window:
     """( [name] [PARTITION BY …] [ORDER BY …] [frame] ); the frame is kept as text."""
     cursor.expect("(")
     node = exp.Window(this=function or exp.Null())
-    if cursor.token.kind in ("word", "quoted") and not any(
-        cursor.at_word(w) for w in ("partition", "order", "rows", "range", "groups")
-    ):
+    if cursor.token.kind in ("word", "quoted") and not any(cursor.at_word(w) for w in ("partition", "order", "rows", "range", "groups")):
         node.set("alias", name(cursor))
     if cursor.word("partition"):
         cursor.expect_word("by")
@@ -86,7 +84,9 @@ def window(cursor: Cursor, function: exp.Expr | None) -> exp.Window:
         if between:
             cursor.expect_word("and")
             end = _bound(cursor)
-        node.set("spec", exp.WindowSpec(kind=kind.upper(), start=start[0], start_side=start[1], end=end and end[0], end_side=end and end[1]))
+        node.set(
+            "spec", exp.WindowSpec(kind=kind.upper(), start=start[0], start_side=start[1], end=end and end[0], end_side=end and end[1])
+        )
         if cursor.word("exclude"):
             if not (cursor.word("current", "row") or cursor.any_word("group", "ties") or cursor.word("no", "others")):
                 raise cursor.error()

@@ -92,7 +92,16 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
 def _is_literal(cursor: Cursor) -> bool:
     """Whether the type here is followed by a string: told from a column of that name without going there."""
     ahead = 1
-    while cursor.peek(ahead).kind == "word" and cursor.peek(ahead).value in ("precision", "varying", "with", "without", "time", "zone", "character", "char"):
+    while cursor.peek(ahead).kind == "word" and cursor.peek(ahead).value in (
+        "precision",
+        "varying",
+        "with",
+        "without",
+        "time",
+        "zone",
+        "character",
+        "char",
+    ):
         ahead += 1
     if cursor.at("(", ahead):
         while not cursor.at(")", ahead) and cursor.peek(ahead).kind not in ("end", "error"):
@@ -100,7 +109,7 @@ def _is_literal(cursor: Cursor) -> bool:
         ahead += 1
         while cursor.peek(ahead).kind == "word" and cursor.peek(ahead).value in ("with", "without", "time", "zone"):
             ahead += 1
-    return cursor.peek(ahead).kind == "string" or cursor.peek().kind == "word" and cursor.token.value in words.COLUMN and ahead > 1
+    return cursor.peek(ahead).kind == "string" or (cursor.peek().kind == "word" and cursor.token.value in words.COLUMN and ahead > 1)
 
 
 def _typed_literal(cursor: Cursor) -> exp.Expr:

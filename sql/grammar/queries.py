@@ -12,7 +12,22 @@ from sql.tokens import Cursor
 
 BEGINNINGS = ("select", "values", "with", "table")
 # where a list of output columns that is empty ends
-NO_TARGETS = ("from", "into", "where", "group", "having", "window", "union", "intersect", "except", "order", "limit", "offset", "fetch", "for")
+NO_TARGETS = (
+    "from",
+    "into",
+    "where",
+    "group",
+    "having",
+    "window",
+    "union",
+    "intersect",
+    "except",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+)
 
 
 def at_query(cursor: Cursor, ahead: int = 0) -> bool:

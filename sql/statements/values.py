@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from lake.types import Type
 
-OptionValue: TypeAlias = str | int | float | bool | None | tuple["OptionValue", ...]
+OptionValue: TypeAlias = str | int | float | bool | tuple["OptionValue", ...] | None
 Options: TypeAlias = tuple[tuple[str, OptionValue], ...]  # in the order typed; names in lower case
 
 
@@ -34,12 +34,13 @@ class Name:
 class QueryText:
     """A SELECT, VALUES or UNION … as typed, with its tree.
 
-    `offset`: where `text` begins in the statement; positions in errors of binding it count from the statement's start.
+    `offset`: where `text` begins in the statement. Positions in the tree, and so in errors of binding it, count from the
+    statement's start.
     """
 
     text: str
     offset: int = field(default=0, compare=False)
-    tree: exp.Expression = field(default_factory=exp.Select, compare=False, repr=False)
+    tree: exp.Expr = field(default_factory=exp.Select, compare=False, repr=False)
 
 
 # --- CREATE ----------------------------------------------------------------------------------------------------------------------
@@ -327,15 +328,22 @@ class Empty:
     """No statement: blanks and comments."""
 
 
-Statement: TypeAlias = CreateSource | CreateView | CreateSink | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor | CopyTo | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset | Discard | Prepare | Execute | Deallocate | Empty  # fmt: skip
+Statement: TypeAlias = (
+    CreateSource | CreateView | CreateSink | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor | CopyTo
+    | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset | Discard | Prepare | Execute | Deallocate | Empty
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class StatementText:
-    """One statement of a text: as typed, without the semicolon. `position`: where it begins in the whole text."""
+    """One statement of a text: as typed, without the semicolon. `position`: where it begins in the whole text.
+
+    `terminated`: a semicolon followed; a statement that ends too early is a syntax error at it, otherwise at the end of input.
+    """
 
     text: str
     position: int
+    terminated: bool = False
 
 
 def option(options: Options, name: str, default: OptionValue = None) -> OptionValue:

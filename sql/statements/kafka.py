@@ -1,0 +1,267 @@
+"""CREATE SOURCE, CREATE SINK: where in Kafka, in which format, in which envelope.
+
+Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
+"""
+
+from __future__ import annotations
+
+from lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, TailgateError, UndefinedColumn
+from sql.grammar.names import name
+from sql.grammar.types import type_name
+from sql.statements.pieces import column_names, if_not_exists, options, relation_name
+from sql.statements.values import (
+    Avro,
+    Bytes,
+    ColumnDefinition,
+    CreateSink,
+    CreateSource,
+    Envelope,
+    Format,
+    Include,
+    Json,
+    Options,
+    Text,
+    option,
+)
+from sql.tokens import Cursor
+from sql.typenames import resolve
+
+DEFAULT_PORT = 9092
+
+
+def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
+    return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
+
+
+def create_source(cursor: Cursor, *, materialized: bool) -> CreateSource:
+    """After CREATE [MATERIALIZED] SOURCE."""
+    absent = if_not_exists(cursor)
+    this = relation_name(cursor)
+    columns, primary_key = _columns(cursor) if cursor.at("(") else (None, ())
+    if cursor.at_word("in", "cluster"):
+        raise _unsupported("IN CLUSTER", cursor.position)
+    cursor.expect_word("from")
+    brokers, topic = _kafka(cursor)
+    found: Options = ()
+    if cursor.word("with"):
+        found += options(cursor)
+    key_format, value_format = _formats(cursor)
+    include = _include(cursor)
+    envelope: Envelope = _envelope(cursor) or "none"
+    if cursor.at_word("expose"):
+        raise _unsupported("EXPOSE PROGRESS", cursor.position)
+    if cursor.word("with"):
+        found += options(cursor)
+    return CreateSource(
+        this, brokers, topic, value_format, key_format, envelope, columns, primary_key, include, found, absent, materialized
+    )
+
+
+def create_sink(cursor: Cursor) -> CreateSink:
+    """After CREATE SINK."""
+    absent = if_not_exists(cursor)
+    this = relation_name(cursor)
+    if cursor.at_word("in", "cluster"):
+        raise _unsupported("IN CLUSTER", cursor.position)
+    cursor.expect_word("from")
+    item = relation_name(cursor)
+    cursor.expect_word("into")
+    brokers, topic = _kafka(cursor)
+    key: tuple[str, ...] = ()
+    not_enforced = False
+    if cursor.word("key"):
+        key = column_names(cursor)
+        not_enforced = cursor.word("not", "enforced")
+        for i, column in enumerate(key):
+            if column in key[:i]:
+                raise InvalidParameterValue(f"repeated column name in sink key: {column}")
+    if cursor.at_word("consistency"):
+        raise _unsupported("CONSISTENCY", cursor.position, "Progress is kept in the same transaction as the records.")
+    found: Options = ()
+    snapshot = True
+    if cursor.at_word("with") and cursor.at("(", 1):
+        cursor.advance()
+        found += options(cursor)
+    key_format, value_format = _formats(cursor)
+    envelope = _envelope(cursor)
+    if envelope == "none":
+        raise _unsupported("ENVELOPE NONE of a sink", cursor.row[cursor.index - 1].position, "Use ENVELOPE DEBEZIUM or ENVELOPE UPSERT.")
+    while cursor.at_word("with") or cursor.at_word("without"):
+        if cursor.word("without", "snapshot"):
+            snapshot = False
+        elif not cursor.word("with", "snapshot"):
+            cursor.expect_word("with")
+            found += options(cursor)
+    snapshot = bool(option(found, "snapshot", snapshot))
+    found = tuple(o for o in found if o[0] != "snapshot")
+    if cursor.at_word("as", "of"):
+        raise _unsupported("AS OF of a sink", cursor.position)
+    return CreateSink(this, item, brokers, topic, value_format, key_format, envelope, key, not_enforced, snapshot, found, absent)
+
+
+def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, ...]]:
+    """( name type [NOT NULL] [PRIMARY KEY], … [, PRIMARY KEY (name, …) [NOT ENFORCED]] )"""
+    cursor.expect("(")
+    columns: list[ColumnDefinition] = []
+    key: tuple[str, ...] = ()
+    key_at = 0
+    while True:
+        if cursor.at_word("primary", "key"):
+            key_at = cursor.position
+            cursor.word("primary", "key")
+            key = column_names(cursor)
+            cursor.word("not", "enforced")
+        else:
+            at = cursor.position
+            column = name(cursor).name
+            if any(c.name == column for c in columns):
+                raise DuplicateColumn(f'column "{column}" specified more than once', position=at)
+            if cursor.at(",") or cursor.at(")"):
+                raise _unsupported("a column of a source without a type", at, "Write its type, or rename columns in a view.")
+            type = resolve(type_name(cursor))
+            nullable = True
+            while (word := cursor.any_word("not", "null", "primary")) is not None:
+                if word == "not":
+                    cursor.expect_word("null")
+                    nullable = False
+                elif word == "primary":
+                    cursor.expect_word("key")
+                    key, nullable = (column,), False
+            columns.append(ColumnDefinition(column, type, nullable, at))
+        if not cursor.sign(","):
+            break
+    cursor.expect(")")
+    for column in key:
+        if not any(c.name == column for c in columns):
+            raise UndefinedColumn(f'column "{column}" named in key does not exist', position=key_at)
+    return tuple(columns), key
+
+
+def _kafka(cursor: Cursor) -> tuple[str, str]:
+    """KAFKA BROKER 'host:port, …' TOPIC 'name'"""
+    at = cursor.position
+    other = cursor.any_word("kinesis", "file", "s3", "pubnub", "postgres", "mysql", "load", "avro", "webhook", "iceberg", "sql")
+    if other is not None:
+        raise _unsupported(other.upper(), at, "Sources and sinks are of Kafka: KAFKA BROKER '…' TOPIC '…'.")
+    cursor.expect_word("kafka")
+    if cursor.at_word("connection"):
+        raise _unsupported("KAFKA CONNECTION", cursor.position, "Write KAFKA BROKER '…' TOPIC '…'.")
+    if not cursor.word("broker"):
+        cursor.expect_word("brokers")
+    at = cursor.position
+    listed = cursor.string()
+    while cursor.sign(","):
+        listed += "," + cursor.string()
+    cursor.expect_word("topic")
+    topic_at = cursor.position
+    topic = cursor.string()
+    if not topic:
+        raise InvalidParameterValue("the name of a topic must not be empty", position=topic_at)
+    return ",".join(_address(a.strip(), at) for a in listed.split(",")), topic
+
+
+def _address(address: str, position: int) -> str:
+    """With the default port if there is none; an IPv6 address stands in brackets."""
+    if not address:
+        raise InvalidParameterValue("the address of a broker must not be empty", position=position)
+    host, colon, port = address.rpartition(":")
+    if not colon or (address.startswith("[") and address.endswith("]")):
+        return f"{address}:{DEFAULT_PORT}"
+    if not port.isdigit() or not 0 < int(port) < 65536 or not host:
+        raise InvalidParameterValue(f'"{address}" is not the address of a broker', hint="Write host:port.", position=position)
+    return address
+
+
+def _formats(cursor: Cursor) -> tuple[Format | None, Format]:
+    """FORMAT f, or KEY FORMAT f VALUE FORMAT f."""
+    if cursor.word("key", "format"):
+        key = _format(cursor)
+        cursor.expect_word("value", "format")
+        return key, _format(cursor)
+    cursor.expect_word("format")
+    return None, _format(cursor)
+
+
+def _format(cursor: Cursor) -> Format:
+    at = cursor.position
+    match cursor.any_word("bytes", "text", "json", "avro", "csv", "protobuf", "regex"):
+        case "bytes":
+            return Bytes()
+        case "text":
+            return Text()
+        case "json":
+            return Json()
+        case "avro":
+            return _avro(cursor)
+        case "csv" | "protobuf" | "regex" as word:
+            raise _unsupported(f"FORMAT {word.upper()}", at, "The formats are AVRO, JSON, TEXT and BYTES.")
+    raise cursor.error()
+
+
+def _avro(cursor: Cursor) -> Avro:
+    cursor.expect_word("using")
+    at = cursor.position
+    if cursor.word("schema"):
+        if cursor.at_word("file"):
+            raise _unsupported("SCHEMA FILE", at, "Write the schema itself: USING SCHEMA '…'.")
+        schema = cursor.string()
+        return Avro(None, schema, _avro_options(cursor))
+    cursor.expect_word("confluent", "schema", "registry")
+    if cursor.at_word("connection"):
+        raise _unsupported("SCHEMA REGISTRY CONNECTION", cursor.position, "Write the registry's URL.")
+    url_at = cursor.position
+    url = cursor.string()
+    if not url.startswith(("http://", "https://")):
+        raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write http://host:port.", position=url_at)
+    found = _avro_options(cursor)
+    if cursor.at_word("seed") or (cursor.at_word("key", "strategy") or cursor.at_word("value", "strategy")):
+        raise _unsupported(cursor.token.value.upper() + (" STRATEGY" if not cursor.at_word("seed") else ""), cursor.position)
+    return Avro(url, None, found)
+
+
+def _avro_options(cursor: Cursor) -> Options:
+    """[WITH] ( … ) directly behind, and only if it is not the statement's own: that one follows FORMAT without a key."""
+    if cursor.at_word("with") and cursor.at("(", 1):
+        cursor.advance()
+        return options(cursor)
+    return options(cursor) if cursor.at("(") else ()
+
+
+def _include(cursor: Cursor) -> tuple[Include, ...]:
+    found: list[Include] = []
+    if not cursor.word("include"):
+        return ()
+    while True:
+        at = cursor.position
+        kind = cursor.any_word("key", "partition", "offset", "timestamp", "headers", "header", "topic")
+        if kind in ("header", "topic"):
+            raise _unsupported(f"INCLUDE {kind.upper()}", at)
+        if kind is None:
+            raise cursor.error()
+        found.append(Include(kind, name(cursor).name if cursor.word("as") else None))  # type: ignore[arg-type]
+        if not cursor.sign(","):
+            return tuple(found)
+
+
+def _envelope(cursor: Cursor) -> Envelope | None:
+    if not cursor.word("envelope"):
+        return None
+    at = cursor.position
+    match cursor.any_word("none", "debezium", "upsert", "materialize"):
+        case "none":
+            return "none"
+        case "debezium":
+            if cursor.at_word("upsert"):
+                raise _unsupported("ENVELOPE DEBEZIUM UPSERT", at, "ENVELOPE DEBEZIUM copes with compacted topics.")
+            return "debezium"
+        case "upsert":
+            if cursor.at("("):
+                raise _unsupported(
+                    "VALUE DECODING ERRORS", cursor.position, "Records that cannot be decoded go to the source's dead letters."
+                )
+            if cursor.at_word("format"):
+                raise _unsupported("ENVELOPE UPSERT FORMAT", cursor.position, "Write KEY FORMAT … VALUE FORMAT …")
+            return "upsert"
+        case "materialize":
+            raise _unsupported("ENVELOPE MATERIALIZE", at)
+    raise cursor.error()

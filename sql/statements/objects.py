@@ -1,0 +1,138 @@
+"""Statements about catalog items: CREATE VIEW, DROP, SHOW, EXPLAIN."""
+
+from __future__ import annotations
+
+from lake.errors import FeatureNotSupported
+from sql.grammar import queries
+from sql.statements.kafka import create_sink, create_source
+from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name, select
+from sql.statements.reading import subscribe, tail
+from sql.statements.refused import refuse_create, refuse_drop, refuse_show
+from sql.statements.values import CreateSink, CreateSource, CreateView, Drop, Explain, Name, ObjectKind, Options, Select, Show, Tail
+from sql.tokens import Cursor
+
+
+def create(cursor: Cursor) -> CreateSource | CreateView | CreateSink:
+    start = cursor.position
+    cursor.expect_word("create")
+    if cursor.at_word("or", "replace") and cursor.peek(2).value in ("view", "materialized", "source", "sink"):
+        raise FeatureNotSupported("CREATE OR REPLACE is not supported", hint="Drop it first.", position=start)
+    if cursor.any_word("temporary", "temp") is not None and cursor.peek(0).value in ("view", "materialized"):
+        raise FeatureNotSupported("temporary views are not supported", position=start)
+    materialized = cursor.word("materialized")
+    if cursor.word("source"):
+        if cursor.at_word("connector"):
+            refuse_create(cursor, start)
+        return create_source(cursor, materialized=materialized)
+    if cursor.word("view"):
+        return create_view(cursor, materialized=materialized)
+    if not materialized and cursor.word("sink"):
+        if cursor.at_word("connector"):
+            refuse_create(cursor, start)
+        return create_sink(cursor)
+    raise refuse_create(cursor, start)
+
+
+def create_view(cursor: Cursor, *, materialized: bool) -> CreateView:
+    absent = if_not_exists(cursor)
+    this = relation_name(cursor)
+    columns = column_names(cursor) if cursor.at("(") else ()
+    found: Options = ()
+    if cursor.word("with"):
+        found = options(cursor)
+    cursor.expect_word("as")
+    text = query(cursor)
+    if cursor.at_word("with", "no", "data") or cursor.at_word("with", "check") or cursor.at_word("with", "local", "check"):
+        raise FeatureNotSupported(f"WITH {cursor.peek().text.upper()} … is not supported", position=cursor.position)
+    cursor.word("with", "data")
+    return CreateView(this, text, materialized, columns, found, absent)
+
+
+KINDS: dict[str, ObjectKind] = {"source": "source", "table": "table", "view": "view", "sink": "sink"}
+
+
+def drop(cursor: Cursor) -> Drop:
+    start = cursor.position
+    cursor.expect_word("drop")
+    kind: ObjectKind
+    if cursor.word("materialized", "view"):
+        kind = "materialized view"
+    elif (word := cursor.any_word(*KINDS)) is not None:
+        kind = KINDS[word]
+    else:
+        raise refuse_drop(cursor, start)
+    exists = cursor.word("if", "exists")
+    found = [relation_name(cursor)]
+    while cursor.sign(","):
+        found.append(relation_name(cursor))
+    cascade = cursor.any_word("cascade", "restrict") == "cascade"
+    return Drop(kind, tuple(found), exists, cascade)
+
+
+LISTS = ("sources", "views", "sinks", "tables", "objects", "schemas", "databases")
+
+
+def show(cursor: Cursor) -> Show:
+    cursor.expect_word("show")
+    at = cursor.position
+    if cursor.any_word("full", "extended"):
+        pass
+    what = "materialized views" if cursor.word("materialized", "views") else cursor.any_word(*LISTS)
+    if what is not None:
+        if cursor.at_word("from") or cursor.at_word("in") or cursor.at_word("where"):
+            raise FeatureNotSupported(f"SHOW … {cursor.token.value.upper()} is not supported", position=cursor.position)
+        return Show(what, like=cursor.string() if cursor.word("like") else None)
+    if cursor.word("columns"):
+        if cursor.any_word("from", "in") is None:
+            raise cursor.error()
+        return Show("columns", relation_name(cursor))
+    if cursor.word("create"):
+        kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word("source", "view", "sink", "table")
+        if kind is None:
+            raise cursor.error()
+        return Show("create " + kind, relation_name(cursor))
+    if cursor.word("all"):
+        return Show("all")
+    if cursor.word("time", "zone"):
+        return Show("setting", setting="timezone")
+    if cursor.word("transaction", "isolation", "level"):
+        return Show("setting", setting="transaction_isolation")
+    if cursor.word("session", "authorization"):
+        return Show("setting", setting="session_authorization")
+    refuse_show(cursor, at)
+    return Show("setting", setting=setting_name(cursor))
+
+
+def setting_name(cursor: Cursor) -> str:
+    """name or name.name, in lower case."""
+    found = relation_name(cursor)
+    return str(found).lower()
+
+
+def explain(cursor: Cursor) -> Explain:
+    start = cursor.position
+    cursor.expect_word("explain")
+    found: Options = ()
+    if cursor.at("(") and not queries.at_query(cursor):
+        found = options(cursor)
+    if any(name == "analyze" and value for name, value in found) or cursor.at_word("analyze") or cursor.at_word("analyse"):
+        raise FeatureNotSupported("EXPLAIN ANALYZE is not supported", position=start)
+    cursor.word("verbose")
+    cursor.any_word("optimized", "physical", "decorrelated", "raw")
+    if cursor.word("plan"):
+        cursor.word("for")
+    if cursor.word("materialized", "view") or cursor.word("view"):
+        return Explain(relation_name(cursor), found)
+    target: Name | CreateView | Select | Tail
+    if cursor.at_word("create"):
+        made = create(cursor)
+        if not isinstance(made, CreateView):
+            raise FeatureNotSupported("EXPLAIN of CREATE SOURCE and CREATE SINK is not supported", position=start)
+        target = made
+    elif cursor.at_word("tail"):
+        target = tail(cursor)
+    elif cursor.at_word("subscribe"):
+        target = subscribe(cursor)
+    else:
+        target = select(cursor)
+    return Explain(target, found)

@@ -1,0 +1,96 @@
+"""Text to statements: the first words say which grammar reads the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lake.errors import SyntaxError_
+from sql.grammar import queries
+from sql.statements import objects, reading, session
+from sql.statements.pieces import select
+from sql.statements.refused import refuse
+from sql.statements.values import Empty, Statement, StatementText
+from sql.tokens import Cursor, Token, tokens
+
+STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
+    "create": objects.create,
+    "drop": objects.drop,
+    "show": objects.show,
+    "explain": objects.explain,
+    "tail": reading.tail,
+    "subscribe": reading.subscribe,
+    "declare": reading.declare,
+    "fetch": reading.fetch,
+    "move": reading.fetch,
+    "close": reading.close,
+    "copy": reading.copy,
+    "begin": session.begin,
+    "start": session.begin,
+    "commit": session.commit,
+    "end": session.commit,
+    "rollback": session.rollback,
+    "abort": session.rollback,
+    "savepoint": session.savepoint,
+    "release": session.release,
+    "set": session.set_,
+    "reset": session.reset,
+    "discard": session.discard,
+    "prepare": session.prepare,
+    "execute": session.execute,
+    "deallocate": session.deallocate,
+}
+
+
+def split(text: str) -> tuple[StatementText, ...]:
+    """The statements of a text, without the semicolons between and without empty ones; never cut inside quotes or comments.
+
+    >>> [s.text for s in split("SELECT ';'; -- one; two\\nSHOW ALL;")]
+    ["SELECT ';'", 'SHOW ALL']
+    """
+    found: list[StatementText] = []
+    row: list[Token] = []
+    for token in tokens(text):
+        if token.kind == "end" or (token.kind == "operator" and token.value == ";"):
+            if row:
+                found.append(StatementText(text[row[0].position : row[-1].end], row[0].position, token.kind != "end"))
+            row = []
+        else:
+            row.append(token)
+    if row:
+        found.append(StatementText(text[row[0].position :], row[0].position))
+    return tuple(found)
+
+
+def parse(text: str | StatementText) -> Statement:
+    """The one statement of a text; a semicolon may end it. Positions in errors count from the start of this text.
+
+    >>> parse("TAIL v WITH (progress)").progress
+    True
+    """
+    if isinstance(text, StatementText):
+        text = text.text + ";" * text.terminated
+    cursor = Cursor(text)
+    while cursor.sign(";"):
+        pass
+    if cursor.finished:
+        return Empty()
+    found = statement(cursor)
+    if not cursor.at(";"):
+        cursor.finish()
+    while cursor.sign(";"):
+        pass
+    if not cursor.finished:
+        raise SyntaxError_("cannot insert multiple commands into a prepared statement", position=cursor.position)
+    return found
+
+
+def statement(cursor: Cursor) -> Statement:
+    """The statement that begins here."""
+    if queries.at_query(cursor):
+        return select(cursor)
+    token = cursor.token
+    reader = STATEMENTS.get(token.value) if token.kind == "word" else None
+    if reader is None:
+        refuse(cursor)
+        raise cursor.error()
+    return reader(cursor)

@@ -1,0 +1,109 @@
+"""Pieces that several statements share: names, options in WITH (…), queries with their text, times."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lake.errors import FeatureNotSupported
+from sql.grammar import expressions, names, queries
+from sql.statements.values import Name, Options, OptionValue, QueryText, Select
+from sql.tokens import Cursor
+
+
+def relation_name(cursor: Cursor) -> Name:
+    at = cursor.position
+    table = names.relation(cursor)
+    return Name(table.name, table.text("db") or None, at)
+
+
+def column_names(cursor: Cursor) -> tuple[str, ...]:
+    return tuple(i.name for i in names.names(cursor))
+
+
+def if_not_exists(cursor: Cursor) -> bool:
+    return cursor.word("if", "not", "exists")
+
+
+def options(cursor: Cursor) -> Options:
+    """( name [= value], … ); a name may be several words (`RETAIN HISTORY FOR '1h'`), one alone is true."""
+    cursor.expect("(")
+    found: list[tuple[str, OptionValue]] = []
+    while True:
+        words = [_option_word(cursor)]
+        while cursor.token.kind == "word" and not cursor.at_word("true") and not cursor.at_word("false"):
+            words.append(_option_word(cursor))
+        value: OptionValue = True
+        if cursor.sign("=") or not (cursor.at(",") or cursor.at(")")):
+            value = option_value(cursor)
+        elif len(words) > 1:  # FORMAT csv
+            value = words.pop()
+        found.append((" ".join(words), value))
+        if not cursor.sign(","):
+            break
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _option_word(cursor: Cursor) -> str:
+    if cursor.token.kind not in ("word", "quoted", "string"):
+        raise cursor.error()
+    word = cursor.advance().value
+    while cursor.at(".") and cursor.peek().kind in ("word", "quoted"):
+        cursor.advance()
+        word += "." + cursor.advance().value
+    return word.lower()
+
+
+def option_value(cursor: Cursor) -> OptionValue:
+    token = cursor.token
+    if cursor.sign("(") or cursor.sign("["):
+        closing = ")" if token.value == "(" else "]"
+        items: list[OptionValue] = []
+        while not cursor.at(closing):
+            items.append(option_value(cursor))
+            if not cursor.sign(","):
+                break
+        cursor.expect(closing)
+        return tuple(items)
+    negative = cursor.sign("-")
+    token = cursor.token
+    if token.kind == "integer":
+        return -int(cursor.advance().value) if negative else int(cursor.advance().value)
+    if token.kind == "decimal":
+        return -float(cursor.advance().value) if negative else float(cursor.advance().value)
+    if negative or token.kind not in ("word", "quoted", "string"):
+        raise cursor.error()
+    value = cursor.advance().value
+    if token.kind == "word" and value in ("true", "on", "false", "off"):
+        return value in ("true", "on")
+    return value
+
+
+def query(cursor: Cursor) -> QueryText:
+    """A query from here to its end."""
+    if not queries.at_query(cursor):
+        raise cursor.error()
+    start = cursor.position
+    tree = queries.query(cursor)
+    return QueryText(_since(cursor, start), start, tree)
+
+
+def select(cursor: Cursor) -> Select:
+    found = query(cursor)
+    return Select(found, time(cursor) if cursor.word("as", "of") else None)
+
+
+def time(cursor: Cursor) -> int | QueryText:
+    """A time in milliseconds, or the query of the expression that gives it."""
+    if cursor.word("at", "least"):
+        raise FeatureNotSupported("AS OF AT LEAST is not supported", hint="Use AS OF.", position=cursor.position)
+    token = cursor.token
+    if token.kind == "integer" and (cursor.peek().kind in ("end", "word") or cursor.at(")", 1) or cursor.at(";", 1)):
+        return cursor.integer()
+    start = cursor.position
+    tree = exp.Select(expressions=[expressions.expression(cursor)])
+    return QueryText("SELECT " + _since(cursor, start), start - len("SELECT "), tree)
+
+
+def _since(cursor: Cursor, start: int) -> str:
+    return cursor.text[start : cursor.row[cursor.index - 1].end]

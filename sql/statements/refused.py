@@ -1,0 +1,164 @@
+"""Statements that PostgreSQL, Materialize or ksqlDB know and this does not: refused by name, so nobody looks for a typo.
+
+ksqlDB's statements will have a dialect of their own; until then they are in this table.
+"""
+
+from __future__ import annotations
+
+from lake.errors import FeatureNotSupported, TailgateError
+from sql.tokens import Cursor
+
+WRITING = "Rows come from Kafka: CREATE SOURCE."
+KSQL = "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic, and CREATE MATERIALIZED VIEW for what is kept up to date."
+
+# first words (the longest that fits counts) → hint
+STATEMENTS: dict[tuple[str, ...], str | None] = {
+    ("insert",): WRITING,
+    ("update",): WRITING,
+    ("delete",): WRITING,
+    ("merge",): WRITING,
+    ("truncate",): WRITING,
+    ("alter",): None,
+    ("analyze",): None,
+    ("analyse",): None,
+    ("call",): None,
+    ("checkpoint",): None,
+    ("cluster",): None,
+    ("comment",): None,
+    ("do",): None,
+    ("grant",): None,
+    ("revoke",): None,
+    ("import", "foreign", "schema"): None,
+    ("listen",): "Use TAIL to be told of changes.",
+    ("notify",): "Use TAIL to be told of changes.",
+    ("unlisten",): None,
+    ("load",): None,
+    ("lock",): None,
+    ("reassign", "owned"): None,
+    ("refresh", "materialized", "view"): "Materialized views are always up to date.",
+    ("reindex",): None,
+    ("security", "label"): None,
+    ("vacuum",): None,
+    # Materialize
+    ("raise",): None,
+    ("validate", "connection"): None,
+    # ksqlDB
+    ("print",): KSQL,
+    ("describe",): "Use SHOW COLUMNS FROM, or \\d in psql.",
+    ("terminate",): "Use DROP.",
+    ("pause",): None,
+    ("resume",): None,
+    ("define",): None,
+    ("undefine",): None,
+    ("list",): "Use SHOW.",
+    ("run", "script"): None,
+    ("unset",): None,
+    ("assert",): None,
+}
+
+CREATIONS: dict[tuple[str, ...], str | None] = {
+    ("table",): WRITING,
+    ("unlogged", "table"): WRITING,
+    ("foreign",): None,
+    ("recursive", "view"): None,
+    ("index",): None,
+    ("unique", "index"): None,
+    ("default", "index"): None,
+    ("schema",): None,
+    ("database",): None,
+    ("secret",): None,
+    ("connection",): "Write brokers and registries in CREATE SOURCE and CREATE SINK.",
+    ("cluster",): None,
+    ("role",): None,
+    ("user",): None,
+    ("group",): None,
+    ("function",): None,
+    ("procedure",): None,
+    ("aggregate",): None,
+    ("operator",): None,
+    ("sequence",): None,
+    ("trigger",): None,
+    ("rule",): None,
+    ("type",): None,
+    ("domain",): None,
+    ("extension",): None,
+    ("cast",): None,
+    ("collation",): None,
+    ("policy",): None,
+    ("publication",): None,
+    ("subscription",): None,
+    ("server",): None,
+    ("tablespace",): None,
+    ("statistics",): None,
+    ("language",): None,
+    ("access", "method"): None,
+    ("event", "trigger"): None,
+    ("conversion",): None,
+    ("transform",): None,
+    ("text", "search"): None,
+    # ksqlDB
+    ("stream",): KSQL,
+    ("source", "connector"): "Start connectors in Kafka Connect.",
+    ("sink", "connector"): "Start connectors in Kafka Connect.",
+    ("source", "stream"): KSQL,
+    ("source", "table"): KSQL,
+    ("or", "replace"): None,
+}
+
+SHOWINGS: dict[tuple[str, ...], str | None] = {
+    ("indexes",): None,
+    ("connections",): None,
+    ("clusters",): None,
+    ("secrets",): None,
+    ("roles",): None,
+    ("topics",): None,
+    ("streams",): "Use SHOW SOURCES.",
+    ("queries",): "Use SHOW MATERIALIZED VIEWS.",
+    ("connectors",): None,
+    ("functions",): None,
+    ("properties",): "Use SHOW ALL.",
+    ("types",): None,
+    ("variables",): None,
+}
+
+
+def _known(cursor: Cursor, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:
+    return max((words for words in table if cursor.at_word(*words)), key=len, default=None)
+
+
+def _refusal(what: str, hint: str | None, position: int) -> TailgateError:
+    return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
+
+
+def refuse(cursor: Cursor) -> None:
+    """Raises if a statement that is known elsewhere begins here."""
+    words = _known(cursor, STATEMENTS)
+    # a lone name such as `list` is a typo, not a statement
+    if words is not None and (cursor.peek().kind != "end" or words in (("checkpoint",), ("vacuum",), ("analyze",))):
+        raise _refusal(" ".join(words).upper(), STATEMENTS[words], cursor.position)
+
+
+def refuse_create(cursor: Cursor, start: int) -> TailgateError:
+    """The error of CREATE and something else."""
+    if cursor.row[cursor.index - 1].value in ("source", "sink"):
+        cursor.index -= 1
+    words = _known(cursor, CREATIONS)
+    if words is None:
+        return cursor.error()
+    if words == ("or", "replace"):
+        what = cursor.peek(2)
+        return _refusal("CREATE OR REPLACE" + (" " + what.text.upper() if what.kind == "word" else ""), None, start)
+    return _refusal("CREATE " + " ".join(words).upper(), CREATIONS[words], start)
+
+
+def refuse_drop(cursor: Cursor, start: int) -> TailgateError:
+    words = _known(cursor, CREATIONS)
+    if words is None or words[0] in ("or", "recursive", "unlogged"):
+        return cursor.error()
+    return _refusal("DROP " + " ".join(words).upper(), None, start)
+
+
+def refuse_show(cursor: Cursor, position: int) -> None:
+    words = _known(cursor, SHOWINGS)
+    if words is not None:
+        raise _refusal("SHOW " + " ".join(words).upper(), SHOWINGS[words], position)
