@@ -15,6 +15,7 @@ import logging
 import shutil
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +35,7 @@ from lake.writing import Writer
 
 log = logging.getLogger("tailgate.engine")
 
-COUNTERS = {"records": "records", "dead": "dead_letters"}  # the circuit's names, and ours
+DURATIONS = 200
 RETRY_S = 2.0  # how often a stalled source is tried again
 FAILURES_MAX = 5  # ticks in a row that may fail without a source to blame; then the engine ends with the error
 
@@ -66,6 +67,7 @@ class Engine:
         self.stalls: dict[str, Stall] = {}
         self.counters: dict[int, dict[str, int]] = {}
         self.ticks = 0
+        self.durations: deque[float] = deque(maxlen=DURATIONS)  # of the newest ticks, in ms, from the batch's start to the durable entry
         self.failure: BaseException | None = None
         self._circuit: Any = None
         self._sources: tuple[Item, ...] = ()
@@ -165,8 +167,9 @@ class Engine:
         for name, count in dict(result.counters()).items():
             node, what = name.split(".")
             counts = self.counters.setdefault(int(node), {})
-            counts[COUNTERS[what]] = counts.get(COUNTERS[what], 0) + count
+            counts[what] = counts.get(what, 0) + count
         self.ticks += 1
+        self.durations.append(time.time_ns() / 1e6 - began)
 
     # ---- the query -------------------------------------------------------------------------------------------------------
 
@@ -272,7 +275,7 @@ class Engine:
                 self._stall(reader.name, e.message)
                 return
         self._failures += 1
-        log.error("a tick failed: %s", failure)
+        log.error("a tick failed", exc_info=failure)
         if self._failures >= FAILURES_MAX:
             raise failure
 

@@ -17,8 +17,6 @@ from sql.bind import bind_query
 from engine import ddl
 from engine.ddl.registry import Registry
 from engine.plan import circuit, nodes
-from engine.plan.change import Stream
-from engine.plan.compile import stream
 from engine.plan.explain import explain
 from engine.runtime import kafka
 from engine.runtime.engine import Engine
@@ -41,7 +39,6 @@ class Statements:
         self._lock = threading.Lock()
         self._registry = Registry()
         self._fills: dict[int, Fill] = {}
-        self._streams: dict[tuple[int, str], Stream] = {}
 
     # ---- for control -----------------------------------------------------------------------------------------------------
 
@@ -76,7 +73,9 @@ class Statements:
                     **counts,
                 }
         filling = {f.item.name: f.rows for f in self._fills.values()}
-        return {"sources": sources, "filling": filling, "ticks": engine.ticks, "n": engine.newest.n, "time": engine.newest.time}
+        durations = sorted(engine.durations)
+        tick_ms = {name: round(durations[int(len(durations) * q)], 1) for name, q in (("p50", 0.5), ("p95", 0.95))} if durations else {}
+        return {"sources": sources, "filling": filling, "ticks": engine.ticks, "tick_ms": tick_ms, "n": engine.newest.n, "time": engine.newest.time}
 
     # ---- starting --------------------------------------------------------------------------------------------------------
 
@@ -89,10 +88,10 @@ class Statements:
         if anew:
             self._install(Change(put=tuple(replace(i, ready=False) for i in anew)), fill=tuple(anew))
         else:
-            self._engine.install(circuit.compile_catalog(catalog, self._streams_of(catalog)), self._live(catalog), self._forgotten(()))
+            self._engine.install(circuit.compile_catalog(catalog, Streams(catalog)), self._live(catalog), self._forgotten(()))
 
     def _usable(self, item: Item, catalog: Catalog) -> bool:
-        return item.ready and nodes.recorded(item, catalog, self._stream(item, catalog))
+        return item.ready and nodes.recorded(item, catalog, Streams(catalog)(item))
 
     # ---- creating --------------------------------------------------------------------------------------------------------
 
@@ -139,7 +138,7 @@ class Statements:
 
     def _numbered(self, view: Item, catalog: Catalog) -> Item:
         """A view about to be filled: where its topics begin, and operators of its own."""
-        item_stream = self._stream(view, catalog)
+        item_stream = Streams(catalog)(view)
         starts: dict[str, Any] = {}
         for input in circuit.fill_inputs(view, item_stream):
             if input.kind == "topic":
@@ -157,7 +156,7 @@ class Statements:
         """The change of the catalog and the circuit for it, in one step; then the fills begin."""
         engine = self._engine
         after = engine.catalog.apply(change)
-        graph = circuit.compile_catalog(after, self._streams_of(after))
+        graph = circuit.compile_catalog(after, Streams(after))
         live = self._live(after)
         joining = self._joining(live)
         forgotten = self._forgotten(circuit.gone(engine.graph, graph), graph)
@@ -180,7 +179,7 @@ class Statements:
     def _begin_fill(self, view: Item, header: Any) -> None:
         catalog = self._engine.catalog
         histories = []
-        for input in circuit.fill_inputs(view, self._stream(view, catalog)):
+        for input in circuit.fill_inputs(view, Streams(catalog)(view)):
             source = catalog[input.item]
             if input.kind == "topic":
                 end = header.offsets[reader_name(source)][source.options["topic"]]
@@ -230,19 +229,7 @@ class Statements:
         else:
             item = ddl.create_view(target, target.query.text, catalog)
             catalog = catalog.apply(Change(put=(item,)))
-        return explain(item, catalog, self._streams_of(catalog))
-
-    # ---- streams ---------------------------------------------------------------------------------------------------------
-
-    def _stream(self, item: Item, catalog: Catalog) -> Stream:
-        known = self._streams.get((item.id, item.query))
-        if known is None:
-            query = bind_query(parse_query(item.query), catalog)
-            known = self._streams[(item.id, item.query)] = stream(query.plan, catalog, lambda i: self._stream(i, catalog))
-        return known
-
-    def _streams_of(self, catalog: Catalog):  # type: ignore[no-untyped-def]
-        return lambda item: self._stream(item, catalog)
+        return explain(item, catalog, Streams(catalog))
 
     def _answer(self, tag: str, notice: str | None = None) -> Answer:
         newest = self._engine.newest

@@ -1,0 +1,92 @@
+"""Does a tick cost more when there is more history? The median tick over 1,000,000 page views beside that over 10,000, in one run.
+
+The same 10,000 users, the same rate, the same views (scenario 1): only how many page views came before differs. The mark: at most 1.2.
+
+    .venv/bin/python bench/history.py [--views 1000000] [--rate 1000] [--seconds 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from embedded.kafka import Kafka
+from embedded.registry import Registry
+from examples.shop.demo import statements
+from examples.shop.load import CHANNELS, PAGEVIEWS, Load
+from tests.engine.runtime.parts import EngineProcess, rows, until
+from lake import Lake
+
+USERS = 10_000
+SMALL = 10_000
+CATCH_UP_S = 600.0
+
+
+def history(kafka: str, count: int) -> None:
+    """So many page views at once, of yesterday."""
+    producer = Producer({"bootstrap.servers": kafka, "queue.buffering.max.messages": 500_000, "linger.ms": 50})
+    chance, then = random.Random(count), int(time.time()) - 86_400
+    for i in range(count):
+        view = {"user_id": chance.randint(1, USERS), "url": "/products/1", "channel": chance.choice(CHANNELS), "received_at": then + i % 3600, "sent_at": then * 1000}
+        producer.produce(PAGEVIEWS, value=json.dumps(view).encode())
+        if i % 10_000 == 0:
+            producer.poll(0.01)
+    producer.flush()
+
+
+def counted(lake: Lake) -> int:
+    return sum(row[3] for row in rows(lake, "pageviews_by_user_segment"))
+
+
+def ticks(engine: EngineProcess, load: Load, seconds: float) -> dict[str, float]:
+    """The medians of the ticks while the load runs."""
+    load.start()
+    time.sleep(seconds)
+    found = engine.get("/status")["tick_ms"]
+    load.stop()
+    return dict(found)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--views", type=int, default=1_000_000)
+    options.add_argument("--rate", type=float, default=1000.0)
+    options.add_argument("--seconds", type=float, default=25.0)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as folder:
+        kafka, registry = Kafka(Path(folder) / "kafka"), Registry(Path(folder) / "registry")
+        kafka.start()
+        registry.start()
+        engine = EngineProcess(Path(folder) / "lake")
+        try:
+            Load(kafka.address, registry.url, 0, users=USERS).prepare()
+            engine.start()
+            for statement in statements(kafka.address, registry.url):
+                engine.execute(statement)
+            lake = Lake(Path(folder) / "lake")
+            out = {}
+            sent = 0
+            for name, count in (("small", SMALL), ("large", chosen.views)):
+                began = time.monotonic()
+                history(kafka.address, count - sent)
+                until(lambda: counted(lake) >= count, CATCH_UP_S)
+                took = time.monotonic() - began
+                load = Load(kafka.address, registry.url, chosen.rate, seed=count, users=USERS)
+                load.adopt()
+                out[name] = {"views": count, "catch_up_s": round(took, 1), **ticks(engine, load, chosen.seconds)}
+                sent = count + load.events
+            print(json.dumps({**out, "ratio": round(out["large"]["p50"] / out["small"]["p50"], 2)}))
+        finally:
+            engine.stop()
+            registry.stop()
+            kafka.stop()
+
+
+if __name__ == "__main__":
+    main()
