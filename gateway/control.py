@@ -26,12 +26,13 @@ ANSWER_BYTES_MAX = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A statement is durable in entry `n`, at `time`."""
+    """A statement is durable in entry `n`, at `time`. `lines`: what EXPLAIN prints."""
 
     tag: str
     n: int
     time: int
     notices: tuple[dict[str, Any], ...] = ()
+    lines: tuple[str, ...] = ()
 
 
 class Control:
@@ -42,7 +43,7 @@ class Control:
         """Waits as long as the statement takes: filling a view may take minutes. Cancelling stops waiting."""
         status, answer = await self._request("POST", "/statement", {"sql": sql, "settings": settings}, None)
         if status == 200:
-            return Done(answer["tag"], answer.get("n", 0), answer.get("time", 0), tuple(answer.get("notices", ())))
+            return Done(answer["tag"], answer.get("n", 0), answer.get("time", 0), tuple(answer.get("notices", ())), _lines(answer))
         raise _error(answer)
 
     async def status(self) -> dict[str, Any]:
@@ -101,6 +102,11 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, Any]]:
         body = await reader.read(ANSWER_BYTES_MAX)
     answer = json.loads(body or b"{}")
     return status, answer if isinstance(answer, dict) else {}
+
+
+def _lines(answer: dict[str, Any]) -> tuple[str, ...]:
+    said = answer.get("lines") or answer.get("text") or ()
+    return tuple(said.split("\n") if isinstance(said, str) else map(str, said))
 
 
 def _error(answer: dict[str, Any]) -> TailgateError:

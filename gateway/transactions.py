@@ -11,6 +11,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from lake.errors import of
+
 if TYPE_CHECKING:
     from gateway.serving import Serving
     from gateway.serving.snapshots import Snapshot
@@ -29,6 +31,7 @@ class Move(Enum):
     ERROR = "error"
     COMMIT = "commit"
     ROLLBACK = "rollback"
+    RECOVER = "recover"  # ROLLBACK TO
     FINISH = "finish"  # the end of a simple Query, or Sync
 
 
@@ -48,11 +51,13 @@ MOVES: dict[tuple[State, Move], State] = {
     (State.BLOCK, Move.BEGIN): State.BLOCK,
     (State.BLOCK, Move.IMPLY): State.BLOCK,
     (State.BLOCK, Move.ERROR): State.FAILED,
+    (State.BLOCK, Move.RECOVER): State.BLOCK,
     (State.BLOCK, Move.COMMIT): State.IDLE,
     (State.BLOCK, Move.ROLLBACK): State.IDLE,
     (State.BLOCK, Move.FINISH): State.BLOCK,
     (State.FAILED, Move.IMPLY): State.FAILED,
     (State.FAILED, Move.ERROR): State.FAILED,
+    (State.FAILED, Move.RECOVER): State.BLOCK,
     (State.FAILED, Move.COMMIT): State.IDLE,
     (State.FAILED, Move.ROLLBACK): State.IDLE,
     (State.FAILED, Move.FINISH): State.FAILED,
@@ -65,7 +70,6 @@ class Transaction:
     def __init__(self) -> None:
         self.state = State.IDLE
         self.savepoints: list[str] = []
-        self.failed_at = 0  # how many savepoints there were when the block failed
         self._snapshot: Snapshot | None = None
 
     @property
@@ -83,6 +87,15 @@ class Transaction:
             self.release()
         if not self.in_block:
             self.savepoints.clear()
+
+    def back_to(self, name: str, *, keep: bool) -> None:
+        """Forgets the savepoints after the newest of this name, and itself too unless it is kept."""
+        if name not in self.savepoints:
+            raise of("3B001", f'savepoint "{name}" does not exist')
+        while self.savepoints.pop() != name:
+            pass
+        if keep:
+            self.savepoints.append(name)
 
     def snapshot(self, serving: Serving) -> Snapshot | None:
         """What statements of this transaction read; None outside one: then each reads at the newest time."""

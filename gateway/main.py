@@ -1,0 +1,61 @@
+"""The gateway as a process: `run` until SIGTERM or SIGINT."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.server import Gateway, check_address
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`data`: the lake's folder. `insecure`: `host` may be one that other machines reach."""
+
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 6875
+    insecure: bool = False
+
+
+def run(options: Options) -> int:
+    """Serves until it is told to stop; the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    check_address(options.host, options.insecure)
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(_serve(options))
+    else:
+        uvloop.run(_serve(options))
+    return 0
+
+
+async def _serve(options: Options) -> None:
+    from gateway.serving import Serving
+    from lake import Lake
+
+    lake = Lake(options.data)
+    serving = Serving(lake)
+    await serving.start()
+    gateway = Gateway(lake, serving)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError):
+            loop.add_signal_handler(number, stop.set)
+    try:
+        for host, port in await gateway.listen(options.host, options.port, insecure=options.insecure):
+            print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
+        gc.collect()
+        gc.freeze()  # what is there now stays: the collector need not look at it again between polls
+        await stop.wait()
+    finally:
+        await gateway.stop()
+        await serving.stop()

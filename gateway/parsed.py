@@ -1,0 +1,33 @@
+"""Text of a Query or Parse to statements, remembered by text: clients send the same few over and over."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from lake.errors import TailgateError
+from sql.statements import Empty, Statement, StatementText, parse, split
+
+KEPT = 1000
+KEPT_BYTES_MAX = 20_000  # longer texts are read each time: a thousand of them would be 20 MB and more as trees
+
+
+def statements(text: str) -> tuple[tuple[Statement, StatementText], ...]:
+    """All of a text, in order, without empty ones. Nothing of a text runs if any of it does not parse, as in PostgreSQL."""
+    return _kept(text) if len(text) <= KEPT_BYTES_MAX else _read(text)
+
+
+def _read(text: str) -> tuple[tuple[Statement, StatementText], ...]:
+    out = []
+    for part in split(text):
+        try:
+            statement = parse(part.text)
+        except TailgateError as error:
+            if error.position is not None:
+                error.position += part.position
+            raise
+        if not isinstance(statement, Empty):
+            out.append((statement, part))
+    return tuple(out)
+
+
+_kept = lru_cache(KEPT)(_read)

@@ -1,0 +1,172 @@
+"""Statements that are polled again and again, answered with bytes that are ready.
+
+    text, parameters, formats, style ──► Poll: bytes of one time ──► the same bytes, whoever asks, until something they depend on changes
+                                           ▲ refreshed right after each tick while somebody polls it
+
+A poll's bytes are good at the mirrors' time only. When the mirrors move, the bytes of a statement whose relations did not change are
+good for the new time too; the others that were asked for lately are made again, at once and within a budget, so that a poll
+finds them ready; what the budget does not reach is made when it is asked for, once however many ask.
+
+Measured on one core: 2-4 µs from key to bytes, 0.3-1 ms to make the bytes of a statement over a small view again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time as clocks
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gateway.encode.rows import RowEncoder
+from gateway.protocol import backend
+from lake.errors import TailgateError
+
+if TYPE_CHECKING:
+    from gateway.serving import Prepared, Serving
+
+log = logging.getLogger("tailgate.gateway")
+
+POLLS_MAX = 4096  # statements remembered; with literals of its own in each statement a client would fill memory otherwise
+POLL_BYTES_MAX = 1024 * 1024  # larger results are encoded for each poll: a thousand of them would be a gigabyte
+BYTES_MAX = 128 * 1024 * 1024  # of all remembered results
+REFRESH_BUDGET_S = 0.008  # of the event loop after each tick; polls wait meanwhile, and their p95 is promised below 10 ms
+REFRESH_ROWS_MAX = 5_000  # results beyond this are made on a thread when asked for: DuckDB and encoding take milliseconds
+HOT_TICKS = 30  # a statement that was not asked for during this many ticks is not refreshed; 3 s at 10 ticks/s
+
+
+@dataclass(slots=True)
+class Poll:
+    """`rows` is DataRows and CommandComplete; `ready` what a simple Query is answered with. `time` -1: to be made again."""
+
+    prepared: Prepared
+    values: Sequence[object]
+    encoder: RowEncoder
+    description: bytes
+    rows: bytes = b""
+    ready: bytes = b""
+    count: int = 0
+    time: int = -1
+    hits: int = 0  # since the last tick
+    idle: int = 0  # ticks without a hit
+
+
+class Polls:
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._polls: OrderedDict[Hashable, Poll] = OrderedDict()
+        self._making: dict[Hashable, asyncio.Future[Poll | pa.Table]] = {}
+        self._bytes = 0
+        serving.on_advance(self.advance)
+
+    def find(self, key: Hashable) -> Poll | None:
+        """Bytes of the mirrors' time, if they are there."""
+        poll = self._polls.get(key)
+        if poll is None or poll.time != self._serving.time:
+            return None
+        poll.hits += 1
+        return poll
+
+    async def get(
+        self, key: Hashable, prepared: Prepared, values: Sequence[object], encoder: RowEncoder, description: bytes
+    ) -> Poll | pa.Table:
+        """Makes them, once however many ask; the rows themselves if they are too many to remember."""
+        making = self._making.get(key)
+        if making is None:
+            await asyncio.sleep(0)  # the mirrors may have moved just now, and their callback be on its way
+            poll = self.find(key)
+            if poll is not None:
+                return poll
+            making = self._making.get(key)
+        if making is not None:
+            return await asyncio.shield(making)
+        making = self._making[key] = asyncio.get_running_loop().create_future()
+        try:
+            result = await self._make(key, prepared, values, encoder, description)
+        except BaseException as error:
+            # those who wait here run it themselves: the error, or the cancelling, was this one's
+            making.set_exception(Again() if isinstance(error, asyncio.CancelledError) else error)
+            making.exception()
+            raise
+        else:
+            making.set_result(result)
+            return result
+        finally:
+            del self._making[key]
+
+    async def _make(
+        self, key: Hashable, prepared: Prepared, values: Sequence[object], encoder: RowEncoder, description: bytes
+    ) -> Poll | pa.Table:
+        time = self._serving.time
+        table = await self._serving.run(prepared, values)
+        if prepared.volatile or table.nbytes > POLL_BYTES_MAX:
+            return table
+        poll = self._polls.get(key)
+        if poll is None or poll.prepared is not prepared:
+            poll = Poll(prepared, values, encoder, description)
+        self._fill(poll, table, time if time == self._serving.time else -1)
+        self._keep(key, poll)
+        poll.hits += 1
+        return poll
+
+    def _fill(self, poll: Poll, table: pa.Table, time: int) -> None:
+        self._bytes -= len(poll.rows)
+        poll.count = table.num_rows
+        poll.rows = poll.encoder.data_rows(table) + backend.command_complete(f"SELECT {poll.count}")
+        poll.ready = b"".join((poll.description, poll.rows, backend.READY_FOR_QUERY["I"]))
+        poll.time = time
+        self._bytes += len(poll.rows)
+
+    def _keep(self, key: Hashable, poll: Poll) -> None:
+        before = self._polls.get(key)
+        if before is not None and before is not poll:
+            self._bytes -= len(before.rows)
+        self._polls[key] = poll
+        self._polls.move_to_end(key)
+        while len(self._polls) > POLLS_MAX or self._bytes > BYTES_MAX:
+            _, gone = self._polls.popitem(last=False)
+            self._bytes -= len(gone.rows)
+
+    def advance(self, time: int) -> None:
+        """The mirrors have moved: called before any poll can be answered at the new time."""
+        deadline = clocks.perf_counter() + REFRESH_BUDGET_S
+        stale: list[tuple[Hashable, Poll]] = []
+        for key, poll in self._polls.items():
+            poll.idle = 0 if poll.hits else poll.idle + 1
+            poll.hits = 0
+            if poll.time >= 0 and not self._serving.changed_since(poll.prepared, poll.time):
+                poll.time = time
+            else:
+                poll.time = -1
+                if poll.idle < HOT_TICKS:
+                    stale.append((key, poll))
+        stale.sort(key=lambda pair: pair[1].idle)
+        for key, poll in stale:
+            if clocks.perf_counter() > deadline:
+                return
+            self._refresh(key, poll, time)
+
+    def _refresh(self, key: Hashable, poll: Poll, time: int) -> None:
+        """On the event loop: what is refreshed is known to be small and in memory."""
+        prepared = poll.prepared
+        if poll.count > REFRESH_ROWS_MAX or prepared.catalog_n != self._serving.catalog_n or not self._serving.ready(prepared):
+            return
+        try:
+            table = self._serving.run_now(prepared, poll.values)
+        except TailgateError:
+            return  # whoever asks next is told
+        except Exception:
+            log.exception("a poll could not be refreshed")
+            del self._polls[key]
+            self._bytes -= len(poll.rows)
+            return
+        if table.nbytes <= POLL_BYTES_MAX:
+            self._fill(poll, table, time if time == self._serving.time else -1)
+
+
+class Again(Exception):
+    """Whoever made the answer for several was cancelled; the others ask again."""

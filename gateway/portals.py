@@ -1,0 +1,131 @@
+"""Prepared statements, portals and cursors: what a session keeps between messages. A cursor is a portal of the same name.
+
+Statement text ──Parse──► Prepared ──Bind──► Portal ──Execute, FETCH──► rows, some at a time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from lake.types import Field, Type
+from sql import statements as s
+
+if TYPE_CHECKING:
+    from gateway import serving
+    from lake.catalog import Catalog
+
+
+class Rows(Protocol):
+    """The rows of a statement that was begun. `fetch` waits for at least one, or gives none when `ended`; at most `limit`."""
+
+    @property
+    def columns(self) -> Sequence[Field]: ...
+
+    @property
+    def ended(self) -> bool: ...
+
+    async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table: ...
+
+    async def close(self) -> None: ...
+
+
+class TableRows:
+    """Rows that are all there. `step`: how many at most are given at once when no limit is set, to bound what is encoded in one go."""
+
+    def __init__(self, columns: Sequence[Field], table: pa.Table, step: int = 8192) -> None:
+        self.columns = columns
+        self._table = table
+        self._step = step
+        self._at = 0
+        self.ended = False
+
+    async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
+        count = self._step if limit is None else min(limit, self._step)
+        part = self._table.slice(self._at, count)
+        self._at += part.num_rows
+        self.ended = self._at >= self._table.num_rows
+        return part
+
+    async def close(self) -> None:
+        self.ended = True
+
+
+class Tagged:
+    """Rows whose tag is not SELECT's; `counted`: it says how many rows there were."""
+
+    def __init__(self, rows: Rows, word: str, *, counted: bool = True) -> None:
+        self.columns = rows.columns
+        self.word = word
+        self.counted = counted
+        self._rows = rows
+
+    @property
+    def ended(self) -> bool:
+        return self._rows.ended
+
+    async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
+        return await self._rows.fetch(limit, timeout)
+
+    async def close(self) -> None:
+        await self._rows.close()
+
+
+def tag(rows: Rows, count: int) -> str:
+    if isinstance(rows, Tagged):
+        return f"{rows.word} {count}" if rows.counted else rows.word
+    return f"SELECT {count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A statement after names and types were looked up.
+
+    `columns`: of its result, None if it has none. `parameters`: types of $1, $2, …. `prepared`: what serving made of a query.
+    `catalog`: what the names were looked up in; another one means to look again. `body`: what its kind needs besides.
+    """
+
+    statement: s.Statement
+    text: str
+    position: int = 0
+    columns: tuple[Field, ...] | None = None
+    parameters: tuple[Type, ...] = ()
+    prepared: serving.Prepared | None = None
+    is_catalog: bool = False
+    catalog: Catalog | None = field(default=None, compare=False, repr=False)
+    body: Any = None  # the bound statement inside COPY and DECLARE; of a catalog query, what `describe_catalog` gave; the item of a TAIL
+
+
+@dataclass(slots=True)
+class Statement:
+    """A prepared statement. `raw`: its text as sent, a key of caches. `oids`: as Parse gave them."""
+
+    name: str
+    raw: bytes
+    oids: tuple[int, ...]
+    bound: Bound
+    from_sql: bool = False
+
+
+@dataclass(slots=True)
+class Portal:
+    """`rows` is None until it is begun, `done` once a command was run. `key`: of the cache of ready bytes, if it may be there."""
+
+    name: str
+    bound: Bound
+    values: Sequence[object] = ()
+    formats: tuple[int, ...] = ()
+    key: Hashable = None
+    rows: Rows | None = None
+    done: bool = False
+    is_cursor: bool = False
+    at: int | None = None  # of a TAIL: the time at which it was declared
+
+
+async def close(portal: Portal) -> None:
+    portal.done = True
+    if portal.rows is not None:
+        await portal.rows.close()

@@ -1,0 +1,124 @@
+"""The listening socket and all sessions behind it: one process, one event loop; several processes may share a port.
+
+listen (loopback unless told otherwise) ──► Connection ──► Session
+CancelRequest(process, secret) ──► the session of that key
+stop ──► 57P01 to everybody, connections closed
+
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import logging
+import os
+import secrets
+import socket
+from collections import OrderedDict
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gateway.connection import Connection
+from gateway.control import Control
+from gateway.polls import Polls
+from gateway.portals import Bound
+from lake.errors import FeatureNotSupported, TooManyConnections
+
+if TYPE_CHECKING:
+    from gateway.serving import Serving
+    from gateway.session import Session
+    from lake import Lake
+
+log = logging.getLogger("tailgate.gateway")
+
+BACKLOG = 1024  # connections the kernel keeps for us: a burst of 300 must not be refused
+SESSIONS_MAX = 10_000  # an idle one costs about 30 KB
+BOUND_MAX = 2_000  # statements whose meaning is remembered; the rest is looked up again
+STOP_S = 2.0  # for clients to take what was said to them
+
+
+class Gateway:
+    """What all sessions of a process share."""
+
+    def __init__(self, lake: Lake, serving: Serving) -> None:
+        self.lake = lake
+        self.serving = serving
+        self.control = Control(lake)
+        self.polls = Polls(serving)
+        self.connections: set[Connection] = set()
+        self.sessions: dict[int, Session] = {}
+        self.bound: OrderedDict[tuple[bytes, tuple[int, ...]], Bound] = OrderedDict()
+        self._aside: set[asyncio.Task[Any]] = set()
+        self._server: asyncio.Server | None = None
+        self._stopping = False
+
+    async def listen(self, host: str, port: int, *, insecure: bool = False) -> list[tuple[str, int]]:
+        """Takes connections; the addresses, with the port that was chosen if it was 0."""
+        check_address(host, insecure)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Connection(self), host, port, backlog=BACKLOG, reuse_address=True, reuse_port=hasattr(socket, "SO_REUSEPORT")
+        )
+        return [s.getsockname()[:2] for s in self._server.sockets]
+
+    async def stop(self) -> None:
+        """No new connections; those there are told and closed."""
+        self._stopping = True
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self.connections):
+            connection.session.fatal("57P01", "terminating connection due to administrator command")
+        waited = 0.0
+        while self.connections and waited < STOP_S:
+            await asyncio.sleep(0.02)
+            waited += 0.02
+        for connection in list(self.connections):
+            connection.abort()
+        if self._aside:
+            await asyncio.wait(self._aside, timeout=STOP_S)
+
+    # --- sessions
+
+    def admit(self, session: Session) -> None:
+        """Gives a session its number and secret."""
+        if self._stopping or len(self.sessions) >= SESSIONS_MAX:
+            raise TooManyConnections("sorry, too many clients already")
+        # the process number's high half tells gateways that share a port apart
+        while not session.process or session.process in self.sessions:
+            session.process = (os.getpid() & 0x7FFF) << 16 | secrets.randbelow(1 << 16)
+        session.secret = secrets.token_bytes(4)
+        self.sessions[session.process] = session
+
+    def forget(self, session: Session) -> None:
+        self.sessions.pop(session.process, None)
+
+    def cancel(self, process: int, secret: bytes) -> None:
+        session = self.sessions.get(process)
+        if session is not None and hmac.compare_digest(session.secret, secret):
+            session.interrupt("canceling statement due to user request")
+
+    def aside(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Runs what nobody waits for."""
+        task = asyncio.ensure_future(work)
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
+
+    def remember(self, text: bytes, oids: Sequence[int], bound: Bound) -> None:
+        self.bound[text, tuple(oids)] = bound
+        if len(self.bound) > BOUND_MAX:
+            self.bound.popitem(last=False)
+
+
+def check_address(host: str, insecure: bool) -> None:
+    """Everybody who reaches the port may read everything: without TLS and roles that is for this machine alone."""
+    if insecure or host == "localhost":
+        return
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise FeatureNotSupported(
+            f"listening on {host or 'all addresses'} without TLS and roles is refused", hint="Listen on 127.0.0.1, or say --insecure."
+        )

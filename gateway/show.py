@@ -1,0 +1,120 @@
+"""What SHOW answers: rows made of the catalog, of what the engine says of itself, and of a session's settings. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from gateway.settings import Settings
+from lake.catalog import SCHEMA, Catalog, Item
+from lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
+from lake.types import BOOL, INT8, TEXT, Field
+from sql.statements import Name, Show
+
+NAME = Field("name", TEXT)
+_STATUS = (Field("status", TEXT), Field("error", TEXT))
+_CREATE = ("create source", "create view", "create materialized view", "create sink", "create table")
+
+# what: (kind of item, columns)
+LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
+    "sources": ("source", (NAME, Field("type", TEXT), Field("topic", TEXT), *_STATUS, Field("records", INT8), Field("dead_letters", INT8))),
+    "views": ("view", (NAME,)),
+    "materialized views": ("materialized view", (NAME, *_STATUS)),
+    "sinks": ("sink", (NAME, Field("type", TEXT), Field("topic", TEXT), *_STATUS)),
+    "tables": ("table", (NAME,)),
+}
+SINGLE: dict[str, tuple[Field, ...]] = {
+    "objects": (NAME, Field("type", TEXT)),
+    "columns": (NAME, Field("nullable", BOOL), Field("type", TEXT)),
+    "schemas": (NAME,),
+    "databases": (NAME,),
+    "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
+}
+
+
+def columns(show: Show, settings: Settings) -> tuple[Field, ...]:
+    """Of the answer. Raises if it names what is not there."""
+    if show.what == "setting":
+        return (Field(settings.get(show.setting)[0], TEXT),)
+    if show.what in _CREATE:
+        return (NAME, Field("create_sql", TEXT))
+    return LISTS[show.what][1] if show.what in LISTS else SINGLE[show.what]
+
+
+def needs_engine(show: Show) -> bool:
+    """Whether the engine's word on itself is part of the answer."""
+    return show.what in ("sources", "sinks", "materialized views")
+
+
+def answer(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any]) -> pa.Table:
+    """`status`: what the engine says, empty if it is not running."""
+    fields = columns(show, settings)
+    rows = list(_rows(show, catalog, settings, database, status))
+    if show.like is not None:
+        pattern = re.compile(_like(show.like), re.DOTALL)
+        rows = [row for row in rows if pattern.fullmatch(str(row[0]))]
+    values = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in fields]
+    return pa.table([pa.array(v, f.type.arrow) for f, v in zip(fields, values, strict=True)], names=[f"c{i}" for i in range(len(fields))])
+
+
+def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    what = show.what
+    items = sorted(catalog.items.values(), key=lambda item: item.name)
+    match what:
+        case "setting":
+            return [(settings.get(show.setting)[1],)]
+        case "all":
+            return settings.all()
+        case "schemas":
+            return [("information_schema",), ("pg_catalog",), (SCHEMA,)]
+        case "databases":
+            return [(database,)]
+        case "objects":
+            return [(i.name, i.kind) for i in items]
+        case "columns":
+            assert show.name is not None
+            item = catalog.relation(show.name.name, show.name.position)
+            return [(f.name, f.nullable, str(f.type)) for f in item.columns]
+    if what in _CREATE:
+        assert show.name is not None
+        return [_create(catalog, show.name, what.removeprefix("create "))]
+    kind, fields = LISTS[what]
+    said = status.get({"source": "sources", "sink": "sinks", "materialized view": "views"}.get(kind, ""), {})
+    return [_line(item, fields, said.get(item.name, {}), bool(status)) for item in items if item.kind == kind]
+
+
+def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
+    unknown = "filling" if not item.ready else "running" if engine else "engine is not running"
+    known: dict[str, Any] = {"name": item.name, "type": "kafka", "topic": item.options.get("topic"), "status": unknown}
+    return [said.get(f.name, known.get(f.name)) for f in fields]
+
+
+def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
+    item = catalog.find(name.name)
+    if item is None:
+        raise UndefinedTable(f'relation "{name.name}" does not exist', position=name.position)
+    if item.kind != kind:
+        raise WrongObjectType(f'"{name.name}" is not a {kind}', hint=f"It is a {item.kind}.", position=name.position)
+    if not item.sql:
+        raise UndefinedObject(f'no statement created "{name.name}"')
+    return item.name, item.sql
+
+
+def _like(pattern: str) -> str:
+    r"""
+    >>> _like(r"page%\_v_")
+    'page.*_v.'
+    """
+    out, at = "", 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\" and at + 1 < len(pattern):
+            at += 1
+            out += re.escape(pattern[at])
+        else:
+            out += {"%": ".*", "_": "."}.get(character, re.escape(character))
+        at += 1
+    return out

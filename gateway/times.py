@@ -1,0 +1,99 @@
+"""What statements say about time: AS OF and UP TO, FETCH's timeout; and small queries whose answer is a value.
+
+Source: streaming-sql.md 1.1 to 1.3, for the messages.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from gateway.encode.intervals import interval_micros
+from gateway.encode.parameters import from_text
+from gateway.encode.style import Style
+from lake.errors import DataException, InvalidParameterValue, NumericValueOutOfRange
+from lake.types import Type
+from sql.statements import QueryText, Select, parse
+
+if TYPE_CHECKING:
+    from gateway.serving import Serving
+
+TIMEOUT_MAX_S = 86_400.0  # Materialize's: a day is allowed, 25 hours are not
+
+
+def query(text: str) -> QueryText:
+    """The query of a text of ours."""
+    statement = parse(text)
+    assert isinstance(statement, Select)
+    return statement.query
+
+
+async def row(serving: Serving, text: QueryText) -> list[Any]:
+    """The one row of a query without relations."""
+    table = await serving.run(serving.prepare(text))
+    return [column[0].as_py() for column in table.columns]
+
+
+async def as_of(serving: Serving, given: int | QueryText, *, readable: bool = True) -> int:
+    """The time in ms; `readable`: not older than what can be read."""
+    if isinstance(given, int):
+        value: Any = given
+    else:
+        text = given if isinstance(given.tree, (exp.Select, exp.Values, exp.Union)) else _as_query(given)
+        (value,) = await row(serving, text)
+    time = _milliseconds(value)
+    if time < 0:
+        raise NumericValueOutOfRange("out of range integral type conversion attempted")
+    if readable and time < serving.oldest():
+        raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {serving.oldest()}")
+    return time
+
+
+def _as_query(given: QueryText) -> QueryText:
+    return QueryText(f"SELECT {given.text}", max(given.offset - len("SELECT "), 0), exp.select(given.tree.copy()))
+
+
+def _milliseconds(value: Any) -> int:
+    match value:
+        case bool() | None:
+            pass
+        case int():
+            return value
+        case float() | Decimal() if value == int(value):
+            return int(value)
+        case datetime():
+            at = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+            return int(at.timestamp() * 1000)
+        case date():
+            return int(datetime(value.year, value.month, value.day, tzinfo=timezone.utc).timestamp() * 1000)
+        case str() if value.strip().lstrip("-").isdigit():
+            return int(value)
+    raise DataException("AS OF or UP TO should be castable to a (non-null) mz_timestamp value")
+
+
+def timeout(given: str | float | None) -> float | None:
+    """FETCH's timeout in seconds.
+
+    >>> timeout("1s"), timeout("1d"), timeout(None)
+    (1.0, 86400.0, None)
+    """
+    if given is None:
+        return None
+    parts = interval_micros(str(given))
+    if parts is None:
+        raise InvalidParameterValue(f'invalid TIMEOUT: invalid input syntax for type interval: "{given}"')
+    months, days, micros = parts
+    seconds = months * 30 * 86_400 + days * 86_400 + micros / 1_000_000
+    if seconds < 0:
+        raise InvalidParameterValue("invalid TIMEOUT: cannot convert negative interval to duration")
+    if seconds > TIMEOUT_MAX_S:
+        raise InvalidParameterValue("timeout out of range")
+    return seconds
+
+
+def converted(value: Any, type: Type, style: Style) -> Any:
+    """An argument of EXECUTE as a value of the parameter's type: literals in quotes are read as it."""
+    return from_text(type, value, style) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value
