@@ -119,7 +119,7 @@ class Load:
         self._key, self._value = Encoder(client, f"{USERS}-key", KEY), Encoder(client, f"{USERS}-value", ENVELOPE)
         self._user_count = users
         self._users: dict[int, dict[str, Any]] = {}
-        self._position = 4
+        self._position = int(time.time() * 1000)  # in the binary log; above that of any load before
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)
 
@@ -134,6 +134,10 @@ class Load:
             self._users[id] = self._new_user(id)
             self._send_user(id, "r", None, self._users[id], snapshot="true")
         self._producer.flush(30)
+
+    def adopt(self) -> None:
+        """Goes on with the users that another load has sent."""
+        self._users = {id: self._new_user(id) for id in range(1, self._user_count + 1)}
 
     def start(self) -> None:
         self._thread.start()
