@@ -33,7 +33,7 @@ def names(relation: Relation) -> Names:
 def words(scalar: Scalar, over: Names) -> str:
     def go(s: Scalar) -> str:
         text = words(s, over)
-        return f"({text})" if isinstance(s, And | Or) or isinstance(s, Call) and s.function.kind == "operator" else text
+        return f"({text})" if isinstance(s, And | Or) or (isinstance(s, Call) and s.function.kind == "operator") else text
 
     match scalar:
         case Column(index=index):

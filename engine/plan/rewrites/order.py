@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from engine.plan.fallible import fallible
 from engine.plan.relations import inputs, take, with_inputs
 from engine.plan.scalars import columns_of, conjunction, conjuncts, renumber, shift
-from sql.plan import Call, Join, Relation, Scalar
+from sql.plan import Call, Filter, Join, Relation, Scalar
 
 
 def order_joins(relation: Relation) -> Relation:
@@ -73,27 +74,35 @@ def _ordered(relation: Relation, leaves: tuple[Relation, ...], conditions: list[
         starts.append(starts[-1] + len(leaf.columns))
     ranges = [frozenset(range(a, b)) for a, b in pairwise(starts)]
     order = _order(ranges, conditions)
-    if order == list(range(len(leaves))) and not conditions:
-        return relation
-    place: dict[int, int] = {}
+    if order == sorted(order):
+        return _rebuilt(relation, list(leaves))
+    place = {column: at for at, column in enumerate(sorted(ranges[order[0]]))}
+    joined: Relation
     joined, waiting = leaves[order[0]], list(conditions)
-    for at, column in enumerate(sorted(ranges[order[0]])):
-        place[column] = at
     for i in order[1:]:
+        before = frozenset(place)
         for at, column in enumerate(sorted(ranges[i])):
             place[column] = len(joined.columns) + at
-        now = [c for c in waiting if columns_of(c) <= place.keys()]
+        there = [c for c in waiting if columns_of(c) <= place.keys()]
+        now = [c for c in there if not fallible(c)]
+        if not any(_ties(c, before, ranges[i]) for c in now):
+            now += [c for c in there if c not in now and _ties(c, before, ranges[i])]
         waiting = [c for c in waiting if c not in now]
         on = tuple(renumber(c, place) for c in now)
         joined = Join(joined, leaves[i], "inner", conjunction(on)) if on else Join(joined, leaves[i], "cross", None)
+    if waiting:  # what can fail is asked of whole rows only, as they would have been
+        joined = Filter(joined, conjunction(tuple(renumber(c, place) for c in waiting)))
     return take(joined, tuple(place[c] for c in range(starts[-1])))
 
 
 def _order(ranges: list[frozenset[int]], conditions: list[Scalar]) -> list[int]:
+    """The inputs by number, each tied to those before it if that is possible: by an equality that cannot fail rather than one that can."""
+    sure = [c for c in conditions if not fallible(c)]
     order, left = [0], list(range(1, len(ranges)))
     while left:
         have = frozenset().union(*(ranges[i] for i in order))
-        chosen = next((i for i in left if any(_ties(c, have, ranges[i]) for c in conditions)), left[0])
+        tied = (i for found in (sure, conditions) for i in left if any(_ties(c, have, ranges[i]) for c in found))
+        chosen = next(tied, left[0])
         order.append(chosen)
         left.remove(chosen)
     return order

@@ -1,0 +1,115 @@
+"""Catalogs whose views are given as bound plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engine.plan import circuit, nodes
+from engine.plan.graph import Graph
+from engine.plan.keys import key
+from engine.plan.plans import Streams
+from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item, ready
+from lake.types import BYTEA, INT8, TEXT, Field, field_to_json
+from sql import plan
+
+EVENTS = (Field("user_id", INT8), Field("kind", TEXT))
+USERS = (Field("id", INT8, False), Field("name", TEXT))
+
+
+@dataclass
+class Shop:
+    """A catalog and the plans of its views; a restarted engine sees the catalog only as it was written."""
+
+    catalog: Catalog = field(default_factory=Catalog)
+    plans: dict[int, plan.Relation] = field(default_factory=dict)
+
+    def streams(self, catalog: Catalog | None = None) -> Streams:
+        return Streams(catalog or self.catalog, lambda item, _: self.plans[item.id])
+
+    def graph(self) -> Graph:
+        return circuit.compile_catalog(self.catalog, self.streams())
+
+    def restarted(self) -> Shop:
+        import json
+
+        return Shop(Catalog.from_json(json.loads(json.dumps(self.catalog.to_json()))), self.plans)
+
+    def source(self, name: str, columns: tuple[Field, ...], key: str | None = None) -> plan.Scan:
+        """An append-only source of JSON, or one that is keyed by a column."""
+        id = self.catalog.next_id
+        options: dict[str, Any] = {
+            "topic": name,
+            "brokers": "kafka:9092",
+            "channel": f"kafka:9092/{name}",
+            "kafka": {},
+            "value_format": {"type": "json"},
+            "key_format": {"type": "text"} if key else None,
+            "envelope": "upsert" if key else "none",
+            "columns": [field_to_json(c) for c in columns],
+            "primary_key": [key] if key else [],
+            "include": [],
+        }
+        positions = None if key is None else ([c.name for c in columns].index(key),)
+        item = Item(id, "source", name, columns, positions, stored=key is not None, options=options)
+        letters = Item(id + 1, "dead letters", f"{name}_dead_letters", DEAD_LETTERS, DEAD_LETTERS_KEY, True, depends=(id,))
+        self.catalog = self.catalog.apply(Change(put=(item, letters)))
+        return plan.Scan(id, columns, positions)
+
+    def view(self, name: str, of: plan.Relation, *, starts: Any = None, filled: bool = True) -> plan.Scan:
+        id = self.catalog.next_id
+        depends = tuple(sorted({n.relation for n in _scans(of)}))
+        item = Item(id, "materialized view", name, of.columns, key(of), True, id + 1, depends, query="…", ready=False)
+        if starts is not None:
+            item = replace(item, options={"starts": starts})
+        self.plans[id] = of
+        catalog = self.catalog.apply(Change(put=(item,)))
+        item = nodes.number(item, catalog, self.streams(catalog)(item))
+        self.put(item)
+        if filled:
+            self.fill(name)
+        return plan.Scan(id, of.columns, item.key)
+
+    def fill(self, name: str) -> None:
+        item = self[name]
+        self.put(nodes.share(ready(item), self.catalog))
+
+    def put(self, item: Item) -> None:
+        self.catalog = self.catalog.apply(Change(put=(item,)))
+
+    def drop(self, name: str) -> None:
+        self.catalog = self.catalog.apply(Change(drop=tuple(i.id for i in self.catalog.dropping(self[name], cascade=True))))
+
+    def __getitem__(self, name: str) -> Item:
+        item = self.catalog.find(name)
+        assert item is not None
+        return item
+
+
+def _scans(relation: plan.Relation) -> list[plan.Scan]:
+    from engine.plan.relations import walk
+
+    return [n for n in walk(relation) if isinstance(n, plan.Scan)]
+
+
+def equal(left: int, right: int, type: Any = INT8) -> plan.Scalar:
+    from lake.types import BOOL
+    from tests.engine.plan.random_plans import operator
+
+    return plan.Call(operator("=", type), (plan.Column(left, type), plan.Column(right, type)), BOOL)
+
+
+def joined(events: plan.Relation, users: plan.Relation) -> plan.Join:
+    return plan.Join(events, users, "inner", equal(0, len(events.columns)))
+
+
+def counted(relation: plan.Relation, *keys: int) -> plan.Aggregate:
+    from tests.engine.plan.random_plans import aggregate
+
+    by = tuple(plan.Column(k, relation.columns[k].type) for k in keys)
+    return plan.Aggregate(relation, by, (plan.AggregateCall(aggregate("count", None, INT8), (), INT8),))
+
+
+Build = Callable[[Shop], None]
+__all__ = ["BYTEA", "EVENTS", "USERS", "Build", "Shop", "counted", "equal", "joined"]

@@ -1,0 +1,152 @@
+"""Every pass gives the same rows, and fails for no row for which the plan before it did not."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from engine.plan.fallible import fallible
+from engine.plan.relations import walk
+from engine.plan.rewrites import PASSES, rewrite
+from engine.plan.rewrites.equijoin import keys_of
+from engine.plan.scalars import columns_of, conjuncts
+from lake.types import Field
+from sql import plan
+from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans
+from tests.reference import Result, evaluate
+
+PLANS = 4000
+
+
+def tables(source: random.Random) -> tuple[tuple[int, tuple[Field, ...], None], ...]:
+    out = []
+    for id in (1, 2, 3):
+        types = [source.choice((*TYPES, WIDE)) for _ in range(source.randint(1, 4))]
+        out.append((id, tuple(Field(f"t{id}{'abcd'[i]}", t) for i, t in enumerate(types)), None))
+    return tuple(out)
+
+
+def rows(source: random.Random, columns: tuple[Field, ...]) -> Counter[Any]:
+    def one(field: Field) -> Any:
+        if source.random() < 0.15:
+            return None
+        match field.type.name:
+            case "int4":
+                return source.randint(-1, 3)
+            case "text":
+                return source.choice(("a", "b", "7", ""))
+            case "bool":
+                return source.random() < 0.5
+            case "timestamp":
+                return datetime(2026, 1, source.randint(1, 3))
+        return Decimal(source.randint(-2, 4)) / (2 if field.type == DECIMAL else 4)
+
+    return Counter({tuple(map(one, columns)): source.randint(1, 2) for _ in range(source.randint(0, 6))})
+
+
+def agree(before: Result, after: Result) -> bool:
+    """Equal where nothing fails; a pass may make fewer rows fail, and then more be there, but never the other way round."""
+    if not before.errors:
+        return before == after
+    return all(after.errors[s] <= n for s, n in before.errors.items()) or not set(after.errors) - set(before.errors)
+
+
+def keys_can_fail(join: plan.Join) -> bool:
+    """Whether every equality that could join may fail."""
+    found = [] if join.condition is None else [c for c in conjuncts(join.condition) if equality(join, c)]
+    return bool(found) and all(map(fallible, found))
+
+
+def equality(join: plan.Join, condition: plan.Scalar) -> bool:
+    width = len(join.left.columns)
+    if not isinstance(condition, plan.Call) or condition.function.name != "=":
+        return False
+    sides = [{i < width for i in columns_of(a)} for a in condition.arguments]
+    return sides in ([{True}, {False}], [{False}, {True}])
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_every_pass_keeps_the_meaning(part: int) -> None:
+    compared = 0
+    for seed in range(part, PLANS, 8):
+        source = random.Random(seed)
+        made = tables(source)
+        relation = Plans(source, made).relation()
+        stored = {id: rows(source, columns) for id, columns, _ in made}
+        before = evaluate(relation, stored)
+        compared += not before.errors
+        for change in PASSES:
+            after = change(relation)
+            assert [f.type.spark for f in after.columns] == [f.type.spark for f in relation.columns], (seed, change.__name__)
+            if any(isinstance(n, plan.Join) and n.kind == "inner" and keys_can_fail(n) for n in walk(relation)):
+                break  # there is no other equality, so its keys are asked of all rows, partners or not
+            result = evaluate(after, stored) if after is not relation else before
+            assert agree(before, result), (seed, change.__name__, relation, after, before, result)
+            relation, before = after, result
+    assert compared > PLANS / 8 / 2
+
+
+def test_a_pass_that_changes_nothing_gives_the_same_object() -> None:
+    for seed in range(500):
+        source = random.Random(seed)
+        relation = rewrite(Plans(source, tables(source)).relation())
+        for change in PASSES:
+            again = change(relation)
+            assert again is relation or again != relation, (seed, change.__name__)
+
+
+def test_rewriting_twice_changes_no_more_than_once() -> None:
+    settled = 0
+    for seed in range(300):
+        source = random.Random(seed)
+        once = rewrite(Plans(source, tables(source)).relation())
+        settled += rewrite(once) == once
+    assert settled > 280
+
+
+def test_joins_hold_only_what_is_needed() -> None:
+    a = plan.Scan(1, tuple(Field(n, TYPES[0]) for n in "abcdef"))
+    b = plan.Scan(2, tuple(Field(n, TYPES[0]) for n in "uvwxyz"))
+    equal = plan.Call(_operator("="), (plan.Column(1, TYPES[0]), plan.Column(8, TYPES[0])), TYPES[3])
+    joined = plan.Join(a, b, "inner", equal)
+    top = plan.Project(joined, (plan.Column(4, TYPES[0]),), (Field("e", TYPES[0]),))
+    (join,) = [n for n in walk(rewrite(top)) if isinstance(n, plan.Join)]
+    assert [f.name for f in join.columns] == ["b", "e", "w"]
+
+
+def test_joins_find_an_order_in_which_each_has_an_equality() -> None:
+    """FROM a, b, c WHERE a.x = c.x AND b.y = c.y"""
+    scans = [plan.Scan(i, (Field("x", TYPES[0]), Field("y", TYPES[0]))) for i in (1, 2, 3)]
+    crossed = plan.Join(plan.Join(scans[0], scans[1], "cross", None), scans[2], "cross", None)
+    conditions = tuple(
+        plan.Call(_operator("="), (plan.Column(i, TYPES[0]), plan.Column(j, TYPES[0])), TYPES[3]) for i, j in ((0, 4), (3, 5))
+    )
+    joins = [n for n in walk(rewrite(plan.Filter(crossed, plan.And(conditions)))) if isinstance(n, plan.Join)]
+    assert len(joins) == 2
+    assert all(keys_of(j) is not None for j in joins)
+
+
+def test_a_guard_stays_before_what_it_guards() -> None:
+    """FROM a, b WHERE a.x = b.x AND a.y <> 0 AND 1 / b.y > 0: the division is not asked of rows of b without a partner."""
+    a, b = (plan.Scan(i, (Field("x", TYPES[0]), Field("y", TYPES[0]))) for i in (1, 2))
+    column: Callable[[int], plan.Column] = lambda i: plan.Column(i, TYPES[0])  # noqa: E731
+    one, zero = plan.Literal(1, TYPES[0]), plan.Literal(0, TYPES[0])
+    conditions = (
+        plan.Call(_operator("="), (column(0), column(2)), TYPES[3]),
+        plan.Call(_operator("<>"), (column(1), zero), TYPES[3]),
+        plan.Call(_operator(">"), (plan.Call(_operator("/"), (one, column(3)), TYPES[0]), zero), TYPES[3]),
+    )
+    after = rewrite(plan.Filter(plan.Join(a, b, "cross", None), plan.And(conditions)))
+    assert not evaluate(after, {1: Counter({(1, 1): 1}), 2: Counter({(2, 0): 1, (1, 1): 1})}).errors
+
+
+def _operator(sign: str) -> Any:
+    from tests.engine.plan.random_plans import operator
+
+    return operator(sign, TYPES[0])
