@@ -14,7 +14,7 @@ import asyncio
 import logging
 import socket
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gateway.protocol import messages as m
 from gateway.protocol.frames import Decoder
@@ -57,9 +57,8 @@ class Connection(asyncio.Protocol):
     # --- asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
+        self._transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
         peer = transport.get_extra_info("socket")
         if peer is not None and peer.family != getattr(socket, "AF_UNIX", None):
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
