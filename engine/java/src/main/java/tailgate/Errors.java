@@ -3,6 +3,7 @@ package tailgate;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkThrowable;
+import org.apache.spark.sql.types.DataType;
 
 /** What an expression threw, as PostgreSQL would have said it. */
 final class Errors {
@@ -27,7 +28,7 @@ final class Errors {
     Map<String, String> of = s.getMessageParameters();
     return switch (top) {
       case "DIVIDE_BY_ZERO", "REMAINDER_BY_ZERO", "INTERVAL_DIVIDED_BY_ZERO" -> new SqlError("22012", "division by zero");
-      case "ARITHMETIC_OVERFLOW" -> new SqlError("22003", (of.getOrDefault("message", "").startsWith("long") ? "bigint" : of.getOrDefault("message", "").startsWith("integer") ? "integer" : "value") + " out of range");
+      case "ARITHMETIC_OVERFLOW" -> overflow(null);
       case "BINARY_ARITHMETIC_OVERFLOW" -> new SqlError("22003", "smallint out of range");
       case "CAST_OVERFLOW", "CAST_OVERFLOW_IN_TABLE_INSERT" -> new SqlError("22003", type(of.get("targetType")) + " out of range");
       case "NUMERIC_VALUE_OUT_OF_RANGE", "NUMERIC_OUT_OF_SUPPORTED_RANGE", "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION" -> new SqlError("22003", "numeric field overflow");
@@ -40,6 +41,11 @@ final class Errors {
       default -> new SqlError(s.getSqlState() == null ? "XX000" : s.getSqlState(), first(e.getMessage()));
     };
   }
+
+  /** Spark does not say of which type; whoever knows says it. */
+  static boolean isOverflow(Throwable e) { return e instanceof SparkThrowable s && "ARITHMETIC_OVERFLOW".equals(s.getCondition()); }
+
+  static SqlError overflow(DataType type) { return new SqlError("22003", (type == null ? "value" : type(type.sql())) + " out of range"); }
 
   private static SqlError raised(String message) {
     return message.startsWith(RAISED) ? new SqlError(message.substring(1, 6), message.substring(6)) : new SqlError("P0001", message);

@@ -2,7 +2,6 @@ package tailgate;
 
 import java.util.*;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
@@ -29,9 +28,9 @@ public final class Functions {
     Map<String, Builder> all = new TreeMap<>();
     jsonb(all);
     text(all);
-    all.forEach((name, builder) -> registry.registerFunction(new FunctionIdentifier(name), new ExpressionInfo(Functions.class.getName(), name), new scala.runtime.AbstractFunction1<Seq<Expression>, Expression>() {
+    all.forEach((name, builder) -> registry.createOrReplaceTempFunction(name, new scala.runtime.AbstractFunction1<Seq<Expression>, Expression>() {
       @Override public Expression apply(Seq<Expression> arguments) { return builder.build(CollectionConverters.asJava(arguments)); }
-    }));
+    }, "java_udf"));
   }
 
   private static void jsonb(Map<String, Builder> all) {

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -26,16 +27,19 @@ final class Linear implements Serializable {
   /** One of the two is null. */
   private record Step(Expression filter, List<Expression> project) implements Serializable {}
 
-  /** What comes in and what goes out. */
+  /** What comes in and what goes out; what comes in is not known, and null, where nothing passes. */
   final StructType input, output;
   private final List<Step> steps = new ArrayList<>();
   private boolean nothing;
   private transient Object[] compiled;
+  private transient int step;          // where `apply` is, for `error`
+  private transient InternalRow at;
 
   Linear(Dataset<Row> shape) {
     LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset<Row>) shape).queryExecution().optimizedPlan();
     output = shape.schema();
-    input = add(plan).schema();
+    LogicalPlan leaf = add(plan);
+    input = nothing ? null : leaf.schema();
     if (!nothing && (steps.isEmpty() || steps.get(steps.size() - 1).project == null)) steps.add(new Step(null, bind(plan.output(), plan.output())));
   }
 
@@ -77,12 +81,46 @@ final class Linear implements Serializable {
   UnsafeRow apply(InternalRow row) {
     if (nothing) return null;
     if (compiled == null) compiled = steps.stream().map(s -> s.filter != null ? Predicate.create(s.filter) : projection(s.project)).toArray();
-    for (Object step : compiled) {
-      if (step instanceof BasePredicate filter) {
-        if (!filter.eval(row)) return null;
-      } else row = ((UnsafeProjection) step).apply(row);
+    at = row;
+    for (step = 0; step < compiled.length; step++) {
+      if (compiled[step] instanceof BasePredicate filter) {
+        if (!filter.eval(at)) return null;
+      } else at = ((UnsafeProjection) compiled[step]).apply(at);
     }
-    return (UnsafeRow) row;
+    return (UnsafeRow) at;
+  }
+
+  /** What `apply` has just thrown, as PostgreSQL would have said it. The type of an overflow is found by evaluating the expressions again, one by one. */
+  SqlError error(RuntimeException e) {
+    if (!Errors.isOverflow(e)) return Errors.of(e);
+    Step failed = steps.get(step);
+    List<Expression> tried = failed.filter != null ? List.of(failed.filter) : failed.project;
+    return Errors.overflow(tried.stream().filter(this::overflows).findFirst().map(this::overflown).orElse(null));
+  }
+
+  private boolean overflows(Expression expression) {
+    try {
+      expression.eval(at);
+      return false;
+    } catch (RuntimeException e) {
+      return Errors.isOverflow(e);
+    }
+  }
+
+  /** The type of the innermost part that overflows; of a conditional, among the parts that are evaluated. */
+  private DataType overflown(Expression expression) {
+    for (Expression part : evaluated(expression)) if (overflows(part)) return overflown(part);
+    return expression.dataType();
+  }
+
+  private List<Expression> evaluated(Expression expression) {
+    List<Expression> parts = CollectionConverters.asJava(expression.children());
+    if (!(expression instanceof If || expression instanceof CaseWhen)) return parts;
+    for (int i = 0; i + 1 < parts.size(); i += 2) {  // condition, value, …, otherwise
+      if (overflows(parts.get(i))) return List.of(parts.get(i));
+      if (Boolean.TRUE.equals(parts.get(i).eval(at))) return List.of(parts.get(i + 1));
+    }
+    return parts.subList(parts.size() - 1, parts.size());
   }
 
   private static UnsafeProjection projection(List<Expression> columns) { return UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq()); }

@@ -171,7 +171,7 @@ final class Tick {
     try {
       shaped = edge.linear.apply(row);
     } catch (RuntimeException e) {
-      fail(edge.errors, Errors.of(e), weight);
+      fail(edge.errors, edge.linear.error(e), weight);
       return;
     }
     if (shaped == null) return;
