@@ -3,7 +3,8 @@
     {"n": 17, "time": …, "begin": [n, time], "claimed": true, "status": "running", "error": "", "at": …}
 
 `n`: entries after it are kept. `begin`: the entry of the sink's CREATE. `claimed`: Kafka has a progress record. `status`: running,
-retrying or stopped, with the `error` and since when (`at`, ms). The sink's process is the only writer; Kafka is right where they differ.
+retrying or stopped, with the `error`. `at`: when this was written, ms. The sink's process is the only writer; where the two differ,
+Kafka is right.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from lake import Lake, files
+from lake import Lake, files, readers
 
 Status: TypeAlias = Literal["running", "retrying", "stopped"]
 
@@ -35,7 +36,9 @@ def sinks(lake: Lake) -> list[int]:
 
 class Copy:
     def __init__(self, lake: Lake, sink: int) -> None:
-        self._path = lake.path / "readers" / f"{PREFIX}{sink}"
+        self._lake = lake
+        self._name = f"{PREFIX}{sink}"
+        self._path = lake.path / "readers" / self._name
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -62,7 +65,11 @@ class Copy:
 
     def remove(self) -> None:
         """The sink is no more."""
-        self._path.unlink(missing_ok=True)
+        self._lake.release(self._name)
+
+    def stopped(self) -> str | None:
+        """Why the engine no longer keeps the log for this sink; None while it does."""
+        return readers.stopped(self._lake, self._name)
 
     def _write(self, data: dict[str, Any]) -> None:
         files.replace(self._path, json.dumps({**data, "at": time.time_ns() // 1_000_000}).encode())

@@ -14,10 +14,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import wait
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from lake.errors import ConnectionFailure
@@ -29,6 +30,7 @@ from sinks.progress import Progress
 from sinks.settings import Settings
 
 CALL_TIMEOUT = timedelta(seconds=5)  # of one call that the broker answers in ms; also what a stop may have to wait for
+DOWN_LOOK = timedelta(seconds=1)  # while the broker takes what was sent: is it still there?
 STOP_LOOK = timedelta(seconds=0.1)  # while brokers that may be absent are waited for
 COMMIT_TIMEOUT = timedelta(seconds=15)
 # How long a transaction of a process that was killed may hold back readers, if nobody comes to end it. Ours take ms; a tick of a
@@ -67,6 +69,7 @@ class Session:
         self._instance = instance
         self._stopping = stopping
         self._error = ""
+        self._down = False
         self._client: dict[str, Any] = {**CLIENT, **settings.client, "bootstrap.servers": settings.brokers, "error_cb": self._heard}
         self._admin = AdminClient(dict(self._client))
         self._producer: Producer | None = None
@@ -107,6 +110,8 @@ class Session:
         producer, topic = self._producer, self._settings.topic
         assert producer is not None, "not open"
         with kafka(f'topic "{topic}"'):
+            producer.poll(0)
+            self._down = False  # what was so before does not matter
             producer.begin_transaction()
             for count, (key, value) in enumerate(events):
                 while True:
@@ -126,9 +131,9 @@ class Session:
             )
             deadline = time.monotonic() + TRANSACTION_TIMEOUT.total_seconds()
             while len(producer):
-                self._drain(CALL_TIMEOUT)
-                if time.monotonic() > deadline:
-                    raise ConnectionFailure(f'Kafka: topic "{topic}": nothing committed in {TRANSACTION_TIMEOUT}: {self._error}')
+                self._drain(DOWN_LOOK)
+                if self._down or time.monotonic() > deadline:
+                    raise ConnectionFailure(f'Kafka: topic "{topic}": the broker does not take what is sent: {self._error}')
             produced()
             producer.commit_transaction(COMMIT_TIMEOUT.total_seconds())
 
@@ -150,9 +155,13 @@ class Session:
     def close(self) -> None:
         """Nothing that was sent and not committed is waited for: the next session ends that transaction."""
         if self._producer is not None:
-            self._producer.purge()
-            self._producer.poll(0)
+            with suppress(KafkaException):  # a fenced producer says so again at every call
+                self._producer.purge()
+                self._producer.poll(0)
             self._producer = None
 
     def _heard(self, error: KafkaError) -> None:
-        self._error = error.str()
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._down = True  # the text of the connection that failed says more
+        else:
+            self._error = error.str()

@@ -20,7 +20,7 @@ from datetime import timedelta
 
 from lake import Lake, crash
 from lake.catalog import Item
-from lake.errors import ObjectNotInPrerequisiteState, TailgateError
+from lake.errors import ConfigurationLimitExceeded, ObjectNotInPrerequisiteState, TailgateError
 from sinks import registry, schema
 from sinks.copies import Copy, Status
 from sinks.envelope import Encoder, Event
@@ -35,7 +35,7 @@ SNAPSHOT_PIECE = 10_000  # events of a snapshot in one transaction: 0.1 s of wor
 BATCH_EVENTS = 10_000  # a batch of steps is committed when it has this many; one step is never cut
 
 RETRY_FIRST = timedelta(seconds=0.25)  # pauses between sessions double from the first to the last
-RETRY_LAST = timedelta(seconds=10)
+RETRY_LAST = timedelta(seconds=5)
 
 COPY_INTERVAL = timedelta(seconds=1)  # writing the copy takes 1 ms, a busy log has six ticks a second
 IDLE_WAIT = timedelta(seconds=60)  # a worker with nothing to write wakes by itself this often
@@ -69,14 +69,14 @@ class Worker(threading.Thread):
         n, reached = (begin.n, begin.time) if copy is None else (copy.n, copy.time)
         self._position = Progress(n, reached, 0, False, instance)
         self._claimed = copy is not None and copy.claimed  # whether Kafka has a progress record of this sink
-        self._connected = False
+        self._failing = False  # nothing can be written at the moment
         self._reported: tuple[Status, str, int] | None = None
         self._reported_at = 0.0
 
     def end(self, *, dropped: bool = False) -> None:
         """It ends after the transaction it is in; if dropped, after the last changes before the drop, or at once if it cannot write."""
         self._dropped = self._dropped or dropped
-        if not (dropped and self._connected):
+        if not dropped or self._failing:
             self._ending.set()
         self._follower.wake()
 
@@ -125,7 +125,7 @@ class Worker(threading.Thread):
         return True
 
     def _retry(self, error: TailgateError) -> None:
-        self._connected = False
+        self._failing = True
         if self._dropped:
             self._ending.set()
         self._report("retrying", f"{error.sqlstate}: {error.message}")
@@ -149,6 +149,9 @@ class Worker(threading.Thread):
     def _claim(self, session: Session, chosen: Settings) -> None:
         """The position to go on from, and a first transaction that says so."""
         copy = self._copy.position()
+        if (reason := self._copy.stopped()) is not None:
+            held = f"the log is no longer kept for sink {self.item.name}: {reason}"
+            raise ConfigurationLimitExceeded(held, hint="Drop the sink and create it again.")
         found = session.progress
         if found is None:
             if self._claimed:
@@ -163,7 +166,8 @@ class Worker(threading.Thread):
         self._position = replace(found, instance=self._instance)
         session.commit([], self._position)
         crash.point("sink.claimed")
-        self._claimed = self._connected = True
+        self._claimed = True
+        self._failing = False
         self._report("running", "")
         self._pause = RETRY_FIRST
 
