@@ -1,7 +1,7 @@
 """A reader's schema of Avro as columns.
 
 Types follow `connect.name` first, because Debezium's times carry no logical type, then `logicalType`. The decoder gives a value in
-Spark's type for it (engine/java, `AvroFormat`); `spell` says how that becomes the stored form of the column's type.
+Spark's type for it (engine/java, `AvroTypes`); `spell` says how that becomes the stored form of the column's type.
 
     column type          from
     bool … float8        boolean, int, long, float, double; int2 where Connect says int8 or int16 (MariaDB's BOOLEAN stays a number)
@@ -62,15 +62,13 @@ def _same(text: str) -> str:
     return text
 
 
-# by connect.name, then by logicalType
+# by connect.name, then by logicalType: those whose unit the decoder knows (engine/java, AvroTypes), and names of texts
 NAMED: dict[str, Type] = {
     "io.debezium.time.Date": DATE,
     "date": DATE,
     "io.debezium.time.Timestamp": TIMESTAMP,
     "io.debezium.time.MicroTimestamp": TIMESTAMP,
     "io.debezium.time.NanoTimestamp": TIMESTAMP,
-    "org.apache.kafka.connect.data.Date": DATE,
-    "org.apache.kafka.connect.data.Timestamp": TIMESTAMPTZ,
     "local-timestamp-millis": TIMESTAMP,
     "local-timestamp-micros": TIMESTAMP,
     "local-timestamp-nanos": TIMESTAMP,
@@ -79,11 +77,9 @@ NAMED: dict[str, Type] = {
     "timestamp-nanos": TIMESTAMPTZ,
     "io.debezium.time.ZonedTimestamp": TIMESTAMPTZ,
     "io.debezium.time.MicroDuration": INTERVAL,
-    "io.debezium.time.NanoDuration": INTERVAL,
     "io.debezium.time.Time": TIME,
     "io.debezium.time.MicroTime": TIME,
     "io.debezium.time.NanoTime": TIME,
-    "org.apache.kafka.connect.data.Time": TIME,
     "time-millis": TIME,
     "time-micros": TIME,
     "io.debezium.data.Json": JSONB,

@@ -23,47 +23,49 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from engine.plan.graph import Where
-from engine.plan.sources.spell import name, required, text
+from engine.plan.sources.reads import Document, Reads
+from engine.plan.sources.spell import required, text
 
 OPERATIONS = ("c", "u", "r", "d")
 POSITIONS = {"gtid": "string", "file": "string", "pos": "bigint", "row": "int", "lsn": "bigint"}  # fields of `source`, and Spark's types
 
 
-def wanted(envelope: tuple[str, ...], *, keyed: bool) -> Where:
-    """Keeps the changes of rows. `envelope`: path of the envelope; `keyed`: that the message's key names the row."""
-    op, after = name(*envelope, "op"), name(*envelope, "after")
-    known = ", ".join(text(o) for o in OPERATIONS)
+def wanted(envelope: Reads, *, key: str | None) -> Where:
+    """Keeps the changes of rows. `key`: the message's key, if that names the row."""
+    op = envelope.field("op")
     checks = [
-        required(f"{op} IN ({known})", "op is none of c, u, r and d; a truncate is not applied"),
-        required(f"{op} = 'd' OR {after} IS NOT NULL", "the change has no row after it"),
+        required(f"{op} IN ({', '.join(map(text, OPERATIONS))})", "op is none of c, u, r and d; a truncate is not applied"),
+        required(f"{op} = 'd' OR {envelope.exists('after')}", "the change has no row after it"),
     ]
-    if keyed:
-        checks.append(required(f"{name('key')} IS NOT NULL", "null key"))
-    return Where(" AND ".join([f"{name(*envelope)} IS NOT NULL", *checks]))
+    if key is not None:
+        checks.append(required(f"{key} IS NOT NULL", "null key"))
+    return Where(" AND ".join([envelope.exists(), *checks]))
 
 
-def deleted(envelope: tuple[str, ...]) -> str:
-    return f"{name(*envelope, 'op')} = 'd'"
+def deleted(envelope: Reads) -> str:
+    return f"{envelope.field('op')} = 'd'"
 
 
-def position(envelope: tuple[str, ...], fields: Collection[str]) -> str:
+def position(envelope: Reads, fields: Collection[str]) -> str:
     """Spark SQL of the position; NULL if `fields` (of `source`) have none that we know."""
-    forms = []
+    branches = []
     if {"file", "pos", "row"} <= set(fields):
-        transaction = f"regexp_extract({name(*envelope, 'source', 'gtid')}, '^[0-9]+-[0-9]+-([0-9]+)$', 1)" if "gtid" in fields else "''"
-        number = f"regexp_extract({name(*envelope, 'source', 'file')}, '([0-9]+)$', 1)"
-        places = [_padded(name(*envelope, "source", "pos"), 20), _padded(name(*envelope, "source", "row"), 10)]
-        forms.append(f"concat_ws('/', lpad(coalesce({transaction}, ''), 20, '0'), lpad({number}, 10, '0'), {', '.join(places)})")
-        conditions = [f"{name(*envelope, 'source', 'file')} IS NOT NULL AND {name(*envelope, 'source', 'pos')} IS NOT NULL"]
-    else:
-        conditions = []
+        gtid = f"regexp_extract({envelope.field('source', 'gtid')}, '^[0-9]+-[0-9]+-([0-9]+)$', 1)" if "gtid" in fields else "''"
+        number = f"regexp_extract({envelope.field('source', 'file')}, '([0-9]+)$', 1)"
+        places = [_padded(f"coalesce({gtid}, '')", 20), _padded(number, 10), _number(envelope, "pos", 20), _number(envelope, "row", 10)]
+        there = f"{envelope.exists('source', 'file')} AND {envelope.exists('source', 'pos')}"
+        branches.append(f"WHEN {there} THEN concat_ws('/', {', '.join(places)})")
     if "lsn" in fields:
-        forms.append(_padded(name(*envelope, "source", "lsn"), 20))
-        conditions.append(f"{name(*envelope, 'source', 'lsn')} IS NOT NULL")
-    branches = "".join(f" WHEN {c} THEN {f}" for c, f in zip(conditions, forms, strict=True))
-    op = name(*envelope, "op")
-    return f"CASE WHEN {op} = 'r' THEN CAST(NULL AS STRING){branches} END" if forms else "CAST(NULL AS STRING)"
+        branches.append(f"WHEN {envelope.exists('source', 'lsn')} THEN {_number(envelope, 'lsn', 20)}")
+    if not branches:
+        return "CAST(NULL AS STRING)"
+    return f"CASE WHEN {envelope.field('op')} = 'r' THEN CAST(NULL AS STRING) {' '.join(branches)} END"
 
 
-def _padded(number: str, width: int) -> str:
-    return f"lpad(CAST({number} AS STRING), {width}, '0')"
+def _number(envelope: Reads, field: str, width: int) -> str:
+    number = envelope.field("source", field)
+    return _padded(number if isinstance(envelope, Document) else f"CAST({number} AS STRING)", width)
+
+
+def _padded(text: str, width: int) -> str:
+    return f"lpad({text}, {width}, '0')"

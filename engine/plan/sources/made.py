@@ -1,0 +1,43 @@
+"""Columns and what makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.plan.graph import DECODED
+from engine.plan.sources.spell import name
+from lake.errors import UndefinedColumn
+from lake.types import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A column and the Spark SQL over a decoded record that makes its stored form."""
+
+    field: Field
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Where the parts of a decoded record are, as Spark SQL."""
+
+    key: str = name(DECODED[0])
+    value: str = name(DECODED[1])
+    partition: str = name(DECODED[3])
+    offset: str = name(DECODED[4])
+    timestamp: str = name(DECODED[5])
+
+    @staticmethod
+    def selected() -> Decoded:
+        """After a step that selects them in this order."""
+        return Decoded("c0", "c1", "c2", "c3", "c4")
+
+
+def by_name(made: list[Made], names: list[str]) -> list[Made]:
+    """The columns of a key, never NULL; 42703 for a name that is none of theirs."""
+    known = {m.field.name: m for m in made}
+    for n in names:
+        if n not in known:
+            raise UndefinedColumn(f'column "{n}" named in key does not exist')
+    return [Made(Field(n, known[n].field.type, False), known[n].expression) for n in names]

@@ -1,0 +1,60 @@
+"""Fields of a decoded value: of a struct, or of a jsonb where the decoder has no type for a declared column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from engine.plan.sources.spell import cast_of, name, text
+from lake.types import JSONB, TEXT, Field
+
+# types which the decoder of declared JSON columns reads itself, as PostgreSQL would from the same text
+NATIVE = frozenset({"int2", "int4", "int8", "float4", "float8", "numeric", "text", "bool", "bytea", "date", "timestamp", "timestamptz"})
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct; `at` is Spark SQL."""
+
+    at: str
+
+    def field(self, *path: str) -> str:
+        return ".".join([self.at, name(*path)]) if path else self.at
+
+    def column(self, column: Field, *path: str) -> str:
+        """A column's stored form, as the decoder gave it."""
+        return self.field(*path, column.name)
+
+    def exists(self, *path: str) -> str:
+        return f"{self.field(*path)} IS NOT NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A jsonb; `at` is Spark SQL of its text. JSON's null is NULL, but for a column of type jsonb."""
+
+    at: str
+
+    def field(self, *path: str) -> str:
+        return f"tg_jsonb_path_text({self.at}, {_path(path)})"
+
+    def column(self, column: Field, *path: str) -> str:
+        """A column's stored form, by PostgreSQL's cast of the value's text."""
+        if column.type == JSONB:
+            return f"tg_jsonb_path({self.at}, {_path((*path, column.name))})"
+        return cast_of(self.field(*path, column.name), TEXT, column.type)
+
+    def exists(self, *path: str) -> str:
+        return f"{self.field(*path)} IS NOT NULL" if path else f"{self.at} IS NOT NULL"
+
+
+Reads: TypeAlias = Struct | Document
+
+
+def native(columns: tuple[Field, ...]) -> bool:
+    """Whether the decoder reads all of the declared columns itself."""
+    return all(c.type.name in NATIVE for c in columns)
+
+
+def _path(path: tuple[str, ...]) -> str:
+    return f"array({', '.join(map(text, path))})"
