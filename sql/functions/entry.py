@@ -1,7 +1,8 @@
 """A row of the function catalogue: one signature, what it gives, and how each engine computes it.
 
-Operators and casts are rows too. Templates hold `{0}`, `{1}`, … for the arguments, already rendered and already of the row's
-argument types; `{type}` is the result's type in the engine's own spelling.
+Operators and casts are rows too. Templates hold `{0}`, `{1}`, … for the arguments, already rendered, complete in themselves (in
+parentheses where that matters) and of exactly the row's argument types; `{type}` is the result's type in the engine's spelling,
+`{scale}` the scale of a numeric result, `{scale0}` that of argument 0.
 """
 
 from __future__ import annotations
@@ -13,28 +14,43 @@ from typing import Literal
 from lake.types import Type
 
 ResultType = Callable[[tuple[Type, ...]], Type]  # of the arguments' types, for results whose numeric scale depends on them
+Context = Literal["implicit", "assignment", "explicit"]
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
     """One signature.
 
-    `name`: of an operator its sign, of a cast `cast`. `arguments`: names of types as in lake.types.FACTS, with `[]` for an
-    array; the last one repeats if `variadic`. `result`: name of a type, or a function of the arguments' types where modifiers depend
-    on them. `strict`: NULL in, NULL out, without evaluation. `volatility`: 'immutable', 'stable' (once a statement; refused in
-    views) or 'volatile'. `kind` 'aggregate': how it is kept up to date is the engine's business, by `name` and `arguments`.
+    `name`: of an operator its sign, of a cast `cast`; `date_trunc:hour` is date_trunc with that unit, which must be a literal, and
+    has the arguments after it. `arguments`: names of types as in lake.types.FACTS, with `[]` for an array, `any` for whatever
+    comes; the last one repeats if `variadic`. `result`: name of a type, or a function of the arguments' types where modifiers
+    depend on them. `strict`: NULL in, NULL out. `volatility`: 'immutable', 'stable' (once a statement; refused in views) or
+    'volatile'. `context`: of a cast, when it happens by itself. A row without templates is one that PostgreSQL has and we refuse:
+    it must be there to be chosen. `kind` 'aggregate': how it is kept up to date is the engine's business, by `name` and `arguments`;
+    its `spark` is Spark's own aggregate, for what it is worth.
     """
 
     name: str
     arguments: tuple[str, ...]
     result: str | ResultType
-    spark: str
-    duckdb: str
-    kind: Literal["function", "operator", "cast", "aggregate"] = "function"
+    spark: str = ""
+    duckdb: str = ""
+    kind: Literal["function", "operator", "prefix", "cast", "aggregate"] = "function"
     strict: bool = True
     volatility: Literal["immutable", "stable", "volatile"] = "immutable"
     variadic: bool = False
+    context: Context = "explicit"
     note: str = ""
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.arguments)})"
+
+
+def spark_error(sqlstate: str, message: str) -> str:
+    """Spark SQL that raises; the engine reads SQLSTATE and message from the text behind the mark."""
+    return f"raise_error('\\u0001{sqlstate}{message}')"
+
+
+def duckdb_error(sqlstate: str, message: str) -> str:
+    """DuckDB SQL that raises; `sql.duckdb_functions.error_of` reads it."""
+    return f"error('[{sqlstate}] {message}')"

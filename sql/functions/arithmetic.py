@@ -1,0 +1,133 @@
+"""Arithmetic on numbers.
+
+Integers fail on overflow and on division by zero in all three systems, once DuckDB's `//` has a guard. Floats overflow to infinity in
+Spark and DuckDB where PostgreSQL fails, hence the guards. A numeric result has one scale for a whole column: that of its operands for +, -, %,
+the sum of both for *, and for / what PostgreSQL shows at least, 16.
+
+The templates for numerics need `spark.sql.decimalOperations.allowPrecisionLoss = false`.
+"""
+
+from __future__ import annotations
+
+from lake.types import NUMERIC_SCALE, Type, numeric
+from sql.functions.entry import Function, duckdb_error, spark_error
+
+INTEGERS = ("int2", "int4", "int8")
+FLOATS = ("float4", "float8")
+SPARK = {"int2": "SMALLINT", "int4": "INT", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
+DUCKDB = {"int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
+PRODUCT_SCALE_MAX = 18  # beyond, digits behind the point would crowd out those before it
+
+
+def common_scale(types: tuple[Type, ...]) -> Type:
+    return numeric(max(t.decimal[1] for t in types))
+
+
+def product_scale(types: tuple[Type, ...]) -> Type:
+    scales = [t.decimal[1] for t in types]
+    return numeric(min(sum(scales), max(*scales, PRODUCT_SCALE_MAX)))
+
+
+def quotient_scale(types: tuple[Type, ...]) -> Type:
+    return numeric(max(NUMERIC_SCALE, *(t.decimal[1] for t in types)))
+
+
+def same_scale(types: tuple[Type, ...]) -> Type:
+    return numeric(types[0].decimal[1])
+
+
+def whole(types: tuple[Type, ...]) -> Type:
+    return numeric(0)
+
+
+def _operator(sign: str, type: str, spark: str, duckdb: str, right: str | None = None, result: str | None = None) -> Function:
+    return Function(sign, (type, right or type), result or type, spark, duckdb, "operator")
+
+
+def _integers() -> list[Function]:
+    rows = []
+    for t in INTEGERS:
+        cast = f"CAST(%s AS {SPARK[t]})" if t != "int8" else "(%s)"
+        for sign in "+-*":
+            rows.append(_operator(sign, t, f"({{0}} {sign} {{1}})", f"({{0}} {sign} {{1}})"))
+        rows += [
+            _operator("/", t, cast % "{0} div {1}", "tg_divide({0}, {1})"),
+            _operator("%", t, "({0} % {1})", "tg_modulo({0}, {1})"),
+            _operator("&", t, "({0} & {1})", "({0} & {1})"),
+            _operator("|", t, "({0} | {1})", "({0} | {1})"),
+            _operator("#", t, "({0} ^ {1})", "xor({0}, {1})"),
+            Function("-", (t,), t, "(- {0})", "(- {0})", "prefix"),
+            Function("@", (t,), t, "abs({0})", "abs({0})", "prefix"),
+            Function("~", (t,), t, "(~ {0})", f"CAST(~ {{0}} AS {DUCKDB[t]})", "prefix"),
+            Function("abs", (t,), t, "abs({0})", "abs({0})"),
+            Function("mod", (t, t), t, "({0} % {1})", "tg_modulo({0}, {1})"),
+        ]
+    return rows
+
+
+# a result that is infinite though no argument is; the same with a result that is zero though none is
+OVERFLOW = "value out of range: overflow"
+UNDERFLOW = "value out of range: underflow"
+
+
+def _floats() -> list[Function]:
+    rows = []
+    for left in FLOATS:
+        for right in FLOATS:
+            t = "float4" if left == right == "float4" else "float8"
+            for sign, macro in (("+", "add"), ("-", "subtract"), ("*", "multiply"), ("/", "fdivide")):
+                x = f"CAST({{0}} {sign} {{1}} AS {SPARK[t]})"
+                infinite = "abs(%s) = double('Infinity')"
+                guards = f"WHEN {infinite % x} AND NOT {infinite % '{0}'} AND NOT {infinite % '{1}'} THEN {spark_error('22003', OVERFLOW)}"
+                if sign == "*":
+                    guards += f" WHEN {x} = 0 AND {{0}} <> 0 AND {{1}} <> 0 THEN {spark_error('22003', UNDERFLOW)}"
+                if sign == "/":
+                    guards = f"WHEN isnan({{0}}) THEN CAST('NaN' AS {SPARK[t]}) {guards}"
+                    guards += f" WHEN {x} = 0 AND {{0}} <> 0 AND NOT {infinite % '{1}'} THEN {spark_error('22003', UNDERFLOW)}"
+                spark = f"(CASE {guards} ELSE {x} END)"
+                rows.append(_operator(sign, left, spark, f"CAST(tg_{macro}({{0}}, {{1}}) AS {DUCKDB[t]})", right, t))
+    for t in FLOATS:
+        rows += [
+            Function("-", (t,), t, "(- {0})", "(- {0})", "prefix"),
+            Function("@", (t,), t, "abs({0})", "abs({0})", "prefix"),
+            Function("abs", (t,), t, "abs({0})", "abs({0})"),
+        ]
+    return rows
+
+
+def _numerics() -> list[Function]:
+    n = "numeric"
+    plain = "CAST({0} %s {1} AS {type})"
+    return [
+        Function("+", (n, n), common_scale, plain % "+", plain % "+", "operator"),
+        Function("-", (n, n), common_scale, plain % "-", plain % "-", "operator"),
+        Function("*", (n, n), product_scale, plain % "*", plain % "*", "operator"),
+        Function("/", (n, n), quotient_scale, "tg_numeric_divide({0}, {1}, 38, {scale})",
+                 "CAST(tg_numeric_divide({0}, {1}, {scale0}, {scale1}, {scale}) AS {type})", "operator"),
+        Function("%", (n, n), common_scale, plain % "%", "CAST(tg_modulo({0}, {1}) AS {type})", "operator"),
+        Function("mod", (n, n), common_scale, plain % "%", "CAST(tg_modulo({0}, {1}) AS {type})"),
+        Function("-", (n,), same_scale, "CAST(- {0} AS {type})", "(- {0})", "prefix"),
+        Function("@", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})", "prefix"),
+        Function("abs", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})"),
+        Function("^", (n, n), "numeric", kind="operator"),
+    ]  # fmt: skip
+
+
+ROWS = (*_integers(), *_floats(), *_numerics())
+
+
+def _guarded(sign: str, guards: str = "") -> str:
+    x = f"(a {sign} b)"
+    return f"CASE {guards}WHEN isinf{x} AND NOT isinf(a) AND NOT isinf(b) THEN {duckdb_error('22003', OVERFLOW)} %sELSE {x} END"
+
+
+_ZERO = f"WHEN b = 0 AND NOT isnan(a) THEN {duckdb_error('22012', 'division by zero')} "
+_SMALL = f"WHEN (a %s b) = 0 AND a <> 0 AND %s THEN {duckdb_error('22003', UNDERFLOW)} "
+MACROS = (
+    f"tg_divide(a, b) AS CASE WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')} ELSE a // b END",
+    f"tg_modulo(a, b) AS CASE WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')} WHEN b = -1 THEN a - a ELSE a % b END",
+    f"tg_add(a, b) AS {_guarded('+') % ''}",
+    f"tg_subtract(a, b) AS {_guarded('-') % ''}",
+    f"tg_multiply(a, b) AS {_guarded('*') % (_SMALL % ('*', 'b <> 0'))}",
+    f"tg_fdivide(a, b) AS {_guarded('/', _ZERO) % (_SMALL % ('/', 'NOT isinf(b)'))}",
+)

@@ -1,0 +1,134 @@
+"""Casts: between which types, when they happen by themselves, and what each engine does.
+
+Both engines cast text too freely, and Spark truncates where PostgreSQL rounds, so the templates say what is meant. Timestamps with and without a
+zone change into each other at UTC.
+
+Source: PostgreSQL 15, catalog pg_cast.
+"""
+
+from __future__ import annotations
+
+from lake.types import NUMERIC, Type, numeric
+from sql.functions.arithmetic import DUCKDB, SPARK
+from sql.functions.entry import Context, Function, ResultType
+
+ORDER = ("int2", "int4", "int8", "numeric", "float4", "float8")  # each is cast implicitly to those after it
+
+
+def _cast(source: str, target: str, context: Context, spark: str, duckdb: str, result: ResultType | None = None, note: str = "") -> Function:
+    return Function("cast", (source,), result or target, spark, duckdb, "cast", context=context, note=note)
+
+
+def _same(types: tuple[Type, ...]) -> Type:
+    return numeric(types[0].decimal[1]) if types[0].modifiers else NUMERIC
+
+
+def _whole(types: tuple[Type, ...]) -> Type:
+    return numeric(0)
+
+
+def _numbers() -> list[Function]:
+    rows = []
+    for i, source in enumerate(ORDER):
+        for j, target in enumerate(ORDER):
+            context: Context = "implicit" if i < j else "assignment"
+            if source == target:
+                continue
+            if target == "numeric":
+                if source in ("float4", "float8"):
+                    # as many digits as the type surely holds, as PostgreSQL
+                    digits = 5 if source == "float4" else 14
+                    text = f"CAST(printf('%.{digits}e', CAST({{0}} AS DOUBLE)) AS {{type}})"
+                    rows.append(_cast(source, target, context, text, f"tg_float_to_numeric({{0}}, {text})"))
+                else:
+                    rows.append(_cast(source, target, context, "CAST({0} AS {type})", "CAST({0} AS {type})", _whole))
+                continue
+            spark, duckdb = "{0}", "{0}"
+            if j < i and target.startswith("int"):
+                spark = {"numeric": "round({0}, 0)", "float4": "rint({0})", "float8": "rint({0})"}.get(source, "{0}")
+                duckdb = {"float4": "round_even({0}, 0)", "float8": "round_even({0}, 0)"}.get(source, "{0}")
+            spark = f"CAST({spark} AS {SPARK[target]})"
+            duckdb = f"CAST({duckdb} AS {DUCKDB[target]})"
+            rows.append(_cast(source, target, context, spark, duckdb))
+    return rows
+
+
+TEXT_TARGETS = ("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "jsonb")
+NAMES = {"jsonb": "jsonb_parse"}
+
+
+def _texts() -> list[Function]:
+    rows = []
+    for source in ("text", "varchar", "bpchar"):
+        for target in TEXT_TARGETS:
+            call = "tg_" + NAMES.get(target, "text_to_" + target)
+            if target == "numeric":
+                template = call + "({0}, {precision}, {scale})"
+                rows.append(_cast(source, target, "explicit", template, f"CAST({call}({{0}}, {{precision}}, {{scale}}) AS {{type}})"))
+            else:
+                rows.append(_cast(source, target, "explicit", call + "({0})", call + "({0})"))
+    for number in ("int2", "int4", "int8"):
+        rows.append(_cast(number, "text", "assignment", "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"))
+    rows += [
+        _cast("numeric", "text", "assignment", "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
+        _cast("bool", "text", "assignment", "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
+        _cast("date", "text", "assignment", "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
+        _cast("timestamp", "text", "assignment", "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
+        _cast("bytea", "text", "assignment", "concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
+        _cast("uuid", "text", "assignment", "{0}", "{0}"),
+        _cast("jsonb", "text", "assignment", "{0}", "{0}"),
+        _cast("name", "text", "implicit", "{0}", "{0}"),
+        _cast("text", "name", "implicit", "{0}", "{0}"),
+        _cast("text", "varchar", "implicit", "{0}", "{0}"),
+        _cast("text", "bpchar", "implicit", "{0}", "{0}"),
+        _cast("varchar", "text", "implicit", "{0}", "{0}"),
+        _cast("varchar", "bpchar", "implicit", "{0}", "{0}"),
+        _cast("bpchar", "text", "implicit", "rtrim({0})", "rtrim({0}, ' ')"),
+        _cast("bpchar", "varchar", "implicit", "rtrim({0})", "rtrim({0}, ' ')"),
+        # refused: what PostgreSQL prints depends on a setting, or no engine prints it
+        *(_cast(t, "text", "assignment", "", "") for t in ("float4", "float8", "timestamptz", "time", "interval", "oid")),
+        *(_cast("text", t, "explicit", "", "") for t in ("bytea", "time", "interval", "uuid", "oid")),
+    ]
+    return rows
+
+
+def _jsonb() -> list[Function]:
+    rows = []
+    for target in ("bool", "int2", "int4", "int8", "float4", "float8", "numeric"):
+        call = f"tg_jsonb_{target}"
+        if target == "numeric":
+            template = call + "({0}, {precision}, {scale})"
+            rows.append(_cast("jsonb", target, "explicit", template, f"CAST({call}({{0}}, {{precision}}, {{scale}}) AS {{type}})"))
+        else:
+            rows.append(_cast("jsonb", target, "explicit", call + "({0})", call + "({0})"))
+    return rows
+
+
+DAY = 86_400_000_000  # microseconds
+TIMES = (
+    _cast("date", "timestamp", "implicit", "CAST({0} AS TIMESTAMP_NTZ)", "CAST({0} AS TIMESTAMP)"),
+    _cast("date", "timestamptz", "implicit", "CAST({0} AS TIMESTAMP)", "CAST({0} AS TIMESTAMPTZ)", note="at UTC"),
+    _cast("timestamp", "timestamptz", "implicit", "CAST({0} AS TIMESTAMP)", "CAST({0} AS TIMESTAMPTZ)", note="at UTC"),
+    _cast("timestamp", "date", "assignment", "CAST({0} AS DATE)", "CAST({0} AS DATE)"),
+    _cast("timestamptz", "date", "assignment", "CAST({0} AS DATE)", "CAST(CAST({0} AS TIMESTAMP) AS DATE)", note="at UTC"),
+    _cast("timestamptz", "timestamp", "assignment", "CAST({0} AS TIMESTAMP_NTZ)", "CAST({0} AS TIMESTAMP)", note="at UTC"),
+    _cast("timestamp", "time", "assignment", f"pmod(unix_micros(CAST({{0}} AS TIMESTAMP)), {DAY})", f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})"),
+    _cast("timestamptz", "time", "assignment", f"pmod(unix_micros({{0}}), {DAY})", f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})"),
+)
+OTHERS = (
+    _cast("bool", "int4", "explicit", "CAST({0} AS INT)", "CAST({0} AS INTEGER)"),
+    _cast("int4", "bool", "explicit", "({0} <> 0)", "({0} <> 0)"),
+    _cast("int2", "oid", "implicit", "CAST({0} AS BIGINT)", "CAST({0} AS BIGINT)"),
+    _cast("int4", "oid", "implicit", "CAST({0} AS BIGINT)", "CAST({0} AS BIGINT)"),
+    _cast("int8", "oid", "implicit", "{0}", "{0}"),
+    _cast("oid", "int8", "assignment", "{0}", "{0}"),
+)
+
+ROWS = (*_numbers(), *_texts(), *_jsonb(), *TIMES, *OTHERS)
+
+# a value cut or checked to its type's modifiers; {length}, {precision}, {scale}
+LENGTHS = {
+    "varchar": ("left({0}, {length})", "left({0}, {length})"),
+    "bpchar": ("rpad(left({0}, {length}), {length}, ' ')", "rpad(left({0}, {length}), {length}, ' ')"),
+    "numeric": ("CAST({0} AS {type})", "CAST({0} AS {type})"),
+}

@@ -1,0 +1,51 @@
+"""Comparisons. All types but interval and bpchar compare in their stored form as PostgreSQL compares their values.
+
+Text is compared by code points (the C collation), NaN is equal to itself and above all numbers, in all three systems. Intervals compare at
+30 days a month and 24 hours a day; char(n) without trailing blanks.
+"""
+
+from __future__ import annotations
+
+from sql.functions.entry import Function
+
+SIGNS = ("=", "<>", "<", "<=", ">", ">=")
+TYPES = (
+    "bool int2 int4 int8 float4 float8 numeric text bytea date time timestamp timestamptz uuid oid name".split()
+)  # fmt: skip
+INTERVAL_SPARK = "(CAST({%d}.months AS DECIMAL(38,0)) * 2592000000000 + CAST({%d}.days AS DECIMAL(20,0)) * 86400000000 + {%d}.micros)"
+INTERVAL_DUCKDB = "(CAST({%d}.months AS HUGEINT) * 2592000000000 + CAST({%d}.days AS HUGEINT) * 86400000000 + {%d}.micros)"
+
+
+def _row(sign: str, left: str, right: str, spark: str = "{%d}", duckdb: str = "{%d}") -> Function:
+    def side(template: str, n: int) -> str:
+        return template.replace("{%d}", "{" + str(n) + "}")
+
+    return Function(
+        sign, (left, right), "bool",
+        f"({side(spark, 0)} {sign} {side(spark, 1)})",
+        f"({side(duckdb, 0)} {sign} {side(duckdb, 1)})",
+        "operator",
+    )  # fmt: skip
+
+
+def _rows() -> list[Function]:
+    rows = [_row(sign, t, t) for sign in SIGNS for t in TYPES]
+    for sign in SIGNS:
+        rows += [
+            _row(sign, "float4", "float8", "CAST({%d} AS DOUBLE)", "CAST({%d} AS DOUBLE)"),
+            _row(sign, "float8", "float4", "CAST({%d} AS DOUBLE)", "CAST({%d} AS DOUBLE)"),
+            _row(sign, "date", "timestamp", "CAST({%d} AS TIMESTAMP_NTZ)", "CAST({%d} AS TIMESTAMP)"),
+            _row(sign, "timestamp", "date", "CAST({%d} AS TIMESTAMP_NTZ)", "CAST({%d} AS TIMESTAMP)"),
+            _row(sign, "date", "timestamptz", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
+            _row(sign, "timestamptz", "date", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
+            _row(sign, "timestamp", "timestamptz", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
+            _row(sign, "timestamptz", "timestamp", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
+            _row(sign, "bpchar", "bpchar", "rtrim({%d})", "rtrim({%d}, ' ')"),
+            _row(sign, "interval", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB),
+            # by value, not by text: 1.0 = 1
+            Function(sign, ("jsonb", "jsonb"), "bool", kind="operator"),
+        ]
+    return rows
+
+
+ROWS = tuple(_rows())
