@@ -1,0 +1,218 @@
+"""pg_catalog and information_schema: real relations, computed from the catalog, in a DuckDB of their own.
+
+What happens to one query of a client's:
+
+1. `is_catalog_query` sees that it names a relation or function of the system catalog and nothing of the user's.
+2. `database` holds PostgreSQL 15's fixed rows (`postgres15.zip`, `relations.json`) and our items' (`rows`), brought to the catalog of
+   the moment; `views.sql` has the relations that are queries over others.
+3. `rewrite` turns the tree into DuckDB's SQL over them; `functions` are PostgreSQL's functions, in Python.
+4. `typing` finds the PostgreSQL types of the columns.
+
+The oracle is PostgreSQL: tests/gateway/catalog compares the statements of real clients.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from gateway.catalog import database
+from gateway.catalog.functions import Facts, Functions, Session
+from gateway.catalog.rewrite import WORDS, folded, rewrite, type_name
+from gateway.catalog.typing import columns_of, type_of
+from gateway.serving.sandbox import LOCK, SETTINGS
+from lake import errors
+from lake.catalog import Catalog
+from lake.types import Field, arrow_schema
+
+__all__ = ["SystemCatalog", "is_catalog_query"]
+
+MEMORY_LIMIT = "512MB"  # of the catalog's instance; it holds some 20,000 small rows
+
+
+def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
+    """Whether a query reads the system catalog: a relation of it, or nothing but functions and casts that only it has."""
+    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    found = False
+    for table in tree.find_all(exp.Table):
+        schema = folded(table.args.get("db"))
+        if isinstance(table.this, exp.Identifier):
+            name = folded(table.this)
+            if schema in ("pg_catalog", "information_schema") or (not schema and name not in ctes and f"pg_catalog.{name}" in database.relations()):
+                return True
+            if name not in ctes:
+                found = True
+    return not found and any(_is_system(node) for node in tree.walk())
+
+
+def _is_system(node: exp.Expression) -> bool:
+    match node:
+        case exp.Anonymous():
+            return (node.name.lower(), len(node.expressions)) in NAMES and node.name.lower() not in ("quote_ident", "quote_literal", "parse_ident")
+        case exp.CurrentSchema() | exp.CurrentUser() | exp.SessionUser() | exp.CurrentDatabase() | exp.CurrentVersion() | exp.CurrentCatalog() | exp.CurrentSchemas():  # noqa: E501  # fmt: skip
+            return True
+        case exp.Column():
+            return not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted")
+        case exp.ObjectIdentifier():
+            return True
+        case _:
+            return False
+
+
+NAMES = frozenset(Functions(Facts()).all) | {("pg_get_keywords", 0)}
+
+
+class SystemCatalog:
+    """The catalog's database. One query at a time: they are short and few."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._facts = Facts()
+        self.functions = Functions(self._facts)
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._catalog: Catalog | None = None
+
+    def run(self, query: str | exp.Expression, values: Sequence[object], session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], pa.Table]:
+        """Columns and rows of a query. `values` of its parameters may be text. Raises SQL errors."""
+        tree = parsed(query) if isinstance(query, str) else query
+        with self._lock:
+            connection = self._at(catalog)
+            self.functions.session = session
+            self._facts.roles[10] = session.user
+            return self._run(connection, tree, values, catalog)
+
+    def describe(self, query: str | exp.Expression, session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], int]:
+        """Columns, and the number of parameters, without running it."""
+        tree = parsed(query) if isinstance(query, str) else query
+        count = max((int(p.this.name) for p in tree.find_all(exp.Parameter)), default=0)
+        limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)  # type: ignore[attr-defined]
+        with self._lock:
+            connection = self._at(catalog)
+            self.functions.session = session
+            made = rewrite(limited, self.functions.all, {i.name for i in catalog.items.values()})
+            theirs = self._execute(connection, made.sql("duckdb"), [None] * count)
+            return _fields(tree, theirs.description, columns_of(tree, [str(d[1]) for d in theirs.description])), count
+
+    def _at(self, catalog: Catalog) -> duckdb.DuckDBPyConnection:
+        if self._connection is None:
+            self._connection = self._opened()
+        if self._catalog is not catalog:
+            database.replace(self._connection, catalog)
+            self._facts.load(self._connection, catalog)
+            self._catalog = catalog
+        return self._connection
+
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": MEMORY_LIMIT})
+        self.functions.install(connection)
+        database.build(connection)
+        for setting in (*SETTINGS, LOCK):
+            connection.execute(setting)
+        return connection
+
+    def _run(
+        self, connection: duckdb.DuckDBPyConnection, tree: exp.Expression, values: Sequence[object], catalog: Catalog
+    ) -> tuple[tuple[Field, ...], pa.Table]:
+        made = rewrite(tree, self.functions.all, {i.name for i in catalog.items.values()})
+        result = self._execute(connection, made.sql("duckdb"), values)
+        kinds = columns_of(tree, [str(d[1]) for d in result.description])
+        fields = _fields(tree, result.description, kinds)
+        return fields, self._shown(result.to_arrow_table(), fields, kinds)
+
+    def _execute(self, connection: duckdb.DuckDBPyConnection, sql: str, values: Sequence[object]) -> duckdb.DuckDBPyConnection:
+        try:
+            return connection.execute(sql, list(values)) if values else connection.execute(sql)
+        except duckdb.Error as error:
+            raise self._translated(error) from error
+
+    def _translated(self, error: duckdb.Error) -> Exception:
+        text = str(error)
+        if python := re.search(r"Python exception occurred while executing the UDF: (\w+): ([^\n]*)", text):
+            kind = getattr(errors, python[1], None)
+            return kind(python[2]) if kind is not None else error
+        if column := re.search(r'Referenced column "([^"]*)" (?:was )?not found|does not have a column named "([^"]*)"', text):
+            return errors.UndefinedColumn(f'column "{column[1] or column[2]}" does not exist')
+        if "Ambiguous reference" in text:
+            return errors.AmbiguousColumn(text.split("Error: ", 1)[-1].split("\n")[0].lower())
+        if isinstance(error, duckdb.ConversionException):
+            return errors.InvalidTextRepresentation(text.split("Error: ", 1)[-1].split("\n")[0])
+        return error
+
+    def _shown(self, table: pa.Table, fields: tuple[Field, ...], kinds: Sequence[str]) -> pa.Table:
+        """Values in stored form: reg types by name, vectors as text."""
+        outputs = []
+        for column, field, kind in zip(table.columns, fields, kinds, strict=True):
+            out = REGISTERED.get(kind)
+            if out is not None:
+                function = self.functions.all[out, 1][2]
+                column = pa.chunked_array([pa.array([None if v is None else function(int(v)) for v in column.to_pylist()], pa.string())])
+            elif pa.types.is_list(column.type) and not field.type.is_array:
+                texts = [None if v is None else " ".join(map(str, v)) for v in column.to_pylist()]
+                column = pa.chunked_array([pa.array(texts, pa.string())])
+            elif column.type != field.type.arrow:
+                column = column.cast(field.type.arrow)
+            outputs.append(column)
+        return pa.Table.from_arrays(outputs, schema=arrow_schema(fields))
+
+
+REGISTERED = {"regclass": "regclass_out", "regtype": "regtype_out", "regproc": "regproc_out", "regnamespace": "regnamespace_out"}
+
+
+def _fields(tree: exp.Expression, description: Sequence[Sequence[object]], kinds: Sequence[str]) -> tuple[Field, ...]:
+    """Fields with PostgreSQL's names for the columns: of an expression without a name that of its function, or ?column?."""
+    names = [_name(item) for item in tree.selects]  # type: ignore[attr-defined]
+    if len(names) != len(kinds) or None in names:
+        names = [names[i] if len(names) == len(kinds) and names[i] else str(d[0]) for i, d in enumerate(description)]
+    return tuple(Field(str(name), type_of(kind)) for name, kind in zip(names, kinds, strict=True))
+
+
+def _name(item: exp.Expression) -> str | None:
+    """The name PostgreSQL gives to an output column; None for a star."""
+    match item:
+        case exp.Star():
+            return None
+        case exp.Column():
+            return None if isinstance(item.this, exp.Star) else folded(item.this)
+        case exp.Alias():
+            return folded(item.args["alias"])
+        case exp.Paren() | exp.Collate() | exp.Bracket():
+            return _name(item.this)
+        case exp.Cast():
+            inner = _name(item.this)
+            return type_name(item.to).strip('"') if inner == "?column?" else inner
+        case exp.Dot():
+            return _name(item.expression) if isinstance(item.this, exp.Identifier) else item.expression.name
+        case exp.Anonymous():
+            return item.name.lower()
+        case exp.Case():
+            inner = _name(item.args["default"]) if item.args.get("default") is not None else "?column?"
+            return "case" if inner == "?column?" else inner
+        case exp.Subquery():
+            return _name(item.unnest().selects[0])
+        case exp.Array():
+            return "array"
+        case exp.GroupConcat():
+            return "string_agg"
+        case exp.CurrentCatalog() | exp.CurrentUser() | exp.SessionUser() | exp.CurrentSchema() | exp.CurrentDatabase() | exp.CurrentSchemas():
+            return item.sql("postgres").lower().split("(")[0]
+        case exp.CurrentVersion():
+            return "version"
+        case exp.Predicate() | exp.Connector() | exp.Not():
+            return "?column?"
+        case exp.Func():
+            return item.sql_name().lower()
+        case _:
+            return "?column?"
+
+
+def parsed(text: str) -> exp.Expression:
+    try:
+        return sqlglot.parse_one(text, read="postgres")
+    except sqlglot.errors.ParseError as error:
+        raise errors.SyntaxError_("syntax error in a query of the system catalog") from error

@@ -1,0 +1,104 @@
+"""The catalog's own DuckDB: PostgreSQL's fixed rows and ours, as tables of the schemas pg and information.
+
+    postgres15.zip  fixed rows (pg_type, pg_proc, …)  ──┐
+    rows            rows of the items                 ──┴─► tables pg.*, replaced for the items when the catalog changes
+    relations.json  columns of all relations          ──► tables without rows for all the others
+    views.sql       pg_tables, information_schema.* … ──► views
+
+It is another instance than the one of users' data, with the same walls around it. Columns are in forms of their own: oid, regproc and
+regtype are UINTEGER, which nothing else is; vectors are lists.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from functools import cache
+from importlib import resources
+
+import duckdb
+import pyarrow as pa
+
+from gateway.catalog.rows import Row, all_rows
+from lake.catalog import FIRST_ID, Catalog
+
+HERE = resources.files("gateway.catalog")
+
+DUCKDB = {
+    "bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "oid": "UINTEGER",
+    "regproc": "UINTEGER", "regtype": "UINTEGER", "xid": "UINTEGER", "oidvector": "UINTEGER[]", "_oid": "UINTEGER[]",
+    "int2vector": "SMALLINT[]", "_int2": "SMALLINT[]", "_text": "VARCHAR[]", "_char": "VARCHAR[]", "_name": "VARCHAR[]",
+    "_aclitem": "VARCHAR[]", "_float4": "FLOAT[]", "_float8": "DOUBLE[]", "_bool": "BOOLEAN[]", "_varchar": "VARCHAR[]",
+    "timestamptz": "TIMESTAMPTZ", "interval": "INTERVAL", "bytea": "BLOB", "numeric": "DECIMAL(38,0)",
+}  # fmt: skip
+
+
+@cache
+def relations() -> dict[str, dict[str, str]]:
+    """Columns of every relation of PostgreSQL's catalog, `schema.name` → column → type."""
+    loaded: dict[str, dict[str, str]] = json.loads((HERE / "relations.json").read_text())
+    return loaded
+
+
+def duckdb_type(type: str) -> str:
+    return DUCKDB.get(type, "VARCHAR")
+
+
+def table_name(relation: str) -> str:
+    """
+    >>> table_name("pg_catalog.pg_class"), table_name("information_schema.tables")
+    ('pg.pg_class', 'information.tables')
+    """
+    schema, _, name = relation.partition(".")
+    return f"{'pg' if schema == 'pg_catalog' else 'information'}.{name}"
+
+
+def build(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes all relations, with PostgreSQL's fixed rows."""
+    connection.execute("CREATE SCHEMA pg; CREATE SCHEMA information")
+    views = view_texts()
+    for relation, columns in relations().items():
+        if relation not in views:
+            listed = ", ".join(f'"{name}" {duckdb_type(type)}' for name, type in columns.items())
+            connection.execute(f"CREATE TABLE {table_name(relation)} ({listed})")
+    with resources.as_file(HERE / "postgres15.zip") as path, zipfile.ZipFile(path) as file:
+        for name in file.namelist():
+            relation = name.removesuffix(".arrow")
+            insert(connection, f"pg.{relation}", pa.ipc.open_stream(file.read(name)).read_all())
+    for relation, text in views.items():
+        names = ", ".join(f'"{column}"' for column in relations()[relation])
+        connection.execute(f"CREATE VIEW {table_name(relation)} ({names}) AS {text}")
+
+
+def view_texts() -> dict[str, str]:
+    """Relations that are queries over others: `-- schema.name` and a query, as often as needed."""
+    out: dict[str, str] = {}
+    for part in (HERE / "views.sql").read_text().split("\n-- view ")[1:]:
+        name, _, text = part.partition("\n")
+        out[name.strip()] = text.strip().rstrip(";")
+    return out
+
+
+def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+    """Our items' rows, instead of those that were there."""
+    connection.begin()
+    try:
+        for name, rows in all_rows(catalog):
+            first = next(iter(relations()[f"pg_catalog.{name}"]))
+            connection.execute(f"DELETE FROM pg.{name} WHERE {'objid' if name == 'pg_depend' else first} >= {FIRST_ID}")
+            if rows:
+                insert(connection, f"pg.{name}", _table(rows))
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    connection.register("__rows", rows)
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM __rows")
+    connection.unregister("__rows")
+
+
+def _table(rows: list[Row]) -> pa.Table:
+    return pa.table({name: pa.array([row.get(name) for row in rows]) for name in rows[0]})

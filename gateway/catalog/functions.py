@@ -1,0 +1,327 @@
+"""PostgreSQL's catalog functions, over the facts of one catalog and one session.
+
+Each is a Python function that DuckDB calls a value at a time; the name it has there is pg_<name>_<number of arguments>, so that
+`rewrite` can choose by arity. A catalog has thousands of rows and not millions, so 1 µs a call is enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import duckdb
+
+from gateway.catalog import rows
+from lake.catalog import Catalog, Item
+from lake.errors import InvalidParameterValue, UndefinedFunction, UndefinedObject, UndefinedTable
+from lake.types import Type
+
+SERVER_VERSION = "15.15"
+VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"
+
+
+class Session(Protocol):
+    """What the functions ask of a session. `settings`: of SHOW, by name in lower case."""
+
+    database: str
+    user: str
+    pid: int
+    settings: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Facts:
+    """Names and oids of everything, of PostgreSQL's own and of ours."""
+
+    catalog: Catalog = field(default_factory=Catalog)
+    types: dict[int, tuple[str, int, int, str]] = field(default_factory=dict)  # oid → name, namespace, element, kind of type
+    classes: dict[int, tuple[str, int, str]] = field(default_factory=dict)  # oid → name, namespace, relkind
+    procs: dict[int, tuple[str, int]] = field(default_factory=dict)
+    namespaces: dict[int, str] = field(default_factory=dict)
+    roles: dict[int, str] = field(default_factory=dict)
+    collations: dict[int, str] = field(default_factory=dict)
+    descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    by_name: dict[tuple[int, str], int] = field(default_factory=dict)
+    type_by_name: dict[str, int] = field(default_factory=dict)
+
+    def load(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+        def table(query: str) -> dict[int, Any]:
+            return {row[0]: row[1:] if len(row) > 2 else row[1] for row in connection.execute(query).fetchall()}
+
+        self.catalog = catalog
+        self.types = table("SELECT oid, typname, typnamespace, typelem, typtype FROM pg.pg_type")
+        self.classes = table("SELECT oid, relname, relnamespace, relkind FROM pg.pg_class")
+        self.namespaces = table("SELECT oid, nspname FROM pg.pg_namespace")
+        self.by_name = {(namespace, name): oid for oid, (name, namespace, _) in self.classes.items()}
+        self.type_by_name = {name: oid for oid, (name, namespace, _, _) in self.types.items() if namespace in (11, 2200)}
+        if not self.procs:
+            self.procs = table("SELECT oid, proname, pronamespace FROM pg.pg_proc")
+            self.roles = table("SELECT oid, rolname FROM pg.pg_roles")
+            self.collations = table("SELECT oid, collname FROM pg.pg_collation")
+            found = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
+            self.descriptions = {(a, b, c): text for a, b, c, text in found}
+
+    def item(self, relation: int) -> Item | None:
+        return self.catalog.items.get(relation)
+
+
+# names that format_type prints for types whose own name is another one
+SQL_NAMES = {
+    16: "boolean", 18: '"char"', 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision", 1042: "character",
+    1043: "character varying", 1083: "time without time zone", 1114: "timestamp without time zone", 1184: "timestamp with time zone",
+    1266: "time with time zone", 1560: "bit", 1562: "bit varying", 1700: "numeric", 1186: "interval",
+}  # fmt: skip
+ALIASES = {
+    "int": 23, "integer": 23, "int4": 23, "bigint": 20, "smallint": 21, "boolean": 16, "real": 700, "float": 701, "double precision": 701,
+    "character varying": 1043, "character": 1042, "char": 1042, '"char"': 18, "decimal": 1700, "timestamp without time zone": 1114,
+    "timestamp with time zone": 1184, "time without time zone": 1083, "time with time zone": 1266, "bit varying": 1562, "string": 25,
+}  # fmt: skip
+RESERVED = set("all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create current_catalog current_date current_role current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign from grant group having in initially intersect into lateral leading limit localtime localtimestamp not null offset on only or order placing primary references returning select session_user some symmetric table then to trailing true union unique user using variadic when where window with authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join left like natural notnull outer overlaps right similar tablesample verbose between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer interval least national nchar none normalize nullif numeric out overlay position precision real row setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable".split())  # noqa: E501, SIM905  # fmt: skip
+
+
+def quote_ident(name: str) -> str:
+    """
+    >>> quote_ident("kv"), quote_ident("Kv"), quote_ident("select")
+    ('kv', '"Kv"', '"select"')
+    """
+    if re.fullmatch("[a-z_][a-z0-9_]*", name) and name not in RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def parse_name(text: str) -> list[str]:
+    """
+    >>> parse_name('public."Kv"'), parse_name("KV")
+    (['public', 'Kv'], ['kv'])
+    """
+    parts = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', text)
+    return [quoted.replace('""', '"') if quoted else plain.strip().lower() for quoted, plain in parts]
+
+
+class Functions:
+    """The functions, by (name, number of arguments): what they are called with and give, and what computes them."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.session: Session | None = None
+        self.all: dict[tuple[str, int], tuple[list[str], str, Callable[..., Any]]] = {}
+        for signature, function in self._listed():
+            name, arguments, result = re.fullmatch(r"(\w+)\((.*)\) (\S+)", signature).groups()  # type: ignore[union-attr]
+            types = [a.strip() for a in arguments.split(",") if a.strip()]
+            self.all[name, len(types)] = (types, result, function)
+
+    def install(self, connection: duckdb.DuckDBPyConnection) -> None:
+        duckdb_types = {"oid": "BIGINT", "int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN", "text[]": "VARCHAR[]"}
+        for (name, count), (types, result, function) in self.all.items():
+            null = "special" if name in NULL_ACCEPTED else "default"
+            connection.create_function(
+                f"pg_{name}_{count}", _of_arity(function, count), [duckdb_types[t] for t in types], duckdb_types[result], null_handling=null, side_effects=count == 0
+            )
+
+    def _listed(self) -> list[tuple[str, Callable[..., Any]]]:
+        nothing, yes, zero = (lambda *_: None), (lambda *_: True), (lambda *_: 0)
+        s = self
+        return [
+            ("format_type(oid, int) text", s.format_type),
+            ("regclass_out(oid) text", s.regclass_out), ("regtype_out(oid) text", lambda o: s.format_type(o, -1)),
+            ("regproc_out(oid) text", lambda o: "-" if o == 0 else s.facts.procs.get(o, (str(o),))[0]),
+            ("regnamespace_out(oid) text", lambda o: s.facts.namespaces.get(o, str(o))),
+            ("regrole_out(oid) text", lambda o: s.facts.roles.get(o, str(o))),
+            ("regclass_in(text) oid", s.regclass_in), ("regtype_in(text) oid", s.regtype_in), ("regproc_in(text) oid", s.regproc_in),
+            ("regnamespace_in(text) oid", s.regnamespace_in), ("regrole_in(text) oid", s.regrole_in),
+            ("to_regclass(text) oid", lambda t: s._or_none(s.regclass_in, t)), ("to_regtype(text) oid", lambda t: s._or_none(s.regtype_in, t)),
+            ("to_regproc(text) oid", lambda t: s._or_none(s.regproc_in, t)), ("to_regnamespace(text) oid", lambda t: s._or_none(s.regnamespace_in, t)),
+            ("pg_get_userbyid(oid) text", lambda o: s.facts.roles.get(o, f"unknown (OID={o})")),
+            ("pg_table_is_visible(oid) bool", lambda o: s._visible(s.facts.classes.get(o), 1)),
+            ("pg_type_is_visible(oid) bool", lambda o: s._visible(s.facts.types.get(o), 1)),
+            ("pg_function_is_visible(oid) bool", lambda o: s._visible(s.facts.procs.get(o), 1)),
+            ("pg_collation_is_visible(oid) bool", yes), ("pg_opclass_is_visible(oid) bool", yes), ("pg_operator_is_visible(oid) bool", yes),
+            ("pg_ts_config_is_visible(oid) bool", yes), ("pg_statistics_obj_is_visible(oid) bool", yes),
+            ("pg_get_viewdef(oid) text", s.viewdef), ("pg_get_viewdef(oid, bool) text", s.viewdef), ("pg_get_viewdef_text(text) text", lambda t: s.viewdef(s.regclass_in(t))),
+            ("pg_get_ruledef(oid, bool) text", s.ruledef), ("pg_get_ruledef(oid) text", s.ruledef),
+            ("pg_get_indexdef(oid) text", s.indexdef), ("pg_get_indexdef(oid, int, bool) text", s.indexdef),
+            ("pg_get_constraintdef(oid) text", s.constraintdef), ("pg_get_constraintdef(oid, bool) text", s.constraintdef),
+            ("pg_get_expr(text, oid) text", nothing), ("pg_get_expr(text, oid, bool) text", nothing),
+            ("pg_get_partkeydef(oid) text", nothing), ("pg_get_partition_constraintdef(oid) text", nothing), ("pg_get_serial_sequence(text, text) text", nothing),
+            ("pg_get_statisticsobjdef_columns(oid) text", nothing), ("pg_get_statisticsobjdef(oid) text", nothing), ("pg_get_triggerdef(oid, bool) text", nothing),
+            ("pg_get_function_arguments(oid) text", nothing), ("pg_get_function_result(oid) text", nothing), ("pg_get_function_identity_arguments(oid) text", nothing), ("pg_get_functiondef(oid) text", nothing),
+            ("obj_description(oid, text) text", s.obj_description), ("obj_description(oid) text", lambda o: None), ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
+            ("shobj_description(oid, text) text", nothing),
+            ("has_database_privilege(text, text) bool", yes), ("has_database_privilege(text, text, text) bool", yes), ("has_schema_privilege(text, text) bool", yes), ("has_schema_privilege(text, text, text) bool", yes),
+            ("has_table_privilege(text, text) bool", yes), ("has_table_privilege(text, text, text) bool", yes), ("has_any_column_privilege(text, text) bool", yes), ("has_any_column_privilege(text, text, text) bool", yes),
+            ("has_column_privilege(text, text, text) bool", yes), ("has_function_privilege(text, text) bool", yes), ("has_type_privilege(text, text) bool", yes), ("has_sequence_privilege(text, text) bool", yes),
+            ("pg_has_role(text, text) bool", yes), ("pg_has_role(text, text, text) bool", yes),
+            ("current_setting(text) text", s.current_setting), ("current_setting(text, bool) text", s.current_setting), ("set_config(text, text, bool) text", lambda name, value, local: value),
+            ("current_schemas(bool) text[]", lambda implicit: ["pg_catalog", "public"] if implicit else ["public"]), ("current_schema() text", lambda: "public"),
+            ("current_database() text", lambda: s._session.database), ("current_user() text", lambda: s._session.user), ("session_user() text", lambda: s._session.user),
+            ("version() text", lambda: VERSION), ("pg_backend_pid() int", lambda: s._session.pid), ("pg_is_in_recovery() bool", lambda: False), ("pg_export_snapshot() text", lambda: "00000003-00000001-1"),
+            ("pg_encoding_to_char(int) text", lambda n: "UTF8" if n == 6 else ""), ("pg_char_to_encoding(text) int", lambda n: 6), ("pg_client_encoding() text", lambda: "UTF8"),
+            ("pg_relation_size(text) int", zero), ("pg_relation_size(text, text) int", zero), ("pg_table_size(text) int", zero), ("pg_total_relation_size(text) int", zero), ("pg_indexes_size(text) int", zero), ("pg_database_size(text) int", zero), ("pg_tablespace_size(text) int", zero),
+            ("pg_size_pretty(int) text", pretty_size), ("pg_stat_get_numscans(oid) int", zero), ("pg_relation_is_publishable(text) bool", lambda t: False), ("pg_relation_is_updatable(oid, bool) int", zero), ("pg_column_is_updatable(oid, int, bool) bool", lambda *_: False),
+            ("pg_tablespace_location(oid) text", lambda o: ""), ("pg_my_temp_schema() oid", lambda: 0), ("pg_is_other_temp_schema(oid) bool", lambda o: False), ("pg_postmaster_start_time_text() text", nothing),
+            ("pg_advisory_unlock_all() text", lambda: ""), ("pg_notify(text, text) text", lambda *_: ""), ("pg_sequence_last_value(oid) int", nothing), ("txid_current() int", lambda: 1), ("pg_conf_load_time_text() text", nothing), ("inet_server_port() int", nothing), ("inet_server_addr() text", nothing), ("inet_client_addr() text", nothing), ("inet_client_port() int", nothing),
+            ("quote_ident(text) text", quote_ident), ("quote_literal(text) text", lambda t: "'" + t.replace("'", "''") + "'"), ("parse_ident(text) text[]", parse_name),
+        ]  # fmt: skip
+
+    @property
+    def _session(self) -> Session:
+        assert self.session is not None
+        return self.session
+
+    # --- names
+
+    def format_type(self, oid: int | None, typmod: int | None = -1) -> str | None:
+        if oid is None:
+            return None
+        typmod = -1 if typmod is None else typmod
+        if oid == 0:
+            return "-"
+        known = self.facts.types.get(oid)
+        if known is None:
+            return "???"
+        name, namespace, element, _ = known
+        if element and name.startswith("_"):
+            return f"{self.format_type(element, typmod)}[]"
+        text = SQL_NAMES.get(oid) or (quote_ident(name) if namespace in (11, 2200) else f"{self.facts.namespaces[namespace]}.{quote_ident(name)}")
+        if typmod >= 0:
+            if oid in (1042, 1043):
+                return f"{text}({typmod - 4})"
+            if oid == 1700:
+                return f"{text}({(typmod - 4) >> 16 & 0xFFFF},{((typmod - 4) & 0x7FF ^ 1024) - 1024})"
+            if oid in (1083, 1114, 1184, 1266):
+                first, _, rest = text.partition(" ")
+                return f"{first}({typmod}) {rest}"
+            if oid in (1560, 1562):
+                return f"{text}({typmod})"
+        return "bpchar" if oid == 1042 and typmod == -1 and False else text
+
+    def regclass_out(self, oid: int) -> str:
+        known = self.facts.classes.get(oid)
+        if known is None:
+            return "-" if oid == 0 else str(oid)
+        name, namespace, _ = known
+        return quote_ident(name) if namespace in (11, 2200) else f"{quote_ident(self.facts.namespaces[namespace])}.{quote_ident(name)}"
+
+    def regclass_in(self, text: str) -> int:
+        if text.isdigit():
+            return int(text)
+        parts = parse_name(text)
+        namespaces = [o for o, n in self.facts.namespaces.items() if n == parts[0]] if len(parts) > 1 else [11, 2200]
+        for namespace in namespaces:
+            if (namespace, parts[-1]) in self.facts.by_name:
+                return self.facts.by_name[namespace, parts[-1]]
+        raise UndefinedTable(f'relation "{".".join(parts)}" does not exist')
+
+    def regtype_in(self, text: str) -> int:
+        if text.isdigit():
+            return int(text)
+        name = " ".join(text.split())
+        base = re.sub(r"\s*\([^)]*\)", "", name.removesuffix("[]"))
+        folded = base if base.startswith('"') and base != '"char"' else base.lower()
+        oid = ALIASES.get(folded) or self.facts.type_by_name.get(parse_name(base)[-1])
+        if oid is None:
+            raise UndefinedObject(f'type "{text}" does not exist')
+        if name.endswith("[]"):
+            return next(o for o, (n, _, element, _) in self.facts.types.items() if element == oid and n.startswith("_"))
+        return oid
+
+    def regproc_in(self, text: str) -> int:
+        if text.isdigit():
+            return int(text)
+        name = parse_name(text)[-1]
+        found = [oid for oid, (n, _) in self.facts.procs.items() if n == name]
+        if not found:
+            raise UndefinedFunction(f'function "{text}" does not exist')
+        return found[0]
+
+    def regnamespace_in(self, text: str) -> int:
+        found = next((o for o, n in self.facts.namespaces.items() if n == parse_name(text)[-1]), None)
+        if found is None:
+            raise UndefinedObject(f'schema "{text}" does not exist')
+        return found
+
+    def regrole_in(self, text: str) -> int:
+        return next((o for o, n in self.facts.roles.items() if n == parse_name(text)[-1]), rows.OWNER)
+
+    def _or_none(self, function: Callable[[str], int], text: str) -> int | None:
+        try:
+            return function(text)
+        except (UndefinedTable, UndefinedObject, UndefinedFunction):
+            return None
+
+    def _visible(self, known: tuple[Any, ...] | None, namespace: int) -> bool | None:
+        return None if known is None else known[namespace] in (11, 2200)
+
+    # --- definitions
+
+    def viewdef(self, oid: int, pretty: bool = False) -> str | None:
+        item = self.facts.item(oid)
+        return None if item is None or not item.query else f" {item.query.strip().rstrip(';')};"
+
+    def ruledef(self, oid: int, pretty: bool = False) -> str | None:
+        item = self.facts.item(oid - rows.RULES)
+        if item is None:
+            return None
+        return f'CREATE RULE "_RETURN" AS\n    ON SELECT TO public.{quote_ident(item.name)} DO INSTEAD {self.viewdef(item.id)}'
+
+    def indexdef(self, oid: int, column: int = 0, pretty: bool = False) -> str | None:
+        item = self.facts.item(oid - rows.INDEXES)
+        if item is None or not item.key:
+            return None
+        names = [quote_ident(item.columns[i].name) for i in item.key]
+        if column:
+            return names[column - 1] if column <= len(names) else ""
+        return f"CREATE UNIQUE INDEX {quote_ident(rows.key_name(item))} ON public.{quote_ident(item.name)} USING btree ({', '.join(names)})"
+
+    def constraintdef(self, oid: int, pretty: bool = False) -> str | None:
+        item = self.facts.item(oid - rows.CONSTRAINTS)
+        if item is None or not item.key:
+            return None
+        return f"PRIMARY KEY ({', '.join(quote_ident(item.columns[i].name) for i in item.key)})"
+
+    def obj_description(self, oid: int, catalog: str) -> str | None:
+        kind = self.facts.by_name.get((11, catalog))
+        return None if kind is None else self.facts.descriptions.get((kind, oid, 0))
+
+    # --- the session
+
+    def current_setting(self, name: str, missing_ok: bool = False) -> str | None:
+        value = self._session.settings.get(name.lower())
+        if value is None and not missing_ok:
+            raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
+        return value
+
+
+NULL_ACCEPTED = {"format_type"}
+
+
+def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """DuckDB counts the parameters of what it is given: exactly as many as there are types."""
+    made: tuple[Callable[..., Any], ...] = (
+        lambda: function(),
+        lambda a: function(a),
+        lambda a, b: function(a, b),
+        lambda a, b, c: function(a, b, c),
+    )
+    return made[count]
+
+
+def pretty_size(size: int) -> str:
+    """
+    >>> pretty_size(8192), pretty_size(20 << 20)
+    ('8192 bytes', '20 MB')
+    """
+    units = ["bytes", "kB", "MB", "GB", "TB", "PB"]
+    limit = 10 * 1024
+    for unit in units:
+        if abs(size) < limit or unit == units[-1]:
+            return f"{size} {unit}"
+        size = (size + 512) // 1024 if unit != "bytes" or True else size
+        limit = 20 * 1024 - 1
+    raise InvalidParameterValue("size")
+
+
+def type_of(name: str) -> Type:
+    return Type(name)

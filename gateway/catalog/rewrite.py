@@ -1,0 +1,312 @@
+"""A client's catalog query, written for PostgreSQL, to the same for the catalog's DuckDB. On the tree, never on the text.
+
+    names        pg_catalog.pg_class, pg_class → pg.pg_class; information_schema.x → information.x
+    functions    pg_catalog.f(a, b), f(a, b) → pg_f_2(a, b), DuckDB's own where they mean the same, 42883 otherwise
+    casts        'x'::regclass → its oid; oid::regclass::text → its name; names and vectors to text
+    operators    OPERATOR(pg_catalog.~), ~ (a search, not a full match), COLLATE, = ANY('{a,b}'), LIKE's default escape
+    vectors      int2vector and oidvector count from 0
+
+Only what is listed is let through: a function that is not here does not reach DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from sqlglot import exp
+
+from gateway.catalog.database import relations, table_name
+from lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedTable
+
+VECTORS = frozenset({"indkey", "indoption", "indclass", "indcollation", "proargtypes", "tgattr", "partattrs", "partclass", "i_indoption", "keys"})
+REG = frozenset({"regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole", "regoper", "regoperator"})
+CASTS = {
+    "oid": "UINTEGER", "xid": "UINTEGER", "name": "VARCHAR", "text": "VARCHAR", "varchar": "VARCHAR", "bpchar": "VARCHAR", "char": "VARCHAR",
+    '"char"': "VARCHAR", "int2vector": "SMALLINT[]", "oidvector": "UINTEGER[]", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT",
+    "bool": "BOOLEAN", "information_schema.sql_identifier": "VARCHAR", "information_schema.character_data": "VARCHAR",
+    "information_schema.cardinal_number": "INTEGER", "pg_node_tree": "VARCHAR", "aclitem": "VARCHAR",
+}  # fmt: skip
+
+# functions that DuckDB has under this name with this meaning, and what the others are there
+NATIVE = {
+    "coalesce": "coalesce", "nullif": "nullif", "count": "count", "min": "min", "max": "max", "sum": "sum", "avg": "avg", "bool_and": "bool_and",
+    "bool_or": "bool_or", "every": "bool_and", "array_agg": "array_agg", "string_agg": "string_agg", "row_number": "row_number", "rank": "rank",
+    "lower": "lower", "upper": "upper", "length": "length", "char_length": "length", "replace": "replace", "substring": "substring",
+    "substr": "substr", "btrim": "trim", "rtrim": "rtrim", "ltrim": "ltrim", "trim": "trim", "concat": "concat", "concat_ws": "concat_ws",
+    "abs": "abs", "greatest": "greatest", "least": "least", "unnest": "unnest", "array_to_string": "array_to_string", "strpos": "strpos",
+    "array_length": "len", "array_upper": "len", "cardinality": "len", "json_build_object": "json_object", "jsonb_build_object": "json_object",
+    "split_part": "split_part", "position": "position", "md5": "md5", "repeat": "repeat", "left": "left", "right": "right", "lpad": "lpad",
+    "array_position": "list_position", "round": "round", "floor": "floor", "ceil": "ceil", "generate_series": "generate_series",
+    "json_agg": "json_group_array", "to_json": "to_json", "row_to_json": "to_json", "starts_with": "starts_with", "reverse": "reverse",
+}  # fmt: skip
+
+
+def rewrite(tree: exp.Expression, functions: Collection[tuple[str, int]], user_relations: Collection[str]) -> exp.Expression:
+    """The query for DuckDB; the tree given is not changed. `functions`: what the catalog's database has as pg_<name>_<arity>."""
+    tree = tree.copy()
+    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for table in list(tree.find_all(exp.Table)):
+        _table(table, ctes, user_relations)
+    return _walk(tree, _Rules(functions))
+
+
+def _walk(node: exp.Expression, rules: _Rules) -> exp.Expression:
+    """Parents before children: a cast must see what it casts as it was written."""
+    made = rules(node)
+    if made is not node and node.parent is not None:
+        node.replace(made)
+    for child in list(made.iter_expressions()):
+        _walk(child, rules)
+    return made
+
+
+def _table(table: exp.Table, ctes: Collection[str], user_relations: Collection[str]) -> None:
+    if isinstance(table.this, exp.Func) or not isinstance(table.this, exp.Identifier):
+        if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "pg_get_keywords":
+            table.set("this", exp.to_identifier("pg_keywords"))
+            table.set("db", exp.to_identifier("pg"))
+        elif table.args.get("db") is not None:
+            table.set("db", None)
+        return
+    name, schema = folded(table.this), folded(table.args.get("db"))
+    if not schema and name in ctes:
+        return
+    for candidate in [schema] if schema else ["pg_catalog"]:
+        known = f"{candidate}.{name}"
+        if known in relations():
+            _, _, there = table_name(known).partition(".")
+            table.set("this", exp.to_identifier(there, quoted=True))
+            table.set("db", exp.to_identifier("pg" if candidate == "pg_catalog" else "information"))
+            table.set("catalog", None)
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+            return
+    if name in user_relations and schema in ("", "public"):
+        raise FeatureNotSupported("a query of the system catalog and of other relations at once is not supported")
+    raise UndefinedTable(f'relation "{f"{schema}.{name}" if schema else name}" does not exist', position=table.this.meta.get("start"))
+
+
+def folded(identifier: exp.Expression | None) -> str:
+    if identifier is None:
+        return ""
+    return identifier.name if identifier.args.get("quoted") else identifier.name.lower()
+
+
+class _Rules:
+    """One node at a time; its children are visited after."""
+
+    def __init__(self, functions: Collection[tuple[str, int]]) -> None:
+        self._functions = functions
+
+    def __call__(self, node: exp.Expression) -> exp.Expression:
+        rule = RULES.get(type(node))
+        return node if rule is None else rule(self, node)
+
+    def dot(self, node: exp.Dot) -> exp.Expression:
+        """pg_catalog.f(x) is f(x); (information_schema._pg_expandarray(x)).n is a field of a row."""
+        schema, what = node.this, node.expression
+        if isinstance(schema, exp.Identifier) and isinstance(what, exp.Func):
+            return self(what)
+        return node
+
+    def operator(self, node: exp.Operator) -> exp.Expression:
+        sign = node.args["operator"].split(".")[-1]
+        left, right = node.this, node.expression
+        made: dict[str, Callable[[], exp.Expression]] = {
+            "~": lambda: exp.RegexpLike(this=left, expression=right),
+            "!~": lambda: exp.Not(this=exp.RegexpLike(this=left, expression=right)),
+            "~*": lambda: exp.RegexpILike(this=left, expression=right),
+            "=": lambda: exp.EQ(this=left, expression=right),
+            "<>": lambda: exp.NEQ(this=left, expression=right),
+            "~~": lambda: exp.Like(this=left, expression=right),
+            "!~~": lambda: exp.Not(this=exp.Like(this=left, expression=right)),
+        }
+        if sign not in made:
+            raise FeatureNotSupported(f"OPERATOR(pg_catalog.{sign}) is not supported in a query of the system catalog")
+        return self(made[sign]())
+
+    def collate(self, node: exp.Collate) -> exp.Expression:
+        return self(node.this)
+
+    def search(self, node: exp.RegexpLike) -> exp.Expression:
+        return call("regexp_matches", node.this, node.expression, exp.Literal.string("s"))
+
+    def search_any_case(self, node: exp.RegexpILike) -> exp.Expression:
+        return call("regexp_matches", node.this, node.expression, exp.Literal.string("si"))
+
+    def like(self, node: exp.Expression) -> exp.Expression:
+        if isinstance(node.parent, exp.Escape):
+            return node
+        return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))
+
+    def any(self, node: exp.Any) -> exp.Expression:
+        inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
+        if isinstance(inner, exp.Literal) and inner.is_string:
+            node.set("this", exp.Paren(this=elements(inner.name)))
+        return node
+
+    def bracket(self, node: exp.Bracket) -> exp.Expression:
+        if is_vector(node.this):
+            node.set("expressions", [exp.Add(this=exp.Paren(this=e), expression=exp.Literal.number(1)) for e in node.expressions])
+        return node
+
+    def column(self, node: exp.Column) -> exp.Expression:
+        if node.args.get("db") is not None:
+            node.set("db", None)
+        if not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted"):
+            return self.function(node.name.lower(), [])
+        return node
+
+    # --- casts
+
+    def cast(self, node: exp.Cast) -> exp.Expression:
+        to, inner = type_name(node.to), node.this
+        if to.endswith("[]"):
+            element = CASTS.get(to[:-2])
+            if isinstance(inner, exp.Literal) and inner.is_string:
+                inner = elements(inner.name)
+            return exp.Cast(this=inner, to=exp.DataType.build(f"{element}[]" if element else node.to.sql("duckdb"), dialect="duckdb"))
+        if to in REG:
+            if isinstance(inner, exp.Literal) and inner.is_string:
+                return exp.Cast(this=call(f"pg_{to.replace('regprocedure', 'regproc')}_in_1", inner), to=exp.DataType.build("UINTEGER", dialect="duckdb"))
+            return exp.Cast(this=inner, to=exp.DataType.build("UINTEGER", dialect="duckdb"))
+        stored = CASTS.get(to)
+        if stored == "VARCHAR":
+            reg = type_name(inner.to) if isinstance(inner, exp.Cast) else ""
+            if reg in REG:
+                return call(f"pg_{reg.replace('regprocedure', 'regproc')}_out_1", inner.this)
+            if is_vector(inner):
+                return call("array_to_string", inner, exp.Literal.string(" "))
+            inner_name = inner.name.lower() if isinstance(inner, exp.Column) else ""
+            if inner_name in ("typinput", "typoutput", "typreceive", "typsend"):
+                return call("pg_regproc_out_1", inner)
+        if stored is not None:
+            return exp.Cast(this=inner, to=exp.DataType.build(stored, dialect="duckdb"))
+        return node
+
+    # --- functions
+
+    def anonymous(self, node: exp.Anonymous) -> exp.Expression:
+        if node.meta.get(MADE):
+            return node
+        if node.name.lower() in ("all", "some"):  # <> ALL ('{…}')
+            (argument,) = node.expressions
+            argument = argument.unnest()
+            if isinstance(argument, exp.Literal):
+                argument = elements(argument.name)
+            return (exp.All if node.name.lower() == "all" else exp.Any)(this=exp.Paren(this=argument))
+        return self.function(node.name.lower(), node.expressions)
+
+    def function(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
+        name = name.removeprefix("pg_catalog.")
+        if name == "_pg_expandarray":
+            return self.expanded(arguments[0])
+        if name == "generate_subscripts":
+            first = 0 if is_vector(arguments[0]) else 1
+            indexes = call("range", exp.Literal.number(first), exp.Add(this=call("len", arguments[0]), expression=exp.Literal.number(first)))
+            return exp.Cast(this=call("unnest", indexes), to=exp.DataType.build("INTEGER", dialect="duckdb"))
+        if name == "array_lower":
+            return exp.Literal.number(1)
+        if name == "array_remove":
+            return call("list_filter", arguments[0], exp.Lambda(this=exp.NullSafeNEQ(this=exp.column("x"), expression=arguments[1]), expressions=[exp.to_identifier("x")]))  # fmt: skip
+        if name in ("array_length", "array_upper"):
+            arguments = arguments[:1]
+        if name == "string_to_array":
+            return call("string_split", *arguments[:2])
+        if name in ("pg_get_viewdef",) and isinstance(arguments[0], exp.Literal) and arguments[0].is_string:
+            return call("pg_pg_get_viewdef_text_1", arguments[0])
+        if (name, len(arguments)) in self._functions:
+            return self.ours(name, arguments)
+        if name in NATIVE:
+            return call(NATIVE[name], *arguments)
+        raise UndefinedFunction(
+            f"function {name}({', '.join('unknown' for _ in arguments)}) does not exist",
+            hint="No function matches the given name and argument types. You might need to add explicit type casts.",
+        )
+
+    def ours(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
+        made: exp.Expression = call(f"pg_{name}_{len(arguments)}", *arguments)
+        if name in OIDS:
+            return exp.Cast(this=made, to=exp.DataType.build("UINTEGER", dialect="duckdb"))
+        if name in INTEGERS:
+            return exp.Cast(this=made, to=exp.DataType.build("INTEGER", dialect="duckdb"))
+        return made
+
+    def expanded(self, array: exp.Expression) -> exp.Expression:
+        """Rows (x, n) of an array, n from 1."""
+        row = "{{'x': {0}[i], 'n': CAST(i AS INTEGER)}}".format(array.sql("duckdb"))
+        rows = exp.maybe_parse(f"list_transform(range(1, len({array.sql('duckdb')}) + 1), lambda i: {row})", dialect="duckdb")
+        for function in rows.find_all(exp.Anonymous):
+            function.meta[MADE] = True
+        return call("unnest", rows)
+
+    def known(self, node: exp.Func) -> exp.Expression:
+        """Functions that sqlglot has a class for, where DuckDB's spelling of it will not do."""
+        name = CLASSES[type(node)]
+        arguments = [a for key in node.arg_types for a in _listed(node.args.get(key))]
+        return self.function(name, arguments)
+
+
+def _listed(value: object) -> list[exp.Expression]:
+    if isinstance(value, list):
+        return [v for v in value if isinstance(v, exp.Expression)]
+    return [value] if isinstance(value, exp.Expression) else []
+
+
+def call(name: str, *arguments: exp.Expression) -> exp.Anonymous:
+    """A call that is DuckDB's already."""
+    made = exp.Anonymous(this=name, expressions=list(arguments))
+    made.meta[MADE] = True
+    return made
+
+
+def elements(text: str) -> exp.Array:
+    """'{a,b}' as a list.
+
+    >>> elements('{r,p}').sql("duckdb")
+    "['r', 'p']"
+    """
+    inner = text.strip().removeprefix("{").removesuffix("}")
+    return exp.Array(expressions=[exp.Literal.string(part.strip().strip('"')) for part in inner.split(",")] if inner else [])
+
+
+def is_vector(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Column) and node.name.lower() in VECTORS
+
+
+def type_name(type: exp.Expression) -> str:
+    """
+    >>> type_name(exp.maybe_parse("x::pg_catalog.regclass", dialect="postgres").to)
+    'regclass'
+    """
+    if isinstance(type, exp.ObjectIdentifier):
+        return str(type.name or type.this).lower()
+    assert isinstance(type, exp.DataType)
+    if type.this == exp.DataType.Type.ARRAY and type.expressions:
+        return f"{type_name(type.expressions[0])}[]"
+    kind = type.args.get("kind")
+    if kind is not None:
+        text = kind.sql("postgres") if isinstance(kind, exp.Expression) else str(kind)
+        return str(text).removeprefix("pg_catalog.").lower()
+    return SPELLED.get(type.this, type.this.value.lower())
+
+
+MADE = "made"
+T = exp.DataType.Type
+SPELLED = {T.TEXT: "text", T.VARCHAR: "varchar", T.NAME: "name", T.INT: "int4", T.BIGINT: "int8", T.SMALLINT: "int2", T.BOOLEAN: "bool", T.CHAR: "bpchar"}
+WORDS = frozenset({"current_user", "session_user", "user", "current_catalog", "current_schema", "current_role"})
+OIDS = frozenset({"to_regclass", "to_regtype", "to_regproc", "to_regnamespace", "pg_my_temp_schema"})
+INTEGERS = frozenset({"pg_backend_pid", "pg_char_to_encoding", "pg_relation_is_updatable", "inet_server_port", "inet_client_port"})
+
+CLASSES: dict[type[exp.Expression], str] = {
+    exp.CurrentSchema: "current_schema", exp.CurrentUser: "current_user", exp.SessionUser: "session_user", exp.CurrentDatabase: "current_database",
+    exp.CurrentVersion: "version", exp.CurrentCatalog: "current_database", exp.CurrentSchemas: "current_schemas", exp.ArraySize: "array_length",
+    exp.GroupConcat: "string_agg", exp.StrToMap: "str_to_map",
+}  # fmt: skip
+
+RULES: dict[type[exp.Expression], Callable[[_Rules, exp.Expression], exp.Expression]] = {
+    exp.Dot: _Rules.dot, exp.Operator: _Rules.operator, exp.Collate: _Rules.collate, exp.RegexpLike: _Rules.search,
+    exp.RegexpILike: _Rules.search_any_case, exp.Like: _Rules.like, exp.ILike: _Rules.like, exp.Any: _Rules.any, exp.Bracket: _Rules.bracket,
+    exp.Column: _Rules.column, exp.Cast: _Rules.cast, exp.Anonymous: _Rules.anonymous,
+    **{c: _Rules.known for c in CLASSES},
+}  # type: ignore[dict-item]  # fmt: skip

@@ -1,0 +1,188 @@
+"""What our catalog adds to PostgreSQL's own: rows of pg_class, pg_attribute and the others, computed from the items.
+
+An item's id is its oid. What hangs on it has oids made from it, so all of them are the same after a restart:
+
+    id            the relation            TYPES + id      its row type, TYPES_ARRAY + id the array of that
+    INDEXES + id  the index of its key    CONSTRAINTS + id the primary key      RULES + id   the rule of a view
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from lake.catalog import Catalog, Item
+
+TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES = (n << 28 for n in (4, 5, 6, 7, 8, 9))
+
+OWNER, PUBLIC, DATABASE = 10, 2200, 5
+HEAP, BTREE = 2, 403  # pg_am
+CLASS, CONSTRAINT, REWRITE = 1259, 2606, 2618  # oids of pg_class, pg_constraint, pg_rewrite
+OPERATOR_CLASS = {
+    "int8": 3124, "int4": 1978, "int2": 1979, "text": 3126, "varchar": 3126, "bpchar": 10004, "float8": 3123, "float4": 10012,
+    "numeric": 3125, "timestamp": 3128, "timestamptz": 3127, "date": 3122, "time": 10038, "uuid": 10065, "bool": 10003, "bytea": 10006,
+    "oid": 1981, "name": 10028, "interval": 10022, "jsonb": 10088,
+}  # fmt: skip
+COLLATION = {"text": 100, "varchar": 100, "bpchar": 100, "name": 950}
+ALIGNMENT = {1: "c", 2: "s", 4: "i", 8: "d", 16: "c", 64: "c", -1: "i"}
+STORAGE = {"numeric": "m"}
+BY_VALUE = (1, 2, 4, 8)
+
+RELKIND = {"view": "v", "materialized view": "m"}  # the others are tables to clients
+
+Row = dict[str, Any]
+
+
+def relations(catalog: Catalog) -> list[Item]:
+    return [item for item in sorted(catalog.items.values(), key=lambda i: i.id) if item.is_relation]
+
+
+def relkind(item: Item) -> str:
+    return RELKIND.get(item.kind, "r")
+
+
+def key_name(item: Item) -> str:
+    return f"{item.name}_pkey" if is_primary(item) else f"{item.name}_key"
+
+
+def is_primary(item: Item) -> bool:
+    """Tables' and sources' keys are primary keys; a view has a unique index, as in PostgreSQL."""
+    return relkind(item) == "r"
+
+
+def keyed(catalog: Catalog) -> list[Item]:
+    """Relations with an index. A plain view has none, and a key without columns (one row) cannot be said."""
+    return [item for item in relations(catalog) if item.key and item.kind != "view"]
+
+
+def pg_class(catalog: Catalog) -> Iterator[Row]:
+    indexed = {item.id for item in keyed(catalog)}
+    for item in relations(catalog):
+        kind = relkind(item)
+        yield {
+            "oid": item.id, "relname": item.name, "relnamespace": PUBLIC, "reltype": TYPES + item.id, "reloftype": 0, "relowner": OWNER,
+            "relam": 0 if kind == "v" else HEAP, "relfilenode": 0 if kind == "v" else item.id, "reltablespace": 0, "relpages": 0,
+            "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in indexed,
+            "relisshared": False, "relpersistence": "p", "relkind": kind, "relnatts": len(item.columns), "relchecks": 0,
+            "relhasrules": kind != "r", "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
+            "relforcerowsecurity": False, "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
+            "relispartition": False, "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
+        }  # fmt: skip
+    for item in keyed(catalog):
+        yield {
+            "oid": INDEXES + item.id, "relname": key_name(item), "relnamespace": PUBLIC, "reltype": 0, "reloftype": 0, "relowner": OWNER,
+            "relam": BTREE, "relfilenode": INDEXES + item.id, "reltablespace": 0, "relpages": 1, "reltuples": 0.0, "relallvisible": 0,
+            "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": "p", "relkind": "i",
+            "relnatts": len(item.key or ()), "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False,
+            "relrowsecurity": False, "relforcerowsecurity": False, "relispopulated": True, "relreplident": "n", "relispartition": False,
+            "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
+        }  # fmt: skip
+
+
+SYSTEM_COLUMNS = ((-1, "ctid", 27, 6, "s"), (-2, "xmin", 28, 4, "i"), (-3, "cmin", 29, 4, "i"), (-4, "xmax", 28, 4, "i"), (-5, "cmax", 29, 4, "i"), (-6, "tableoid", 26, 4, "i"))  # fmt: skip
+
+
+def pg_attribute(catalog: Catalog) -> Iterator[Row]:
+    for item in relations(catalog):
+        primary = set(item.key or ()) if is_primary(item) else set()
+        yield from (_attribute(item.id, i, item, i - 1, i - 1 in primary) for i in range(1, len(item.columns) + 1))
+        if relkind(item) != "v":
+            for number, name, oid, size, align in SYSTEM_COLUMNS:
+                yield _plain(item.id, number, name, oid, size, -1, size != 6, align, "p", 0, 0) | {"attnotnull": True}
+    for item in keyed(catalog):
+        yield from (_attribute(INDEXES + item.id, i, item, column, False) for i, column in enumerate(item.key or (), 1))
+
+
+def _attribute(relation: int, number: int, item: Item, index: int, primary: bool) -> Row:
+    field = item.columns[index]
+    type = field.type
+    align = "d" if type.is_array and type.facts.size == 8 else "i" if type.is_array else ALIGNMENT.get(type.size, "i")
+    if type.size == 16:
+        align = "d" if type.name == "interval" else "c"
+    storage = STORAGE.get(type.name, "x") if type.size == -1 else "p"
+    collation = COLLATION.get(type.name, 0)
+    not_null = relation == item.id and relkind(item) == "r" and (primary or not field.nullable)
+    row = _plain(relation, number, field.name, type.oid, type.size, type.typmod, type.size in BY_VALUE, align, storage, collation, int(type.is_array))
+    return row | {"attnotnull": not_null}
+
+
+def _plain(
+    relation: int, number: int, name: str, oid: int, size: int, typmod: int, by_value: bool, align: str, storage: str, collation: int, dimensions: int
+) -> Row:
+    return {
+        "attrelid": relation, "attname": name, "atttypid": oid, "attstattarget": -1 if number > 0 else 0, "attlen": size, "attnum": number,
+        "attndims": dimensions, "attcacheoff": -1, "atttypmod": typmod, "attbyval": by_value, "attalign": align, "attstorage": storage,
+        "attcompression": "", "attnotnull": False, "atthasdef": False, "atthasmissing": False, "attidentity": "", "attgenerated": "",
+        "attisdropped": False, "attislocal": True, "attinhcount": 0, "attcollation": collation,
+    }  # fmt: skip
+
+
+def pg_type(catalog: Catalog) -> Iterator[Row]:
+    for item in relations(catalog):
+        common = {
+            "typnamespace": PUBLIC, "typowner": OWNER, "typlen": -1, "typbyval": False, "typispreferred": False, "typisdefined": True,
+            "typdelim": ",", "typmodin": 0, "typmodout": 0, "typalign": "d", "typstorage": "x", "typnotnull": False, "typbasetype": 0,
+            "typtypmod": -1, "typndims": 0, "typcollation": 0,
+        }  # fmt: skip
+        row, array = TYPES + item.id, TYPES_ARRAY + item.id
+        yield common | {
+            "oid": row, "typname": item.name, "typtype": "c", "typcategory": "C", "typrelid": item.id, "typelem": 0, "typarray": array,
+            "typsubscript": 0, "typinput": 2290, "typoutput": 2291, "typreceive": 2402, "typsend": 2403, "typanalyze": 0,
+        }  # fmt: skip
+        yield common | {
+            "oid": array, "typname": f"_{item.name}", "typtype": "b", "typcategory": "A", "typrelid": 0, "typelem": row, "typarray": 0,
+            "typsubscript": 6179, "typinput": 750, "typoutput": 751, "typreceive": 2400, "typsend": 2401, "typanalyze": 3816,
+        }  # fmt: skip
+
+
+def pg_index(catalog: Catalog) -> Iterator[Row]:
+    for item in keyed(catalog):
+        key = item.key or ()
+        types = [item.columns[i].type for i in key]
+        yield {
+            "indexrelid": INDEXES + item.id, "indrelid": item.id, "indnatts": len(key), "indnkeyatts": len(key), "indisunique": True,
+            "indnullsnotdistinct": not is_primary(item), "indisprimary": is_primary(item), "indisexclusion": False, "indimmediate": True,
+            "indisclustered": False, "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
+            "indisreplident": False, "indkey": [i + 1 for i in key], "indcollation": [COLLATION.get(t.name, 0) for t in types],
+            "indclass": [OPERATOR_CLASS.get(t.name, 3126) for t in types], "indoption": [0] * len(key),
+        }  # fmt: skip
+
+
+def pg_constraint(catalog: Catalog) -> Iterator[Row]:
+    for item in keyed(catalog):
+        if is_primary(item):
+            yield {
+                "oid": CONSTRAINTS + item.id, "conname": key_name(item), "connamespace": PUBLIC, "contype": "p", "condeferrable": False,
+                "condeferred": False, "convalidated": True, "conrelid": item.id, "contypid": 0, "conindid": INDEXES + item.id,
+                "conparentid": 0, "confrelid": 0, "confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", "conislocal": True,
+                "coninhcount": 0, "connoinherit": True, "conkey": [i + 1 for i in item.key or ()],
+            }  # fmt: skip
+
+
+def pg_rewrite(catalog: Catalog) -> Iterator[Row]:
+    for item in relations(catalog):
+        if relkind(item) != "r":
+            yield {
+                "oid": RULES + item.id, "rulename": "_RETURN", "ev_class": item.id, "ev_type": "1", "ev_enabled": "O", "is_instead": True,
+                "ev_qual": "<>", "ev_action": item.query,
+            }  # fmt: skip
+
+
+def pg_depend(catalog: Catalog) -> Iterator[Row]:
+    for item in relations(catalog):
+        if relkind(item) != "r":
+            yield _depends(REWRITE, RULES + item.id, CLASS, item.id, "i")
+            for other in item.depends:
+                yield _depends(REWRITE, RULES + item.id, CLASS, other, "n")
+
+
+def _depends(kind: int, oid: int, on_kind: int, on: int, how: str) -> Row:
+    return {"classid": kind, "objid": oid, "objsubid": 0, "refclassid": on_kind, "refobjid": on, "refobjsubid": 0, "deptype": how}
+
+
+TABLES = {f.__name__: f for f in (pg_class, pg_attribute, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend)}
+
+
+def all_rows(catalog: Catalog) -> Iterable[tuple[str, list[Row]]]:
+    """Per relation of pg_catalog the rows of our items; columns that are left out are NULL."""
+    return ((name, list(rows(catalog))) for name, rows in TABLES.items())

@@ -1,0 +1,111 @@
+-- Relations of PostgreSQL's catalog that are queries over others, by their definitions in PostgreSQL 15 (system_views.sql,
+-- information_schema.sql). `-- view schema.name`, then the query; the columns' names come from relations.json.
+
+-- view pg_catalog.pg_authid
+SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit, NULL, NULL
+FROM pg.pg_roles
+
+-- view pg_catalog.pg_database
+SELECT CAST(5 AS UINTEGER), pg_current_database_0(), CAST(10 AS UINTEGER), CAST(6 AS INTEGER), 'c', false, true, CAST(-1 AS INTEGER),
+       CAST(0 AS UINTEGER), CAST(0 AS UINTEGER), CAST(1663 AS UINTEGER), 'C', 'C', NULL, NULL, CAST(NULL AS VARCHAR[])
+
+-- view pg_catalog.pg_user
+SELECT rolname, oid, rolcreatedb, rolsuper, rolreplication, rolbypassrls, '********', CAST(NULL AS TIMESTAMPTZ), CAST(NULL AS VARCHAR[])
+FROM pg.pg_roles WHERE rolcanlogin
+
+-- view pg_catalog.pg_group
+SELECT rolname, oid, CAST([] AS UINTEGER[]) FROM pg.pg_roles WHERE NOT rolcanlogin
+
+-- view pg_catalog.pg_tables
+SELECT n.nspname, c.relname, pg_pg_get_userbyid_1(c.relowner), t.spcname, c.relhasindex, c.relhasrules, c.relhastriggers, c.relrowsecurity
+FROM pg.pg_class c LEFT JOIN pg.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg.pg_tablespace t ON t.oid = c.reltablespace
+WHERE c.relkind IN ('r', 'p')
+
+-- view pg_catalog.pg_views
+SELECT n.nspname, c.relname, pg_pg_get_userbyid_1(c.relowner), pg_pg_get_viewdef_1(c.oid)
+FROM pg.pg_class c LEFT JOIN pg.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'v'
+
+-- view pg_catalog.pg_matviews
+SELECT n.nspname, c.relname, pg_pg_get_userbyid_1(c.relowner), t.spcname, c.relhasindex, c.relispopulated, pg_pg_get_viewdef_1(c.oid)
+FROM pg.pg_class c LEFT JOIN pg.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg.pg_tablespace t ON t.oid = c.reltablespace
+WHERE c.relkind = 'm'
+
+-- view pg_catalog.pg_indexes
+SELECT n.nspname, c.relname, i.relname, t.spcname, pg_pg_get_indexdef_1(i.oid)
+FROM pg.pg_index x JOIN pg.pg_class c ON c.oid = x.indrelid JOIN pg.pg_class i ON i.oid = x.indexrelid
+LEFT JOIN pg.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg.pg_tablespace t ON t.oid = i.reltablespace
+WHERE c.relkind IN ('r', 'm', 'p') AND i.relkind IN ('i', 'I')
+
+-- view pg_catalog.pg_stat_user_tables
+SELECT c.oid, n.nspname, c.relname, CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(0 AS BIGINT),
+       CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT),
+       CAST(NULL AS TIMESTAMPTZ), CAST(NULL AS TIMESTAMPTZ), CAST(NULL AS TIMESTAMPTZ), CAST(NULL AS TIMESTAMPTZ), CAST(0 AS BIGINT),
+       CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT)
+FROM pg.pg_class c LEFT JOIN pg.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 't', 'm', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_toast.*'
+
+-- view information_schema.information_schema_catalog_name
+SELECT pg_current_database_0()
+
+-- view information_schema.schemata
+SELECT pg_current_database_0(), nspname, pg_pg_get_userbyid_1(nspowner), NULL, NULL, NULL, NULL FROM pg.pg_namespace
+
+-- view information_schema.tables
+SELECT pg_current_database_0(), n.nspname, c.relname, CASE WHEN c.relkind IN ('r', 'p') THEN 'BASE TABLE' ELSE 'VIEW' END,
+       NULL, NULL, NULL, NULL, NULL, CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END, 'NO', NULL
+FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v', 'f', 'p')
+
+-- view information_schema.views
+SELECT pg_current_database_0(), n.nspname, c.relname, pg_pg_get_viewdef_1(c.oid), 'NONE', 'NO', 'NO', 'NO', 'NO', 'NO'
+FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace WHERE c.relkind = 'v'
+
+-- view information_schema.columns
+SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), NULL,
+       CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,
+       CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' WHEN tn.nspname = 'pg_catalog' THEN pg_format_type_2(a.atttypid, NULL) ELSE 'USER-DEFINED' END,
+       CAST(CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 END AS INTEGER),
+       CAST(CASE WHEN a.atttypid IN (25, 1042, 1043) THEN CASE WHEN a.atttypmod > 0 AND a.atttypid <> 25 THEN (a.atttypmod - 4) * 4 ELSE 1073741824 END END AS INTEGER),
+       CAST(CASE a.atttypid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+            WHEN 1700 THEN CASE WHEN a.atttypmod > 0 THEN ((a.atttypmod - 4) >> 16) & 65535 END END AS INTEGER),
+       CAST(CASE WHEN a.atttypid IN (21, 23, 20, 700, 701) THEN 2 WHEN a.atttypid = 1700 THEN 10 END AS INTEGER),
+       CAST(CASE WHEN a.atttypid IN (21, 23, 20) THEN 0 WHEN a.atttypid = 1700 AND a.atttypmod > 0 THEN (a.atttypmod - 4) & 65535 END AS INTEGER),
+       CAST(CASE WHEN a.atttypid = 1082 THEN 0 WHEN a.atttypid IN (1083, 1114, 1184, 1266, 1186) THEN 6 END AS INTEGER),
+       NULL, CAST(NULL AS INTEGER), NULL, NULL, NULL,
+       CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname, NULL, NULL, NULL,
+       pg_current_database_0(), tn.nspname, t.typname, NULL, NULL, NULL, CAST(NULL AS INTEGER), CAST(a.attnum AS VARCHAR),
+       'NO', 'NO', NULL, NULL, NULL, NULL, NULL, 'NO', 'NEVER', NULL, CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END
+FROM pg.pg_attribute a JOIN pg.pg_class c ON a.attrelid = c.oid JOIN pg.pg_namespace n ON c.relnamespace = n.oid
+JOIN pg.pg_type t ON a.atttypid = t.oid JOIN pg.pg_namespace tn ON t.typnamespace = tn.oid
+LEFT JOIN pg.pg_collation co ON a.attcollation = co.oid AND co.collname <> 'default' LEFT JOIN pg.pg_namespace cn ON co.collnamespace = cn.oid
+WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
+
+-- view information_schema.table_constraints
+SELECT pg_current_database_0(), n.nspname, x.conname, pg_current_database_0(), n.nspname, c.relname,
+       CASE x.contype WHEN 'c' THEN 'CHECK' WHEN 'f' THEN 'FOREIGN KEY' WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' END,
+       'NO', 'NO', 'YES', 'YES'
+FROM pg.pg_constraint x JOIN pg.pg_class c ON c.oid = x.conrelid JOIN pg.pg_namespace n ON n.oid = c.relnamespace WHERE x.contype IN ('c', 'f', 'p', 'u')
+
+-- view information_schema.key_column_usage
+SELECT pg_current_database_0(), n.nspname, x.conname, pg_current_database_0(), n.nspname, c.relname, a.attname,
+       CAST(list_position(x.conkey, a.attnum) AS INTEGER), CAST(NULL AS INTEGER)
+FROM pg.pg_constraint x JOIN pg.pg_class c ON c.oid = x.conrelid JOIN pg.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg.pg_attribute a ON a.attrelid = c.oid AND list_contains(x.conkey, a.attnum) WHERE x.contype IN ('p', 'u', 'f')
+
+-- view information_schema.constraint_column_usage
+SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, pg_current_database_0(), n.nspname, x.conname
+FROM pg.pg_constraint x JOIN pg.pg_class c ON c.oid = x.conrelid JOIN pg.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg.pg_attribute a ON a.attrelid = c.oid AND list_contains(x.conkey, a.attnum) WHERE x.contype IN ('p', 'u', 'c')
+
+-- view information_schema.table_privileges
+SELECT pg_current_user_0(), pg_current_user_0(), pg_current_database_0(), n.nspname, c.relname, 'SELECT', 'YES', 'YES'
+FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v', 'f', 'p')
+
+-- view information_schema.role_table_grants
+SELECT pg_current_user_0(), pg_current_user_0(), pg_current_database_0(), n.nspname, c.relname, 'SELECT', 'YES', 'YES'
+FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v', 'f', 'p')
+
+-- view information_schema.enabled_roles
+SELECT rolname FROM pg.pg_roles
+
+-- view information_schema.character_sets
+SELECT NULL, NULL, 'UTF8', 'UCS', 'UTF8', pg_current_database_0(), NULL, NULL
