@@ -57,8 +57,9 @@ class Copy:
         self._write({"n": n, "time": time, "begin": [n, time], "claimed": False, "status": "retrying", "error": ""})
 
     def position(self) -> Position | None:
+        """None before the first `note` or `write`; a hold that the engine made at the CREATE is none."""
         data = self._read()
-        return Position(data["n"], data["time"], data["claimed"]) if data else None
+        return Position(data["n"], data["time"], data["claimed"]) if "claimed" in data else None
 
     def write(self, n: int, time: int, status: Status, error: str, *, claimed: bool) -> None:
         self._write({**self._read(), "n": n, "time": time, "claimed": claimed, "status": status, "error": error})

@@ -19,24 +19,29 @@ from typing import Any
 
 from lake import Lake
 from lake.catalog import Catalog, Item
-from lake.errors import TailgateError
+from lake.errors import Gone, TailgateError
 from sinks import copies
 from sinks.copies import Copy
 from sinks.follower import Follower
 from sinks.worker import Begin, Worker
 
-LOG_WAIT = timedelta(seconds=0.25)  # a signal is noticed at the latest after this
+LOG_WAIT = timedelta(seconds=10)  # a log that is quiet is looked at less often by whoever waits longer
 END_TIMEOUT = timedelta(seconds=20)  # a transaction that is under way: ms, or the session's time limits when the broker just went
 LAKE_WAIT = timedelta(seconds=0.2)  # sinks may be started before the engine has made the lake
 
 
 class Sinks:
-    """All sinks of a lake. `follow()` returns when `stop()` was called, from a signal or another thread."""
+    """All sinks of a lake. `follow()` returns when `stop()` was called, from a signal or another thread.
+
+    The log is waited for in a thread of its own, so that an end need not wait for the log.
+    """
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._instance = uuid.uuid4().hex
         self._stopping = threading.Event()
+        self._starting = threading.Lock()  # no worker is started once the end has begun
+        self._failure: Exception | None = None
         self._workers: dict[int, Worker] = {}
         newest = lake.log.newest()
         self._n = 0 if newest is None else newest.n
@@ -47,22 +52,39 @@ class Sinks:
         self._stopping.set()
 
     def follow(self) -> None:
+        """Raises what ended the following of the log, if it was not `stop()`."""
+        threading.Thread(target=self._follow_log, name="log", daemon=True).start()
+        self._stopping.wait()
+        with self._starting:
+            self._end()
+        if self._failure is not None:
+            raise self._failure
+
+    def _follow_log(self) -> None:
+        try:
+            self._start_all()
+            while not self._stopping.is_set():
+                if self._lake.log.wait(self._n, LOG_WAIT.total_seconds()) is not None:
+                    self._read_log()
+        except Exception as failure:  # noqa: BLE001  # raised again by follow()
+            self._failure = failure
+            self._stopping.set()
+
+    def _start_all(self) -> None:
         for sink in copies.sinks(self._lake):
             if sink not in self._catalog.items:  # dropped while we were away
                 Copy(self._lake, sink).remove()
         for item in _ready(self._catalog).values():
             self._start(item, None)
-        while not self._stopping.is_set():
-            if self._lake.log.wait(self._n, LOG_WAIT.total_seconds()) is None:
-                continue
-            for entry in self._lake.log.after(self._n):
-                header = entry.header
-                self._n = header.n
-                if header.catalog is not None:
-                    self._catalog = self._catalog.apply(header.catalog)
-                    self._follow_catalog(Begin(header.n, header.time))
-            self._follower.arrived(self._n)
-        self._end()
+
+    def _read_log(self) -> None:
+        for entry in self._lake.log.after(self._n):
+            header = entry.header
+            self._n = header.n
+            if header.catalog is not None:
+                self._catalog = self._catalog.apply(header.catalog)
+                self._follow_catalog(Begin(header.n, header.time))
+        self._follower.arrived(self._n)
 
     def _follow_catalog(self, at: Begin) -> None:
         ready = _ready(self._catalog)
@@ -86,16 +108,22 @@ class Sinks:
         if noted is not None:
             begin = Begin(*noted)
         else:
-            begin = begin or self._began(item) or self._now()
+            found = begin or self._began(item)
+            begin = found or self._now()
+            if found is None and not item.options.get("snapshot", True):
+                copy.write(begin.n, begin.time, "stopped", f"{Gone.sqlstate}: the log since the sink's creation is gone", claimed=False)
+                return
             copy.note(begin.n, begin.time)
         relation = self._catalog[item.depends[0]]
-        worker = self._workers[item.id] = Worker(self._lake, item, relation, begin, self._follower, self._instance)
-        worker.start()
+        with self._starting:
+            if not self._stopping.is_set():
+                worker = self._workers[item.id] = Worker(self._lake, item, relation, begin, self._follower, self._instance)
+                worker.start()
 
     def _began(self, item: Item) -> Begin | None:
         """The entry from which on it and its relation are there, looked for in the log. None if that is gone.
 
-        Then the sink begins now: it has written nothing yet, so its snapshot may be of any time.
+        Then a sink with a snapshot begins now: it has written nothing yet, so its snapshot may be of any time.
         """
         wanted = {item.id, item.depends[0]}
         for entry in self._lake.log.after(self._lake.log.first() - 1, self._n):

@@ -60,7 +60,12 @@ def finish(feed: Feed, kafka: Kafka, topic: str) -> None:
     assert fold(got) == feed.rows
 
 
-POINTS = ("claimed", "snapshot", "produced:1", "produced:3", "committed:1", "committed:3", "copy:1", "copy:3")
+POINTS = [
+    "produced:1",
+    "produced:3",
+    "committed:1",
+    *(pytest.param(point, marks=pytest.mark.long) for point in ("claimed", "snapshot", "committed:3", "copy:1", "copy:3")),
+]
 
 
 @pytest.mark.parametrize("point", POINTS)
