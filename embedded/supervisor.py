@@ -8,7 +8,6 @@ Children end in the reverse order; also when this process is killed (embedded.ch
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import time
@@ -42,7 +41,6 @@ class Plan:
     gateways: int = 1
     parallelism: int = 1
     insecure: bool = False
-    engine_arguments: tuple[str, ...] = ()
 
 
 @dataclass
@@ -136,32 +134,21 @@ class Supervisor:
             self._registry = Registry(data / "schema-registry")
             self._registry.start()
             self.registry = self._registry.url
-        engine = self._add(
-            "engine", "engine", "--data", str(data), "--parallelism", str(self.plan.parallelism), *self.plan.engine_arguments
-        )
         self._say("starting the engine: a JVM with Spark, some seconds")
-        assert engine.child is not None
-        engine.child.wait_ready(lambda: self._announced(engine.child), ENGINE_READY)
+        parallelism = ("--parallelism", str(self.plan.parallelism))
+        self._add("engine", "engine", "--data", str(data), *parallelism, ready=ENGINE_READY)
         for i in range(self.plan.gateways):
             insecure = ("--insecure",) if self.plan.insecure else ()
-            part = self._add(f"gateway{i or ''}", "gateway", "--data", str(data), "--listen", self.plan.listen, *insecure)
-            assert part.child is not None
-            part.child.wait_ready(lambda child=part.child: "ready " in child.last_lines(), GATEWAY_READY)  # type: ignore[misc]
+            self._add(f"gateway{i or ''}", "gateway", "--data", str(data), "--listen", self.plan.listen, *insecure, ready=GATEWAY_READY)
         self._add("sinks", "sinks", "--data", str(data))
 
-    def _add(self, name: str, *arguments: str) -> Part:
+    def _add(self, name: str, *arguments: str, ready: timedelta | None = None) -> None:
         log = self.plan.data / "logs" / f"{name}.log"
-        part = Part(name, lambda: Child(name, [sys.executable, "-m", "cli", *arguments], log=log))
-        part.child = part.start()
+        part = Part(name, lambda: Child(name, [sys.executable, "-m", "cli", *arguments], log=log, announces="ready "))
+        child = part.child = part.start()
         self._parts.append(part)
-        return part
-
-    def _announced(self, child: Child | None) -> bool:
-        """Whether engine.json is that of this child."""
-        try:
-            return child is not None and int(json.loads((self.plan.data / "engine.json").read_text())["pid"]) == child.pid
-        except (OSError, ValueError, KeyError):
-            return False
+        if ready is not None:
+            child.wait_ready(child.announced, ready)
 
     def _end(self) -> None:
         for part in reversed(self._parts):

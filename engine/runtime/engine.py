@@ -16,12 +16,13 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from engine.ddl.registry import Registry
 from engine.plan.graph import Graph
 from engine.runtime import kafka
 from engine.runtime.circuits import Circuits
@@ -64,6 +65,7 @@ class Engine:
         self.graph = Graph()
         self.inbox = Inbox(lake.path / "inbox", self.newest.inbox, session._jvm)
         self.circuits = Circuits(session)
+        self._registry = Registry()
         self.stalls: dict[str, Stall] = {}
         self.counters: dict[int, dict[str, int]] = {}
         self.ticks = 0
@@ -296,15 +298,19 @@ class Engine:
                     try:
                         there = kafka.bounds(reader.brokers, list(reader.topics), dict(reader.options))
                         self._check_loss(reader, there)
-                        registry = next((s.options.get("registry") for s in self._sources if s.options["channel"] == name), None)
-                        if registry:
-                            kafka.registry_answers(registry)
+                        for registry in _registries(s for s in self._sources if s.options["channel"] == name):
+                            self._registry.latest(registry, "tailgate-answers")
                     except TailgateError as e:
                         stall.error = e.message
                         continue
                     del self.stalls[name]
                     return True
         return False
+
+
+def _registries(sources: Iterable[Item]) -> set[str]:
+    formats = [s.options.get(part) or {} for s in sources for part in ("key_format", "value_format")]
+    return {str(f["registry"]) for f in formats if f.get("registry")}
 
 
 def _merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:

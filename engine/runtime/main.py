@@ -64,6 +64,7 @@ def run(options: Options) -> int:
         follow.start()
         control.start()
         writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
+        print(f"ready control=http://{control.address}", flush=True)
         try:
             engine.run()
             follow.round()

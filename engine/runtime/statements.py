@@ -75,7 +75,14 @@ class Statements:
         filling = {f.item.name: f.rows for f in self._fills.values()}
         durations = sorted(engine.durations)
         tick_ms = {name: round(durations[int(len(durations) * q)], 1) for name, q in (("p50", 0.5), ("p95", 0.95))} if durations else {}
-        return {"sources": sources, "filling": filling, "ticks": engine.ticks, "tick_ms": tick_ms, "n": engine.newest.n, "time": engine.newest.time}
+        return {
+            "sources": sources,
+            "filling": filling,
+            "ticks": engine.ticks,
+            "tick_ms": tick_ms,
+            "n": engine.newest.n,
+            "time": engine.newest.time,
+        }
 
     # ---- starting --------------------------------------------------------------------------------------------------------
 
