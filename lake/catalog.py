@@ -47,7 +47,8 @@ class Item:
     letters). `errors`: id of the relation of its errors, 0 if it is not maintained. `depends`: ids of the items its
     definition names. `sql`: the statement that made it, as typed; `query`: of a view, the text after AS. `options`: what its
     kind needs besides, as JSON values (a source: topic, brokers, formats; a sink: topic, formats, envelope).
-    `ready`: whether it is filled; an item that is not is not to be read.
+    `ready`: whether it is filled; an item that is not is not to be read, and putting it as not ready, also again, is where
+    its relations begin, empty.
     """
 
     id: int

@@ -60,21 +60,21 @@ class Checkpoint:
 
 def listed(lake: Lake) -> list[Checkpoint]:
     """All checkpoints that can be read from, oldest first."""
-    known: tuple[DeltaTable, int, list[Checkpoint]] | None = lake.cache.get(NAME)
-    if known is None:
-        try:
-            table = DeltaTable(str(table_path(lake, NAME)))
-        except TableNotFoundError:
-            return []
-    else:
-        table = known[0]
-        table.update_incremental()
-        if table.version() == known[1]:
-            return known[2]
-    version = table.version()
-    found = _decode(table.to_pyarrow_table().to_pylist())
-    lake.cache[NAME] = (table, version, found)
-    return found
+    with lake.lock:
+        known: tuple[DeltaTable, int, list[Checkpoint]] | None = lake.cache.get(NAME)
+        if known is None:
+            try:
+                table = DeltaTable(str(table_path(lake, NAME)))
+            except TableNotFoundError:
+                return []
+        else:
+            table = known[0]
+            table.update_incremental()
+            if table.version() == known[1]:
+                return known[2]
+        found = _decode(table.to_pyarrow_table().to_pylist())
+        lake.cache[NAME] = (table, table.version(), found)
+        return found
 
 
 def newest(lake: Lake, at: int | None = None) -> Checkpoint | None:
@@ -104,21 +104,25 @@ def thinned(all: list[Checkpoint], now: int, since: int) -> list[Checkpoint]:
     return kept
 
 
-def write(lake: Lake, all: list[Checkpoint]) -> None:
-    """Makes this the list. The newest has the number of the transaction, so a round that is done again changes nothing."""
+def write(lake: Lake, all: list[Checkpoint], table: DeltaTable | None) -> DeltaTable:
+    """Makes this the list; `table` is what an earlier call gave. The transaction has the number of the newest checkpoint."""
+    path = str(table_path(lake, NAME))
+    if table is None:
+        table = DeltaTable.create(path, SCHEMA, mode="ignore", name=NAME, configuration=CONFIGURATION)
+    table.update_incremental()
     rows = [
         {"n": c.n, "time": c.time, "relation": r, "name": c.names.get(r, ""), "version": v, "position": c.positions.get(r, c.n)}
         for c in all
         for r, v in (c.versions or {0: 0}).items()  # a checkpoint without relations is one too
     ]
     write_deltalake(
-        str(table_path(lake, NAME)),
+        table,
         pa.Table.from_pylist(rows, schema=SCHEMA),
         mode="overwrite",
-        configuration=CONFIGURATION,
         commit_properties=commit(NAME, all[-1].n),
         post_commithook_properties=NO_HOOKS,
     )
+    return table
 
 
 # ---- how every table is written ------------------------------------------------------------------------------------------

@@ -44,7 +44,9 @@ def create(path: Path, parts: Iterable[bytes | memoryview], temporary: Path, *, 
     try:
         os.link(temporary, path)
         linked()
-    except FileExistsError:
+    except (FileExistsError, FileNotFoundError):  # the second: whoever took the place has removed what we left aside
+        if not path.exists():
+            raise
         return False
     finally:
         with contextlib.suppress(FileNotFoundError):

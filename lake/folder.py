@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ class Lake:
         self.id: str = data["id"]
         self.log = Log(self.path / "log", self.path / "segments")
         self._catalog: tuple[int, Catalog] = (0, Catalog())
+        self.lock = threading.Lock()
         self.cache: dict[str, Any] = {}  # what readers of the tables remember, by their module's name
 
     @staticmethod

@@ -45,6 +45,11 @@ def apply(table: DeltaTable, stored: Stored, changes: pa.Table, n: int) -> None:
         _merge_counts(table, stored, changes, n)
 
 
+def clear(table: DeltaTable, stored: Stored, n: int) -> None:
+    """Takes all rows out: at entry n the relation was empty."""
+    table.delete(commit_properties=commit(str(stored.id), n), post_commithook_properties=NO_HOOKS)
+
+
 def _write(table: DeltaTable, stored: Stored, changes: pa.Table, n: int, mode: Literal["append", "overwrite"]) -> None:
     """All rows of a relation; a large one in the order of its key, so that later merges touch few files."""
     if stored.key is not None:

@@ -20,7 +20,7 @@ from lake.catalog import Item
 from lake.checkpoints import Checkpoint
 from lake.entry import Header
 from lake.errors import Gone, TailgateError, UndefinedTable, of
-from lake.stored import COUNT, Stored, relations, table_path
+from lake.stored import COUNT, Stored, begun, relations, table_path
 from lake.types import WEIGHT
 from lake.weights import positive, total
 
@@ -67,8 +67,13 @@ def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
     if stored is None:
         raise UndefinedTable(f"relation {relation} is not stored at time {upto.time}")
     version, position = table_at(checkpoint, relation)
+    parts: list[pa.Table] = []
+    for entry in lake.log.after(position, upto.n):
+        if relation in begun(entry.header.catalog):
+            version, parts = None, []
+        if (changes := entry.changes(relation)) is not None:
+            parts.append(changes)
     rows = stored.changes.empty_table() if version is None else read_table(lake, stored, version)
-    parts = [changes for _, changes in sections(lake, relation, position, upto.n)]
     return positive(total([rows, *parts], stored.changes)) if parts else positive(rows)
 
 
@@ -105,21 +110,15 @@ def read_table(lake: Lake, stored: Stored, version: int) -> pa.Table:
     )
 
 
-def sections(lake: Lake, relation: int, after: int, upto: int) -> Iterator[tuple[Header, pa.Table]]:
-    """The changes of a relation in the entries after one and up to another."""
-    for entry in lake.log.after(after, upto):
-        changes = entry.changes(relation)
-        if changes is not None:
-            yield entry.header, changes
-
-
 def changes(lake: Lake, relation: int, after: int, upto: int | None = None) -> Iterator[tuple[Header, pa.Table]]:
     """R4: the changes of a relation later than the time `after`, and not later than `upto`, entry by entry."""
     begin, end = lake.log.find(after), lake.log.newest() if upto is None else lake.log.find(upto)
     if begin is None and lake.log.first() > 1:
         raise Gone(f"changes since time {after} are no longer kept", hint=f"The oldest time that can be read is {since(lake)}.")
     if end is not None:
-        yield from sections(lake, relation, begin.n if begin else 0, end.n)
+        for entry in lake.log.after(begin.n if begin else 0, end.n):
+            if (found := entry.changes(relation)) is not None:
+                yield entry.header, found
 
 
 def error(lake: Lake, item: Item, at: int | None = None) -> TailgateError | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lake.catalog import ERRORS, Catalog
+from lake.catalog import ERRORS, Catalog, Change
 from lake.types import Field, arrow_schema
 
 if TYPE_CHECKING:
@@ -58,6 +58,12 @@ def relations(catalog: Catalog) -> dict[int, Stored]:
         if item.errors:
             out[item.errors] = Stored(item.errors, f"{item.name} errors", ERRORS, None, item.ready)
     return out
+
+
+def begun(change: Change | None) -> frozenset[int]:
+    """The relations that an entry makes empty: of items put as not ready, new or to be filled anew; what they held is forgotten."""
+    items = () if change is None else change.put
+    return frozenset(id for item in items if not item.ready for id in (item.id, item.errors) if id)
 
 
 def table_path(lake: Lake, relation: int | str) -> Path:

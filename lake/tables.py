@@ -10,6 +10,7 @@ keeps its empty table until it is ready: its sums may be below zero meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -21,7 +22,7 @@ from lake.entry import Header
 from lake.errors import Replaced
 from lake.folder import Lake
 from lake.reading import since_wanted
-from lake.stored import Stored, relations, table_path
+from lake.stored import Stored, begun, relations, table_path
 from lake.weights import total
 
 THREADS = 2  # delta-rs works outside Python's lock, and what a commit waits for is the disk
@@ -45,6 +46,7 @@ class Follower:
     epoch: int
     _tables: dict[int, Table] = field(default_factory=dict)
     _checkpoints: list[Checkpoint] | None = None
+    _list: DeltaTable | None = None
     _n: int = 0
 
     def round(self) -> int:
@@ -57,7 +59,7 @@ class Follower:
         try:
             return self._round(newest)
         except BaseException:
-            self._checkpoints = None  # what the tables hold is looked at again
+            self._checkpoints, self._n = None, 0  # what the tables hold is looked at again
             raise
 
     def _round(self, newest: Header) -> int:
@@ -70,8 +72,15 @@ class Follower:
             if stored.id not in self._tables:
                 self._tables[stored.id] = self._open(stored, newest.n, last)
         self._tables = {id: table for id, table in self._tables.items() if id in wanted}
+        seen = self._n or (last.n if last else 0)
+        begin = min([seen, *(t.position for id, t in self._tables.items() if wanted[id].ready)])
+        headers = [entry.header for entry in self.lake.log.after(begin, newest.n)]
+        for header in headers:
+            for id in begun(header.catalog) if header.n > seen else ():
+                if id in wanted:
+                    self._begin(wanted[id], header.n)
         behind = {id: t.position for id, t in self._tables.items() if wanted[id].ready and t.position < newest.n}
-        changed = sections(self.lake, behind, newest.n)
+        changed = sections(headers, behind)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="table") as pool:
             list(pool.map(lambda id: self._bring(wanted[id], changed[id], newest.n), changed))
         for id in behind:
@@ -94,6 +103,17 @@ class Follower:
             return Table(delta, last.versions[stored.id], last.positions[stored.id])
         return Table(delta, delta.version(), done)
 
+    def _begin(self, stored: Stored, n: int) -> None:
+        """Entry n made the relation empty, so what a table holds from before it goes."""
+        table = self._tables[stored.id]
+        if table.position < n:
+            table.delta.update_incremental()
+            if table.delta.file_uris():
+                merging.clear(table.delta, stored, n)
+                table.version = table.delta.version()
+                crash.point("round.cleared")
+            table.position = n
+
     def _bring(self, stored: Stored, entries: list[int], n: int) -> None:
         table = self._tables[stored.id]
         parts = (self.lake.log.read(n).changes(stored.id) for n in entries)
@@ -115,15 +135,15 @@ class Follower:
             {id: s.name for id, s in wanted.items()},
         )
         kept = checkpoints.thinned([*self._checkpoints, made], newest.time, since_wanted(self.lake, newest))
-        checkpoints.write(self.lake, kept)
+        self._list = checkpoints.write(self.lake, kept, self._list)
         self._checkpoints = kept
 
 
-def sections(lake: Lake, behind: dict[int, int], upto: int) -> dict[int, list[int]]:
-    """The entries up to one that change each relation and that its table does not hold; `behind` says what it holds."""
+def sections(headers: Iterable[Header], behind: Mapping[int, int]) -> dict[int, list[int]]:
+    """The entries that change each relation which is behind, after the one that its table holds."""
     found: dict[int, list[int]] = {}
-    for entry in lake.log.after(min(behind.values(), default=upto), upto):
-        for section in entry.header.relations:
-            if behind.get(section.relation, upto) < entry.header.n:
-                found.setdefault(section.relation, []).append(entry.header.n)
+    for header in headers:
+        for section in header.relations:
+            if behind.get(section.relation, header.n) < header.n:
+                found.setdefault(section.relation, []).append(header.n)
     return found

@@ -1,0 +1,163 @@
+"""What the lake's tests share: relations of any type, random histories of them, and the naive sum of a history.
+
+A row is compared as the text of its values, so that NaN is NaN, bytes are bytes, and nothing is shared with the code under test.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from lake import Lake
+from lake.catalog import Change, Item
+from lake.entry import Header
+from lake.types import (
+    BOOL,
+    BYTEA,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    JSONB,
+    NAME,
+    NUMERIC,
+    OID,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    Field,
+    Type,
+    arrow_schema,
+)
+from lake.writing import Writer
+
+RECORD = Type("record", fields=(Field("x", INT4), Field("y", TEXT.array())))
+MONEY = Type("numeric", (10, 2))
+ALL_TYPES = (
+    *(BOOL, BYTEA, TEXT, JSONB, INT2, INT4, INT8, FLOAT4, FLOAT8, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, UUID, OID, NAME),
+    *(NUMERIC, MONEY, Type("varchar", (5,)), Type("bpchar", (3,)), RECORD),
+    *(t.array() for t in (INT4, TEXT, NUMERIC, TIMESTAMPTZ, INTERVAL, FLOAT8)),
+)
+
+_texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=4)
+_moments = st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 30))
+
+
+def _integers(bits: int) -> st.SearchStrategy[int]:
+    return st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _decimals(precision: int, scale: int) -> st.SearchStrategy[decimal.Decimal]:
+    top = 10**precision - 1
+    return st.integers(-top, top).map(lambda i: decimal.Decimal(i).scaleb(-scale, decimal.Context(prec=60)))
+
+
+def values(type: Type, *, nullable: bool = True) -> st.SearchStrategy[Any]:
+    """Values of a type in its stored form, as Python has them; -0.0 has been made 0.0 before it comes here."""
+    if nullable:
+        return st.none() | values(type, nullable=False)
+    if type.is_array:
+        return st.lists(values(type.element), max_size=2)
+    match type.name:
+        case "bool":
+            return st.booleans()
+        case "bytea":
+            return st.binary(max_size=3)
+        case "int2" | "int4" | "int8":
+            return _integers(8 * int(type.name[3]))
+        case "time":
+            return st.integers(0, 86_400_000_000)
+        case "oid":
+            return st.integers(0, 2**32 - 1)
+        case "float4":
+            return st.floats(width=32).map(lambda f: f + 0.0)
+        case "float8":
+            return st.floats().map(lambda f: f + 0.0)
+        case "date":
+            return st.dates(datetime.date(1, 1, 2), datetime.date(9999, 12, 30))
+        case "timestamp":
+            return _moments
+        case "timestamptz":
+            return _moments.map(lambda t: t.replace(tzinfo=datetime.timezone.utc))
+        case "interval":
+            return st.fixed_dictionaries({"months": _integers(32), "days": _integers(32), "micros": _integers(64)})
+        case "numeric":
+            return _decimals(*type.decimal)
+        case "record":
+            return st.fixed_dictionaries({f.name: values(f.type) for f in type.fields})
+        case _:
+            return _texts
+
+
+def item(id: int, columns: Sequence[Field], key: tuple[int, ...] | None, **fields: Any) -> Item:
+    return Item(id, "materialized view", f"r{id}", tuple(columns), key, **{"stored": True, **fields})
+
+
+def add(writer: Writer, *items: Item) -> Header:
+    return writer.append(kind="catalog", catalog=Change(put=items))
+
+
+def changes(item: Item, rows: Iterable[tuple[Sequence[Any], int]]) -> pa.Table:
+    """Rows and weights as a section's table."""
+    schema = arrow_schema(item.columns, weight=True)
+    rows = list(rows)
+    columns = [[row[i] for row, _ in rows] for i in range(len(item.columns))]
+    return pa.table([pa.array(c, f.type) for c, f in zip([*columns, [w for _, w in rows]], schema, strict=True)], schema=schema)
+
+
+def text(row: Sequence[Any]) -> str:
+    return repr(list(row))
+
+
+def counted(table: pa.Table) -> Counter[str]:
+    """A table of changes as texts of rows with their sums; rows that sum to zero are left out."""
+    total: Counter[str] = Counter()
+    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        total[text(row[:-1])] += row[-1]
+    return Counter({row: weight for row, weight in total.items() if weight})
+
+
+def folded(parts: Iterable[pa.Table]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for part in parts:
+        for row, weight in counted(part).items():
+            total[row] += weight
+    return Counter({row: weight for row, weight in total.items() if weight})
+
+
+def snapshot(lake: Lake, item: Item, at: int | None = None) -> Counter[str]:
+    return counted(lake.snapshot(item.id, at))
+
+
+class History:
+    """The naive model: what each relation's changes were, entry by entry, and their sum at any time."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Header, dict[int, pa.Table]]] = []
+
+    def append(self, writer: Writer, made: dict[int, pa.Table], **fields: Any) -> Header:
+        header = writer.append(list(made.items()), **fields)
+        self.entries.append((header, made))
+        return header
+
+    def at(self, relation: int, time: int) -> Counter[str]:
+        return folded(made[relation] for header, made in self.entries if header.time <= time and relation in made)
+
+    def check(self, lake: Lake, *items: Item) -> None:
+        """Every relation at every readable time is the naive sum."""
+        since = lake.since()
+        for header, _ in self.entries:
+            if header.time >= since:
+                for item in items:
+                    assert snapshot(lake, item, header.time) == self.at(item.id, header.time), (item.name, header.n)
