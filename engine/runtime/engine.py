@@ -151,7 +151,7 @@ class Engine:
                 self._commit(began, at, changes, result, number)
                 self._failures = 0
                 crash.point("tick.end")
-            except Exception as e:  # told to `run`, which looks for the source to blame
+            except Exception as e:  # noqa: BLE001  # told to `run`, which looks for the source to blame
                 self._running = False
                 self.failure = e
                 self._wake.set()
@@ -241,7 +241,7 @@ class Engine:
     def _watch(self, query: Any, start: int) -> None:
         try:
             query.awaitTermination()
-        except Exception as e:
+        except Exception as e:  # noqa: BLE001  # whatever ended the query
             if start == self._starts and self._running:
                 self.failure = e
         if start == self._starts:
@@ -252,7 +252,7 @@ class Engine:
             self._running = False
         try:
             query.stop()
-        except Exception as e:
+        except Exception as e:  # noqa: BLE001  # it is gone either way
             log.warning("stopping the query: %s", e)
 
     # ---- who stalls ------------------------------------------------------------------------------------------------------
@@ -287,7 +287,8 @@ class Engine:
                 low, high = partitions.get(p, (0, 0))
                 if not low <= at <= high:
                     raise TailgateError(
-                        f"topic {topic}, partition {p} holds offsets {low} to {high}, but {at} is next: records were deleted or the topic was made anew"
+                        f"topic {topic}, partition {p} holds offsets {low} to {high}, but {at} is next: "
+                        "records were deleted or the topic was made anew"
                     )
 
     def _answers_again(self) -> bool:

@@ -6,10 +6,9 @@ import logging
 import threading
 import time
 
+from engine.runtime.engine import Engine
 from lake.retention import sweep
 from lake.tables import Follower
-
-from engine.runtime.engine import Engine
 
 log = logging.getLogger("tailgate.tables")
 

@@ -16,6 +16,7 @@ STATE_CACHE_MB = 256  # RocksDB's block cache and write buffers, of all stores o
 DRIVER_MEMORY = "2g"  # heap; Arrow and RocksDB live outside it
 
 STREAMING = "spark.sql.streaming"
+SPARK = "org.apache.spark.sql.execution.streaming"
 SETTINGS: dict[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -26,8 +27,8 @@ SETTINGS: dict[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.hadoop.fs.file.impl": "tailgate.QuietFiles",  # no fork of chmod for each file: 25 of 85 ms of a tick
-    f"{STREAMING}.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
-    f"{STREAMING}.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    f"{STREAMING}.checkpointFileManagerClass": f"{SPARK}.checkpointing.FileSystemBasedCheckpointFileManager",
+    f"{STREAMING}.stateStore.providerClass": f"{SPARK}.state.RocksDBStateStoreProvider",
     f"{STREAMING}.stateStore.checkpointFormatVersion": "2",  # versions with unique ids: a tick that is run again spoils nothing
     f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     f"{STREAMING}.stateStore.rocksdb.trackTotalNumberOfRows": "false",  # else every put is also a get
@@ -43,6 +44,9 @@ SETTINGS: dict[str, str] = {
     "spark.ui.retainedTasks": "1",
     "spark.cleaner.periodicGC.interval": "10min",
 }
+
+
+LOGGING = Path(__file__).parent / "log4j2.properties"
 
 
 def jars() -> list[Path]:
@@ -63,7 +67,7 @@ def start(scratch: Path, parallelism: int) -> SparkSession:
         **SETTINGS,
         "spark.driver.extraClassPath": ":".join(map(str, jars())),
         "spark.driver.memory": DRIVER_MEMORY,
-        "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Djava.io.tmpdir={scratch} -Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}",
+        "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Djava.io.tmpdir={scratch} -Dlog4j2.configurationFile={LOGGING}",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }

@@ -12,19 +12,17 @@ import threading
 from dataclasses import replace
 from typing import Any
 
-from sql.bind import bind_query
-
 from engine import ddl
-from engine.ddl.registry import Registry
 from engine.plan import circuit, nodes
 from engine.plan.explain import explain
+from engine.plan.plans import Streams
 from engine.runtime import kafka
 from engine.runtime.engine import Engine
 from engine.runtime.fills import Fill, History
 from engine.runtime.readers import reader_name
 from lake.catalog import Catalog, Change, Item, ready
 from lake.errors import FeatureNotSupported
-from sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse, parse_query
+from sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse
 
 log = logging.getLogger("tailgate.engine")
 
@@ -37,7 +35,7 @@ class Statements:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._lock = threading.Lock()
-        self._registry = Registry()
+        self._registry = ddl.Registry()
         self._fills: dict[int, Fill] = {}
 
     # ---- for control -----------------------------------------------------------------------------------------------------
@@ -134,7 +132,10 @@ class Statements:
                 return (ddl.create_sink(statement, text, catalog),)
 
     def _on_channel(self, source: Item, catalog: Catalog) -> Item:
-        """The source with the reader that brings its topic. A keyed source must read it from its beginning, so it shares no reader with others of the same topic."""
+        """The source with the reader that brings its topic.
+
+        A keyed source reads its topic from the beginning, so it shares no reader with another source of that topic.
+        """
         brokers, topic = source.options["brokers"], source.options["topic"]
         kafka.bounds(brokers, [topic], source.options.get("kafka", {}))
         taken = {i.options["channel"] for i in catalog.items.values() if i.kind == "source" and (i.stored or source.stored)}
@@ -173,7 +174,10 @@ class Statements:
         return header
 
     def _joining(self, live: tuple[Item, ...]) -> dict[str, kafka.Offsets]:
-        """Where topics that no reader reads yet begin to be read: keyed sources at the first record, others at the end, for history comes by filling."""
+        """Where topics that no reader reads yet begin to be read: for keyed sources at the first record, for others at the end.
+
+        The history of the others comes by filling.
+        """
         known = self._engine.newest.offsets
         out: dict[str, kafka.Offsets] = {}
         for source in live:
