@@ -280,6 +280,9 @@ def call(node: plan.Call, arguments: Row) -> Value:
         return arithmetic("%" if name == "mod" else name, arguments, node)
     if name == "||":
         return "".join(arguments)
+    if ":" in name:
+        name, _, unit = name.partition(":")
+        arguments = (unit, *arguments)
     if name in FUNCTIONS:
         return normal(FUNCTIONS[name](*arguments))
     raise NotImplementedError(str(node.function))

@@ -12,7 +12,7 @@ from sql.plan import Call, Parameter, Scalar
 
 OPERATORS = frozenset({"=", "<>", "<", "<=", ">", ">=", "->", "->>", "?", "@>", "<@", "||", "like", "~~", "!~~"})
 FUNCTIONS = frozenset(
-    {"lower", "upper", "length", "char_length", "btrim", "ltrim", "rtrim", "trim", "concat", "reverse", "starts_with", "md5"}
+    {"lower", "upper", "length", "char_length", "btrim", "ltrim", "rtrim", "trim", "concat", "reverse", "starts_with", "md5", "date_trunc"}
 )
 
 # types in the order in which a cast to a later one always has a result
@@ -33,7 +33,7 @@ def _fails(scalar: Scalar) -> bool:
     function = scalar.function
     if function.kind == "cast":
         return not _widens(function.arguments[0], scalar)
-    return function.name not in (OPERATORS if function.kind == "operator" else FUNCTIONS)
+    return function.name.partition(":")[0] not in (OPERATORS if function.kind in ("operator", "prefix") else FUNCTIONS)
 
 
 def _widens(source: str, cast: Call) -> bool:

@@ -49,11 +49,13 @@ def words(scalar: Scalar, over: Names) -> str:
         case Call(function, arguments, type) if function.kind == "cast":
             return f"{go(arguments[0])}::{type}"
         case Call(function, arguments) if function.kind == "operator":
-            if len(arguments) == 1:
-                return f"{function.name} {go(arguments[0])}"
             return f" {function.name} ".join(map(go, arguments))
+        case Call(function, arguments) if function.kind == "prefix":
+            return f"{function.name} {go(arguments[0])}"
         case Call(function, arguments):
-            return f"{function.name}({', '.join(words(a, over) for a in arguments)})"
+            name, _, unit = function.name.partition(":")
+            given = [f"'{unit}'"] if unit else []
+            return f"{name}({', '.join(given + [words(a, over) for a in arguments])})"
         case And(arguments):
             return " AND ".join(map(go, arguments))
         case Or(arguments):

@@ -11,11 +11,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.plan.casts import cast_to
 from engine.plan.fallible import fallible
 from engine.plan.relations import bottom_up, project
 from engine.plan.scalars import columns_of, conjunction, conjuncts, renumber, shift
-from lake.types import NUMERIC_PRECISION, Field, Type
+from lake.types import FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 from sql.plan import Call, Column, Filter, Join, Project, Relation, Scalar
+
+UNLIKE = frozenset({"interval", "jsonb", "record"})  # types whose equal values may be stored differently
+
+# the type which holds all values of some others
+WIDER: dict[Type, frozenset[str]] = {
+    INT4: frozenset({"int2", "int4"}),
+    INT8: frozenset({"int2", "int4", "int8"}),
+    FLOAT8: frozenset({"float4", "float8"}),
+    TIMESTAMP: frozenset({"date", "timestamp"}),
+    TIMESTAMPTZ: frozenset({"date", "timestamp", "timestamptz"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,29 +105,30 @@ def _within(scalar: Scalar, start: int, end: int) -> bool:
 
 
 def _of_one_type(key: Key) -> Key | None:
-    a, b = key.left.type, key.right.type
-    if a.spark == b.spark:
+    """The key with both sides in a type that holds either exactly; None if there is none, or if equal values differ in it."""
+    if _alike(key.left.type, key.right.type):
         return key
-    common = _common(a, b)
-    return None if common is None else Key(_cast(key.left, common), _cast(key.right, common), key.equal)
+    common = _common(key.left.type, key.right.type)
+    if common is None:
+        return None
+    return Key(cast_to(key.left, common), cast_to(key.right, common), key.equal)
+
+
+def _alike(a: Type, b: Type) -> bool:
+    """Whether values of these types are equal just when their stored forms are."""
+    return a.spark == b.spark and not {a.name, b.name} & {*UNLIKE, "bpchar"}
 
 
 def _common(a: Type, b: Type) -> Type | None:
-    """The numeric that holds both exactly, or None."""
-    if a.name != "numeric" or b.name != "numeric" or a.is_array or b.is_array:
+    if a.is_array or b.is_array or {a.name, b.name} & UNLIKE:
         return None
-    (precision, scale), (other_precision, other_scale) = a.decimal, b.decimal
-    wide = max(precision - scale, other_precision - other_scale)
-    exact = max(scale, other_scale)
-    return Type("numeric", (min(wide + exact, NUMERIC_PRECISION), exact), declared=False)
-
-
-def _cast(scalar: Scalar, to: Type) -> Scalar:
-    if scalar.type.spark == to.spark:
-        return scalar
-    from sql.functions import cast
-
-    return Call(cast(scalar.type, to), (scalar,), to)
+    if a.name == b.name == "numeric":
+        (precision, scale), (other_precision, other_scale) = a.decimal, b.decimal
+        wide, exact = max(precision - scale, other_precision - other_scale), max(scale, other_scale)
+        return Type("numeric", (min(wide + exact, NUMERIC_PRECISION), exact), declared=False)
+    if "bpchar" in (a.name, b.name):
+        return TEXT  # without trailing blanks, which do not count
+    return next((t for t in WIDER if {a.name, b.name} <= WIDER[t]), None)
 
 
 def _with(relation: Relation, keys: tuple[Scalar, ...]) -> tuple[Relation, tuple[int, ...]]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.plan.sources.spell import interval_of, jsonb_of, micros_of
+from engine.plan.sources.spell import interval_of, jsonb_of, micros_of, uuid_of
 from lake.errors import FeatureNotSupported
 from lake.types import (
     BOOL,
@@ -231,7 +231,7 @@ def _type(schema: Schema, signed_times: bool) -> tuple[Type, Spell]:
     if meaning == JSONB:
         return JSONB, jsonb_of
     if meaning == UUID:
-        return UUID, lambda x: f"lower({x})"
+        return UUID, uuid_of
     if meaning == INTERVAL or (meaning == TIME and signed_times):
         return INTERVAL, interval_of
     if meaning == TIME:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from engine.plan.sources.spell import cast_of, name, text
-from lake.types import JSONB, TEXT, Field
+from engine.plan.sources.spell import cast_of, name, text, uuid_of
+from lake.types import JSONB, TEXT, UUID, Field
 
 # types which the decoder of declared JSON columns reads itself, as PostgreSQL would from the same text
-NATIVE = frozenset({"int2", "int4", "int8", "float4", "float8", "numeric", "text", "bool", "bytea", "date", "timestamp", "timestamptz"})
+NATIVE = frozenset(
+    {"int2", "int4", "int8", "float4", "float8", "numeric", "text", "bool", "bytea", "date", "timestamp", "timestamptz", "uuid"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ class Struct:
 
     def column(self, column: Field, *path: str) -> str:
         """A column's stored form, as the decoder gave it."""
-        return self.field(*path, column.name)
+        given = self.field(*path, column.name)
+        return uuid_of(given) if column.type == UUID else given
 
     def exists(self, *path: str) -> str:
         return f"{self.field(*path)} IS NOT NULL"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sql.spark import expression
 
-from lake.types import JSONB, TEXT, Type
+from engine.plan.casts import cast_to
+from lake.types import JSONB, TEXT, UUID, Type
 from sql import plan
-from sql.functions import cast
 
 MICROS = 1_000_000
+UUID_TEXT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 
 def name(*path: str) -> str:
@@ -33,9 +34,15 @@ def jsonb_of(value: str) -> str:
 
 def cast_of(value: str, source: Type, to: Type) -> str:
     """PostgreSQL's cast of a value."""
-    if source == to:
-        return value
-    return expression(plan.Call(cast(source, to), (plan.Column(0, source),), to), (value,))
+    if to == UUID:
+        return uuid_of(value)
+    return expression(cast_to(plan.Column(0, source), to), (value,))
+
+
+def uuid_of(value: str) -> str:
+    """A uuid of its text, in lower case."""
+    not_one = "tg_required(CAST(NULL AS STRING), 'invalid input syntax for type uuid')"
+    return f"CASE WHEN {value} RLIKE {text(UUID_TEXT)} THEN lower({value}) WHEN {value} IS NOT NULL THEN {not_one} END"
 
 
 def micros_of(value: str) -> str:

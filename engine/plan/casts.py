@@ -1,0 +1,22 @@
+"""PostgreSQL's casts, where the planner or a source needs one that nobody typed."""
+
+from __future__ import annotations
+
+from lake.errors import CannotCoerce
+from lake.types import Type
+from sql.functions.catalogue import cast
+from sql.functions.entry import Function
+from sql.plan import Call, Scalar
+
+NUMERIC_TO_NUMERIC = Function("cast", ("numeric",), "numeric", "CAST({0} AS {type})", "CAST({0} AS {type})", "cast")
+
+
+def cast_to(scalar: Scalar, to: Type) -> Scalar:
+    """The scalar in another type, itself if it has it; 42846 if there is no such cast."""
+    source = scalar.type
+    if source.spark == to.spark and source.name == to.name:
+        return scalar
+    function = NUMERIC_TO_NUMERIC if source.name == to.name == "numeric" else cast(source.name, to.name)
+    if function is None or not function.spark or source.is_array or to.is_array:
+        raise CannotCoerce(f"cannot cast type {source} to {to}")
+    return Call(function, (scalar,), to)
