@@ -44,7 +44,7 @@ def since(lake: Lake) -> int:
     first = lake.log.first()
     if first <= 1:
         return lake.log.header(1).time if first else 0
-    readable = [c.time for c in checkpoints.listed(lake) if c.position >= first - 1]
+    readable = [c.time for c in checkpoints.listed(lake) if c.position >= first]
     assert readable, f"the log begins with entry {first} and no checkpoint reaches it"
     return readable[0]
 

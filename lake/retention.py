@@ -18,6 +18,7 @@ from pathlib import Path
 from lake import checkpoints, readers
 from lake.catalogs import versions
 from lake.folder import Lake
+from lake.reading import since_wanted
 from lake.segments import ENTRIES
 from lake.stored import relations, table_path
 from lake.tending import tend
@@ -68,16 +69,16 @@ def roll(lake: Lake) -> None:
 def removable(lake: Lake, now: int) -> int:
     """W7: the last entry that may go; 0 if none may.
 
-    Not one which a reader of any time from the oldest checkpoint on needs, which a sink or subscription has yet to read, which
-    is younger than five minutes, and never the newest.
+    Not one which a reader of any time from `since` on needs (the oldest checkpoint's own says what the catalog was), which a
+    sink or subscription has yet to read, which is younger than five minutes, and never the newest.
     """
     newest = lake.log.newest()
     listed = checkpoints.listed(lake)
     old = lake.log.find(now - AGE_MIN_MS)
-    if newest is None or not listed or old is None:
+    if newest is None or not listed or old is None or listed[0].time > since_wanted(lake, newest):
         return 0
     held = (hold.n for hold in readers.holds(lake) if hold.stopped is None)
-    return min([min(c.position for c in listed), old.n, newest.n - 1, *held])
+    return min([min(c.position for c in listed) - 1, old.n, newest.n - 1, *held])
 
 
 def remove_entries(lake: Lake, upto: int) -> None:

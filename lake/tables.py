@@ -31,11 +31,15 @@ UNCHANGED_MS = 60_000  # how often a checkpoint is written when no relation chan
 
 @dataclass(slots=True)
 class Table:
-    """A table as this process sees it: its newest recorded version, and the entry up to which that holds the relation."""
+    """A table as this process sees it: its newest recorded version, and the entry up to which that holds the relation.
+
+    `seen` is the version that was last looked at, which is later when the table was tended since.
+    """
 
     delta: DeltaTable
     version: int
     position: int
+    seen: int
 
 
 @dataclass
@@ -96,21 +100,21 @@ class Follower:
         path = str(table_path(self.lake, stored.id))
         begin = last.n if last else 0  # a relation that the newest checkpoint does not know was created after it
         if not DeltaTable.is_deltatable(path):
-            return Table(merging.create(path, stored, begin), 0, begin)
+            return Table(merging.create(path, stored, begin), 0, begin, 0)
         delta = DeltaTable(path)
         done = delta.transaction_version(str(stored.id)) or 0
         if last is not None and last.positions.get(stored.id, -1) >= done:
-            return Table(delta, last.versions[stored.id], last.positions[stored.id])
-        return Table(delta, delta.version(), done)
+            return Table(delta, last.versions[stored.id], last.positions[stored.id], delta.version())
+        return Table(delta, delta.version(), done, delta.version())
 
     def _begin(self, stored: Stored, n: int) -> None:
         """Entry n made the relation empty, so what a table holds from before it goes."""
         table = self._tables[stored.id]
         if table.position < n:
-            table.delta.update_incremental()
+            refresh(table, stored)
             if table.delta.file_uris():
                 merging.clear(table.delta, stored, n)
-                table.version = table.delta.version()
+                table.version = table.seen = table.delta.version()
                 crash.point("round.cleared")
             table.position = n
 
@@ -119,9 +123,9 @@ class Follower:
         parts = (self.lake.log.read(n).changes(stored.id) for n in entries)
         changes = total((part for part in parts if part is not None), stored.changes)
         if changes.num_rows:
-            table.delta.update_incremental()
+            refresh(table, stored)
             merging.apply(table.delta, stored, changes, n)
-            table.version = table.delta.version()
+            table.version = table.seen = table.delta.version()
             crash.point("round.table")
 
     def _note(self, newest: Header, wanted: dict[int, Stored]) -> None:
@@ -137,6 +141,18 @@ class Follower:
         kept = checkpoints.thinned([*self._checkpoints, made], newest.time, since_wanted(self.lake, newest))
         self._list = checkpoints.write(self.lake, kept, self._list)
         self._checkpoints = kept
+
+
+def refresh(table: Table, stored: Stored) -> None:
+    """Sees what tending did to a table; `Replaced` if an engine brought it forward, then not by us.
+
+    One that does so later makes our commit fail: none is tried again on top of another.
+    """
+    table.delta.update_incremental()
+    if table.delta.version() != table.seen:
+        table.seen = table.delta.version()
+        if (table.delta.transaction_version(str(stored.id)) or 0) > table.position:
+            raise Replaced(f'another engine has written the table of "{stored.name}"')
 
 
 def sections(headers: Iterable[Header], behind: Mapping[int, int]) -> dict[int, list[int]]:

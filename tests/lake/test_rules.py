@@ -1,0 +1,496 @@
+"""The rules of writers and readers (architecture, section 3), each held, and each broken once: a check that cannot fail is none."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake import Lake, catalogs, checkpoints, crash, engines, files, log, merging, readers, reading, retention, segments, writing
+from lake.catalog import Change
+from lake.errors import Gone, ObjectNotInPrerequisiteState, Replaced
+from lake.retention import sweep
+from lake.tables import Follower
+from lake.types import INT8, TEXT, Field
+from lake.writing import Writer, open_epoch
+from tests.lake.relations import History, add, changes, counted, item, snapshot
+
+COLUMNS = (Field("a", INT8), Field("b", TEXT))
+KEYED = item(16384, COLUMNS, (0,))
+BAG = item(16385, COLUMNS, None)
+
+
+def rows(*made: tuple[tuple[Any, Any], int]) -> pa.Table:
+    return changes(BAG, made)
+
+
+def write(writer: Writer, count: int = 1, **fields: Any) -> History:
+    """Some ticks, each a new row of both relations."""
+    history = History()
+    for _ in range(count):
+        n = writer.newest.n + 1
+        history.append(writer, {KEYED.id: rows(((n, "k"), 1)), BAG.id: rows(((n, "b"), 2), ((None, "all"), 1))}, **fields)
+    return history
+
+
+# ---- the checks: each raises if its rule does not hold -------------------------------------------------------------------
+
+
+def check_w1(lake: Lake) -> None:
+    """An entry's place is taken once: the second writer stops, and the entry stays."""
+    first = open_epoch(lake)
+    second = open_epoch(Lake(lake.path), take_over=True)
+    place = lake.log.folder / str(second.newest.n)
+    content = place.read_bytes()
+    with contextlib.suppress(Replaced):
+        write(first)
+        raise AssertionError("a replaced writer went on")
+    assert place.read_bytes() == content
+
+
+def check_w2(lake: Lake) -> None:
+    """Content is synced before the name is there, and the name before anyone is told; at no moment is there half an entry."""
+    done: list[str] = []
+    fsync, link = os.fsync, os.link
+
+    def fsynced(descriptor: int) -> None:
+        fsync(descriptor)
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        done.append("folder" if os.path.isdir(path) else "content")
+
+    def linked(source: Path, target: Path) -> None:
+        link(source, target)
+        done.append("name")
+
+    writer = open_epoch(lake)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsynced)
+        patch.setattr(os, "link", linked)
+        patch.setattr(lake.log, "announce", lambda header: done.append("told") or header)
+        write(writer)
+    assert done == ["content", "name", "folder", "told"]
+
+
+def check_w2_reader(lake: Lake) -> None:
+    """A reader that finds a name before its writer synced the folder does so itself."""
+    writer = open_epoch(lake)
+    reader = Lake(lake.path)
+    reader.log.newest()
+    synced: list[int] = []
+    fsync = os.fsync
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "sync_folder", lambda folder: None)  # the writer is between link and sync
+        write(writer)
+        patch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), fsync(descriptor))[1])
+        newest = reader.log.newest()
+    assert newest is not None
+    assert newest.n == writer.newest.n
+    assert synced
+
+
+def check_w3(lake: Lake) -> None:
+    """A writer that is paused between its temporary file and the link spoils nothing when it goes on."""
+    old = open_epoch(lake)
+    new: list[Writer] = []
+    link = os.link
+
+    def paused(source: Path, target: Path) -> None:
+        patch.undo()
+        new.append(open_epoch(Lake(lake.path), take_over=True))
+        for _ in range(3):
+            write(new[0])
+        link(source, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "link", paused)
+        with contextlib.suppress(Replaced):
+            write(old)
+            raise AssertionError("a replaced writer went on")
+    assert [e.header.epoch for e in Lake(lake.path).log.after(0)] == [1, 2, 2, 2, 2]
+    assert new[0].epoch == 2
+
+
+def check_w3_temporary(lake: Lake) -> None:
+    """What a writer has half written has its epoch in the name, so no other writes into it."""
+    old = open_epoch(lake)
+    seen: list[str] = []
+    link = os.link
+
+    def linked(source: Path, target: Path) -> None:
+        seen.append(Path(source).name)
+        link(source, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "link", linked)
+        write(old)
+        new = open_epoch(Lake(lake.path), take_over=True)
+        write(new)
+    assert seen[0] == f".2.{old.epoch}"
+    assert seen[-1] == f".4.{new.epoch}"
+
+
+def check_w4(lake: Lake) -> None:
+    """A second engine is refused while one lives, unless it takes over; then a third is refused."""
+    first = open_epoch(lake)
+    _refused(lake)
+    second = open_epoch(Lake(lake.path), take_over=True)
+    first.close()
+    _refused(lake)
+    second.close()
+    open_epoch(Lake(lake.path)).close()
+
+
+def check_w4_age(lake: Lake) -> None:
+    """Where there are no locks the age of the newest entry tells, unless the engine said that it ended."""
+
+    def no_locks(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fcntl, "flock", no_locks)
+        first = open_epoch(lake)
+        first.announce(address="127.0.0.1:1", token="t")
+        _refused(lake)
+        now = time.time
+        patch.setattr(time, "time", lambda: now() + 11)
+        open_epoch(Lake(lake.path)).close()
+        patch.setattr(time, "time", now)
+        last = open_epoch(lake, take_over=True)
+        last.announce(address="127.0.0.1:1", token="t")
+        last.close()
+        open_epoch(Lake(lake.path)).close()
+
+
+def _refused(lake: Lake) -> None:
+    with contextlib.suppress(ObjectNotInPrerequisiteState):
+        open_epoch(Lake(lake.path)).close()
+        raise AssertionError("a second engine was let in")
+
+
+def check_w5(lake: Lake) -> None:
+    """A round that ended before it was noted is done again, and changes nothing a second time."""
+    writer = open_epoch(lake)
+    add(writer, KEYED, BAG)
+    history = write(writer, 2)
+    Follower(lake, writer.epoch).round()
+    history.entries += write(writer, 3).entries
+    _broken_round(lake, writer, "round.checkpoint")
+    Follower(Lake(lake.path), writer.epoch).round()
+    history.check(Lake(lake.path), KEYED, BAG)
+
+
+def check_w5_one_time(lake: Lake) -> None:
+    """All tables of a checkpoint hold their relations at its time, also when the round before it ended between two tables."""
+    writer = open_epoch(lake)
+    add(writer, KEYED, BAG)
+    history = write(writer, 2)
+    _broken_round(lake, writer, "round.table")
+    history.entries += write(writer, 2).entries
+    Follower(Lake(lake.path), writer.epoch).round()
+    listed = checkpoints.listed(Lake(lake.path))
+    assert listed
+    for checkpoint in listed:
+        for relation in (KEYED, BAG):
+            stored = reading.relations(lake.catalog())[relation.id]
+            held = counted(reading.read_table(lake, stored, checkpoint.versions[relation.id]))
+            assert held == history.at(relation.id, checkpoint.time)
+
+
+def check_w5_conflict(lake: Lake) -> None:
+    """An engine that was paused between reading a table and committing to it commits nothing on top of its successor."""
+    old = open_epoch(lake)
+    add(old, KEYED, BAG)
+    history = write(old, 2)
+    follower = Follower(lake, old.epoch)
+    follower.round()
+    history.entries += write(old, 1).entries
+    apply = merging.apply
+
+    def paused(table: Any, stored: Any, changes: pa.Table, n: int) -> None:
+        with contextlib.suppress(RuntimeError):
+            lock.append(1)
+            if len(lock) == 1:
+                new = open_epoch(Lake(lake.path), take_over=True)
+                with pytest.MonkeyPatch.context() as inner:
+                    inner.setattr(merging, "apply", apply)
+                    Follower(Lake(lake.path), new.epoch).round()
+        apply(table, stored, changes, n)
+
+    lock: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "apply", paused)
+        patch.setattr("lake.tables.THREADS", 1)
+        with contextlib.suppress(Exception):
+            follower.round()
+    history.check(Lake(lake.path), KEYED, BAG)
+    for relation in (KEYED, BAG):
+        stored = reading.relations(lake.catalog())[relation.id]
+        head = reading.DeltaTable(str(reading.table_path(lake, relation.id))).version()
+        assert counted(reading.read_table(lake, stored, head)) == history.at(relation.id, old.newest.time)
+
+
+def _broken_round(lake: Lake, writer: Writer, at: str) -> None:
+    def point(name: str) -> None:
+        if name == at:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crash, "point", point)
+        patch.setattr("lake.tables.THREADS", 1)
+        with contextlib.suppress(KeyboardInterrupt):
+            Follower(lake, writer.epoch).round()
+
+
+def check_w6(lake: Lake) -> None:
+    """The catalog has a time: it is read as it was at any entry, also if its copy was not written."""
+    writer = open_epoch(lake)
+    first = add(writer, KEYED)
+    between = write(writer).entries[-1][0]
+    last = writer.append(kind="catalog", catalog=Change(put=(BAG,), drop=(KEYED.id,)))
+    for version in catalogs.versions(lake):
+        (lake.path / "catalog" / str(version)).unlink()
+    reader = Lake(lake.path)
+    assert [set(reader.catalog_at(n).items) for n in (first.n - 1, first.n, between.n, last.n)] == [set(), {KEYED.id}, {KEYED.id}, {BAG.id}]
+    assert set(reader.catalog().items) == {BAG.id}
+
+
+@contextlib.contextmanager
+def short_history(*, since_ms: int = 0) -> Iterator[None]:
+    """Everything is old at once, and segments are of three entries."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "RETAIN_HISTORY_MS", since_ms)
+        patch.setattr(segments, "ENTRIES", 3)
+        patch.setattr(retention, "ENTRIES", 3)
+        patch.setattr(retention, "now", lambda: time.time_ns() // 1_000_000 + 300_001)
+        yield
+
+
+def check_w7_readers(lake: Lake) -> None:
+    """An entry stays until every reader has passed it."""
+    writer = open_epoch(lake)
+    add(writer, KEYED, BAG)
+    follower = Follower(lake, writer.epoch)
+    lake.hold("sink-1", 7)
+    with short_history():
+        for _ in range(20):
+            write(writer)
+            follower.round()
+        sweep(lake)
+    assert [e.header.n for e in lake.log.after(7)] == list(range(8, writer.newest.n + 1))
+    assert lake.log.first() > 1
+
+
+def check_w7_tables(lake: Lake) -> None:
+    """An entry stays until every table, and every checkpoint that `since` still allows, has passed it."""
+    writer = open_epoch(lake)
+    add(writer, KEYED, BAG)
+    follower = Follower(lake, writer.epoch)
+    with short_history():
+        history = write(writer, 3)
+        follower.round()
+        history.entries += write(writer, 20).entries  # the tables are behind
+        sweep(lake)
+    history.check(Lake(lake.path), KEYED, BAG)
+
+
+def check_w7_since(lake: Lake) -> None:
+    """Every time that `since` allows can be read after any sweep."""
+    writer = open_epoch(lake)
+    add(writer, KEYED, BAG)
+    follower = Follower(lake, writer.epoch)
+    history = History()
+    with short_history(since_ms=3_600_000):
+        for _ in range(12):
+            history.entries += write(writer, 2).entries
+            follower.round()
+            sweep(lake)
+    assert lake.since() <= history.entries[0][0].time
+    history.check(Lake(lake.path), KEYED, BAG)
+
+
+def check_w7_age(lake: Lake) -> None:
+    """Nothing younger than five minutes goes."""
+    writer = open_epoch(lake)
+    add(writer, KEYED, BAG)
+    follower = Follower(lake, writer.epoch)
+    with short_history(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(retention, "now", lambda: time.time_ns() // 1_000_000)
+        for _ in range(10):
+            write(writer)
+            follower.round()
+        sweep(lake)
+    assert [e.header.n for e in Lake(lake.path).log.after(0)] == list(range(1, writer.newest.n + 1))
+
+
+def check_r1(lake: Lake) -> None:
+    """A relation at a time is read from a checkpoint not later, at its version and not at the head."""
+    writer = open_epoch(lake)
+    add(writer, KEYED, BAG)
+    follower = Follower(lake, writer.epoch)
+    history = History()
+    for _ in range(3):
+        history.entries += write(writer, 2).entries
+        follower.round()
+    history.entries += write(writer, 1).entries
+    history.check(Lake(lake.path), KEYED, BAG)
+
+
+def check_r2(lake: Lake) -> None:
+    """Relations read at one time agree: what one loses another has."""
+    writer = open_epoch(lake)
+    add(writer, KEYED, BAG)
+    writer.append([(KEYED.id, rows(((0, "x"), 1)))])
+    follower = Follower(lake, writer.epoch)
+    for i in range(6):
+        here, there = (KEYED.id, BAG.id) if i % 2 == 0 else (BAG.id, KEYED.id)
+        time_ = writer.newest.time
+        before = snapshot(lake, KEYED, time_)
+        writer.append([(here, rows(((0, "x"), -1))), (there, rows(((0, "x"), 1)))])
+        if i == 3:
+            follower.round()
+        assert sum(before.values()) + sum(snapshot(lake, BAG, time_).values()) == 1
+
+
+def check_r3(lake: Lake) -> None:
+    """What is no longer kept is an error and never a guess."""
+    writer = open_epoch(lake)
+    add(writer, KEYED, BAG)
+    follower = Follower(lake, writer.epoch)
+    old = write(writer, 1).entries[0][0]
+    with short_history():
+        for _ in range(20):
+            write(writer)
+            follower.round()
+            time.sleep(0.002)
+        sweep(lake)
+    reader = Lake(lake.path)
+    assert old.time < reader.since()
+    for read in (
+        lambda: reader.snapshot(BAG.id, old.time),
+        lambda: list(reader.log.after(1)),
+        lambda: list(reading.changes(reader, BAG.id, old.time)),
+    ):
+        with contextlib.suppress(Gone):
+            read()
+            raise AssertionError("a time that is gone was read")
+
+
+def check_r4(lake: Lake) -> None:
+    """Changes between two times are the same from files and from segments."""
+    writer = open_epoch(lake)
+    add(writer, KEYED, BAG)
+    history = write(writer, 20)
+    begin, end = history.entries[2][0].time, history.entries[12][0].time
+    before = [(h.n, counted(t)) for h, t in reading.changes(lake, BAG.id, begin, end)]
+    with short_history():
+        sweep(lake)
+    assert lake.log.segments.ranges()
+    assert [(h.n, counted(t)) for h, t in reading.changes(Lake(lake.path), BAG.id, begin, end)] == before
+    assert [n for n, _ in before] == [h.n for h, _ in history.entries[3:13]]
+
+
+def check_r5(lake: Lake) -> None:
+    """Times only grow, whatever the clock does, so a time that was passed is complete."""
+    writer = open_epoch(lake)
+    times = []
+    for clock in (10**13, 10**13, 10**12, 5):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(writing, "now", lambda clock=clock: clock)
+            times.append(write(writer).entries[0][0].time)
+            with contextlib.suppress(ValueError):
+                writer.append(time=times[-1])
+                raise AssertionError("a time came twice")
+    assert times == sorted(set(times))
+
+
+# ---- how each is broken --------------------------------------------------------------------------------------------------
+
+Break = Callable[[pytest.MonkeyPatch], None]
+
+
+def patched(target: Any, name: str, value: Any) -> Break:
+    return lambda patch: patch.setattr(target, name, value)
+
+
+def _replacing(path: Path, parts: Any, temporary: Path, *, linked: Any = lambda: None) -> bool:
+    files.write(temporary, parts)
+    os.replace(temporary, path)
+    return True
+
+
+def _visible_first(path: Path, parts: Any, temporary: Path, *, linked: Any = lambda: None) -> bool:
+    path.write_bytes(b"")
+    os.link(path, temporary)
+    files.write(path, parts)
+    files.sync_folder(path.parent)
+    return True
+
+
+def _same_mark(lake: Lake, header: Any, parts: Any, mark: str, *, create: Any = writing._create) -> bool:
+    return create(lake, header, parts, "x")  # type: ignore[no-any-return]
+
+
+def _no_transaction(application: str, n: int) -> Any:
+    return checkpoints.CommitProperties()
+
+
+def _at_head(lake: Lake, stored: Any, version: int, *, read: Any = reading.read_table) -> pa.Table:
+    return read(lake, stored, reading.DeltaTable(str(reading.table_path(lake, stored.id))).version())
+
+
+def _newest_only(lake: Lake, at: int | None, *, base: Any = reading.base) -> Any:
+    return base(lake, None)
+
+
+def _without_change(header: Any, *, encode: Any = writing.encode_header) -> bytes:
+    return encode(writing.replace(header, catalog=None))  # type: ignore[no-any-return]
+
+
+def _all_noted(self: Any, newest: Any, wanted: Any, *, bring: Any = Follower._note) -> None:
+    for table in self._tables.values():
+        table.version = min(table.version, 1)
+    bring(self, newest, wanted)
+
+
+RULES: dict[Callable[[Lake], None], Break] = {
+    check_w1: patched(files, "create", _replacing),
+    check_w2: patched(files, "create", _visible_first),
+    check_w2_reader: patched(log, "sync_folder", lambda folder: None),
+    check_w3: patched(files, "create", _replacing),
+    check_w3_temporary: patched(writing, "_create", _same_mark),
+    check_w4: patched(fcntl, "flock", lambda descriptor, operation: None),
+    check_w4_age: patched(engines, "ALIVE_S", 0.0),
+    check_w5: patched(merging, "commit", _no_transaction),
+    check_w5_one_time: patched(Follower, "_note", _all_noted),
+    check_w5_conflict: patched(merging, "commit", _no_transaction),
+    check_w6: patched(writing, "encode_header", _without_change),
+    check_w7_readers: patched(readers, "holds", lambda lake: []),
+    check_w7_tables: patched(retention, "removable", lambda lake, now: lake.log.newest().n - 1),
+    check_w7_since: patched(retention, "since_wanted", lambda lake, newest: newest.time),
+    check_w7_age: patched(retention, "AGE_MIN_MS", -1),
+    check_r1: patched(reading, "read_table", _at_head),
+    check_r2: patched(reading, "base", _newest_only),
+    check_r3: patched(reading, "since", lambda lake: 0),
+    check_r4: patched(segments.Segments, "find", lambda self, n: None),
+    check_r5: patched(writing, "carried", lambda header, *, carried=log.carried: writing.replace(carried(header), time=0)),
+}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__.removeprefix("check_"))
+def test_the_rule_holds(rule: Callable[[Lake], None], lake: Lake) -> None:
+    rule(lake)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__.removeprefix("check_"))
+def test_the_check_notices_a_broken_rule(rule: Callable[[Lake], None], lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    RULES[rule](monkeypatch)
+    with pytest.raises(Exception):  # noqa: B017, PT011  # a wrong answer, or whatever fails over it
+        rule(lake)
