@@ -1,0 +1,96 @@
+"""A process that writes log and tables is killed at each point in turn, and started again: in the end nothing is missing or doubled."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lake import Lake
+from lake.catalog import Item
+from lake.retention import sweep
+from lake.tables import Follower
+from lake.types import INT8, TEXT, Field
+from lake.writing import open_epoch
+from tests.lake.relations import add, changes, counted, item, snapshot
+
+COLUMNS = (Field("a", INT8), Field("b", TEXT))
+KEYED, BAG, ANEW = item(16384, COLUMNS, (0,)), item(16385, COLUMNS, None), item(16386, COLUMNS, None)
+ITEMS = (KEYED, BAG, ANEW)
+TICKS = 8
+
+
+def work(path: Path) -> None:
+    """Ticks 0, 1, …, as many as are missing; which tick is next stands in the log, with the changes of the one before."""
+    lake = Lake.create(path)
+    writer = open_epoch(lake)
+    follower = Follower(lake, writer.epoch)
+    while writer.newest.batch < TICKS - 1:
+        if not lake.catalog().items:
+            add(writer, *ITEMS)
+        tick = writer.newest.batch + 1
+        parts = [(i.id, changes(i, made)) for i, made in zip(ITEMS, rows(tick), strict=True)]
+        if tick == 4:  # the relation is filled anew: what it had is forgotten
+            if "began" not in writer.newest.extra:
+                add(writer, Item(ANEW.id, ANEW.kind, ANEW.name, ANEW.columns, None, stored=True, ready=False))
+                writer.append(kind="tick", extra={"began": True})
+            if not lake.catalog()[ANEW.id].ready:
+                add(writer, ANEW)
+        writer.append(parts, batch=tick)
+        follower.round()
+        sweep(lake)
+    writer.close()
+
+
+def rows(tick: int) -> tuple[list[tuple[list[object], int]], ...]:
+    went = [([tick % 3, f"t{tick - 3}"], -1)] if tick >= 3 else []
+    bag: list[tuple[list[object], int]] = [([1, "x"], 1), ([tick, "y"], 2)]
+    return [*went, ([tick % 3, f"t{tick}"], 1)], bag, bag
+
+
+def expected() -> dict[int, Counter[str]]:
+    sums: dict[int, Counter[str]] = {i.id: Counter() for i in ITEMS}
+    for tick in range(TICKS):
+        if tick == 4:
+            sums[ANEW.id] = Counter()
+        for i, made in zip(ITEMS, rows(tick), strict=True):
+            sums[i.id].update(counted(changes(i, made)))
+    return {id: Counter({row: weight for row, weight in total.items() if weight}) for id, total in sums.items()}
+
+
+POINTS = ("entry.half", "entry.link", "entry.linked", "catalog.entry", "round.table", "round.checkpoint", "round.cleared")
+
+
+def run(path: Path, crash: str | None) -> int:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **({"TAILGATE_CRASH": crash} if crash else {})}
+    return subprocess.run([sys.executable, __file__, str(path)], env=environment, timeout=60, check=False).returncode
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_a_point_and_started_again(point: str, tmp_path: Path) -> None:
+    path = tmp_path / "lake"
+    counts = (1, 2) if point in ("catalog.entry", "round.cleared") else (2, 9)
+    killed = [run(path, f"{point}:{count}") for count in counts]
+    began = time.monotonic()
+    assert run(path, None) == 0
+    assert time.monotonic() - began < 10  # after SIGKILL a restart waits for nothing
+    assert -signal.SIGKILL in killed, f"{point} was never reached"
+    lake = Lake(path)
+    sums = expected()
+    assert {i.id: snapshot(lake, i) for i in ITEMS} == sums
+    assert [e.header.n for e in lake.log.after(0)] == list(range(1, lake.log.newest().n + 1))  # type: ignore[union-attr]
+    writer = open_epoch(lake)
+    Follower(lake, writer.epoch).round()
+    writer.close()
+    assert {i.id: snapshot(Lake(path), i) for i in ITEMS} == sums
+    assert not [p for p in (path / "log").iterdir() if p.name.startswith(".")]
+
+
+if __name__ == "__main__":
+    work(Path(sys.argv[1]))
