@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import duckdb
 import pyarrow as pa
@@ -26,14 +26,14 @@ from gateway.catalog import database
 from gateway.catalog.functions import Facts, Functions, Session
 from gateway.catalog.rewrite import WORDS, folded, rewrite, type_name
 from gateway.catalog.typing import columns_of, type_of
-from gateway.serving.sandbox import LOCK, SETTINGS
 from lake import errors
 from lake.catalog import Catalog
-from lake.types import Field, arrow_schema
+from lake.types import Field, Type, arrow_schema
 
 __all__ = ["SystemCatalog", "is_catalog_query"]
 
-MEMORY_LIMIT = "512MB"  # of the catalog's instance; it holds some 20,000 small rows
+# Opens a closed DuckDB instance in memory after calling the function with it: gateway.serving.sandbox.
+Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
 
 
 def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
@@ -69,9 +69,10 @@ NAMES = frozenset(Functions(Facts()).all) | {("pg_get_keywords", 0)}
 
 
 class SystemCatalog:
-    """The catalog's database. One query at a time: they are short and few."""
+    """The catalog's database, opened at its first query. One query at a time: they are short and few."""
 
-    def __init__(self) -> None:
+    def __init__(self, opener: Opener) -> None:
+        self._opener = opener
         self._lock = threading.Lock()
         self._facts = Facts()
         self.functions = Functions(self._facts)
@@ -87,34 +88,30 @@ class SystemCatalog:
             self._facts.roles[10] = session.user
             return self._run(connection, tree, values, catalog)
 
-    def describe(self, query: str | exp.Expression, session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], int]:
-        """Columns, and the number of parameters, without running it."""
+    def describe(self, query: str | exp.Expression, session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
+        """Columns and types of the parameters, without running it."""
         tree = parsed(query) if isinstance(query, str) else query
-        count = max((int(p.this.name) for p in tree.find_all(exp.Parameter)), default=0)
+        types = parameters(tree)
         limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)  # type: ignore[attr-defined]
         with self._lock:
             connection = self._at(catalog)
             self.functions.session = session
             made = rewrite(limited, self.functions.all, {i.name for i in catalog.items.values()})
-            theirs = self._execute(connection, made.sql("duckdb"), [None] * count)
-            return _fields(tree, theirs.description, columns_of(tree, [str(d[1]) for d in theirs.description])), count
+            theirs = self._execute(connection, made.sql("duckdb"), [None] * len(types))
+            return _fields(tree, theirs.description, columns_of(tree, [str(d[1]) for d in theirs.description])), types
 
     def _at(self, catalog: Catalog) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
-            self._connection = self._opened()
+            self._connection = self._opener(self._prepare)
         if self._catalog is not catalog:
             database.replace(self._connection, catalog)
             self._facts.load(self._connection, catalog)
             self._catalog = catalog
         return self._connection
 
-    def _opened(self) -> duckdb.DuckDBPyConnection:
-        connection = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": MEMORY_LIMIT})
+    def _prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.functions.install(connection)
         database.build(connection)
-        for setting in (*SETTINGS, LOCK):
-            connection.execute(setting)
-        return connection
 
     def _run(
         self, connection: duckdb.DuckDBPyConnection, tree: exp.Expression, values: Sequence[object], catalog: Catalog
@@ -161,6 +158,30 @@ class SystemCatalog:
         return pa.Table.from_arrays(outputs, schema=arrow_schema(fields))
 
 
+def parameters(tree: exp.Expression) -> tuple[Type, ...]:
+    """Types of $1, $2, …: what a cast says or what it is compared with, text otherwise."""
+    found: dict[int, str] = {}
+    for parameter in tree.find_all(exp.Parameter):
+        number, kind = int(parameter.this.name), "text"
+        parent = parameter.parent
+        if isinstance(parent, exp.Cast):
+            kind = type_name(parent.to).strip('"')
+            kind = f"_{kind[:-2]}" if kind.endswith("[]") else kind
+        elif isinstance(parent, exp.Binary):
+            other = parent.expression if parent.this is parameter else parent.this
+            if isinstance(other, exp.Column):
+                kind = OIDS.get(other.name.lower(), "text")
+        if found.get(number, "text") == "text":
+            found[number] = kind
+    return tuple(type_of(found.get(n, "text")) for n in range(1, max(found, default=0) + 1))
+
+
+OIDS = {
+    **dict.fromkeys(("oid", "relnamespace", "attrelid", "atttypid", "indrelid", "indexrelid", "typelem", "typarray", "typrelid", "conrelid"), "oid"),
+    **dict.fromkeys(("nspname", "relname", "typname", "attname", "datname", "rolname", "table_name", "table_schema", "table_catalog"), "name"),
+    "attnum": "int2",
+}
+
 REGISTERED = {"regclass": "regclass_out", "regtype": "regtype_out", "regproc": "regproc_out", "regnamespace": "regnamespace_out"}
 
 
@@ -203,6 +224,8 @@ def _name(item: exp.Expression) -> str | None:
             return item.sql("postgres").lower().split("(")[0]
         case exp.CurrentVersion():
             return "version"
+        case exp.Trim():
+            return {"TRAILING": "rtrim", "LEADING": "ltrim"}.get(str(item.args.get("position") or "").upper(), "btrim")
         case exp.Predicate() | exp.Connector() | exp.Not():
             return "?column?"
         case exp.Func():

@@ -115,9 +115,10 @@ class Functions:
     def install(self, connection: duckdb.DuckDBPyConnection) -> None:
         duckdb_types = {"oid": "BIGINT", "int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN", "text[]": "VARCHAR[]"}
         for (name, count), (types, result, function) in self.all.items():
-            null = "special" if name in NULL_ACCEPTED else "default"
+            made = _of_arity(function if name in NULL_ACCEPTED else _strict(function), count)
+            parameters = [duckdb_types[t] for t in types]
             connection.create_function(
-                f"pg_{name}_{count}", _of_arity(function, count), [duckdb_types[t] for t in types], duckdb_types[result], null_handling=null, side_effects=count == 0
+                f"pg_{name}_{count}", made, parameters, duckdb_types[result], null_handling="special", side_effects=count == 0
             )
 
     def _listed(self) -> list[tuple[str, Callable[..., Any]]]:
@@ -273,7 +274,8 @@ class Functions:
         names = [quote_ident(item.columns[i].name) for i in item.key]
         if column:
             return names[column - 1] if column <= len(names) else ""
-        return f"CREATE UNIQUE INDEX {quote_ident(rows.key_name(item))} ON public.{quote_ident(item.name)} USING btree ({', '.join(names)})"
+        table = quote_ident(item.name) if pretty else f"public.{quote_ident(item.name)}"
+        return f"CREATE UNIQUE INDEX {quote_ident(rows.key_name(item))} ON {table} USING btree ({', '.join(names)})"
 
     def constraintdef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid - rows.CONSTRAINTS)
@@ -306,6 +308,11 @@ def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
         lambda a, b, c: function(a, b, c),
     )
     return made[count]
+
+
+def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NULL for a NULL, as most functions."""
+    return lambda *arguments: None if None in arguments else function(*arguments)
 
 
 def pretty_size(size: int) -> str:

@@ -11,7 +11,8 @@ Only what is listed is let through: a function that is not here does not reach D
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from sqlglot import exp
 
@@ -41,7 +42,7 @@ NATIVE = {
 }  # fmt: skip
 
 
-def rewrite(tree: exp.Expression, functions: Collection[tuple[str, int]], user_relations: Collection[str]) -> exp.Expression:
+def rewrite(tree: exp.Expression, functions: Mapping[tuple[str, int], Sequence[Any]], user_relations: Collection[str]) -> exp.Expression:
     """The query for DuckDB; the tree given is not changed. `functions`: what the catalog's database has as pg_<name>_<arity>."""
     tree = tree.copy()
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
@@ -67,6 +68,9 @@ def _table(table: exp.Table, ctes: Collection[str], user_relations: Collection[s
             table.set("db", exp.to_identifier("pg"))
         elif table.args.get("db") is not None:
             table.set("db", None)
+        alias = table.args.get("alias")
+        if isinstance(alias, exp.TableAlias) and not alias.columns and "series" in type(table.this).__name__.lower():
+            alias.set("columns", [alias.this.copy()])  # FROM generate_series(1, 3) AS i: i is the column, too
         return
     name, schema = folded(table.this), folded(table.args.get("db"))
     if not schema and name in ctes:
@@ -95,7 +99,7 @@ def folded(identifier: exp.Expression | None) -> str:
 class _Rules:
     """One node at a time; its children are visited after."""
 
-    def __init__(self, functions: Collection[tuple[str, int]]) -> None:
+    def __init__(self, functions: Mapping[tuple[str, int], Sequence[Any]]) -> None:
         self._functions = functions
 
     def __call__(self, node: exp.Expression) -> exp.Expression:
@@ -144,6 +148,17 @@ class _Rules:
         if isinstance(inner, exp.Literal) and inner.is_string:
             node.set("this", exp.Paren(this=elements(inner.name)))
         return node
+
+    def equal(self, node: exp.EQ) -> exp.Expression:
+        """x = ANY (array): DuckDB takes it for a subquery, which an outer join may not have in its condition."""
+        inner = node.expression.this if isinstance(node.expression, exp.Any) else None
+        inner = inner.unnest() if isinstance(inner, exp.Paren) else inner
+        return call("list_contains", inner, node.this) if isinstance(inner, exp.Column) else node
+
+    def concatenation(self, node: exp.DPipe) -> exp.Expression:
+        """Of arrays: NULL is empty there."""
+        arrays = any(isinstance(side, exp.Array) for side in (node.this, node.expression))
+        return call("list_concat", node.this, node.expression) if arrays else node
 
     def bracket(self, node: exp.Bracket) -> exp.Expression:
         if is_vector(node.this):
@@ -225,7 +240,12 @@ class _Rules:
         )
 
     def ours(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
-        made: exp.Expression = call(f"pg_{name}_{len(arguments)}", *arguments)
+        types = self._functions[name, len(arguments)][0]
+        cast = [
+            exp.Cast(this=a, to=exp.DataType.build("VARCHAR", dialect="duckdb")) if t == "text" and not isinstance(a, exp.Literal) else a
+            for a, t in zip(arguments, types, strict=True)
+        ]
+        made: exp.Expression = call(f"pg_{name}_{len(arguments)}", *cast)
         if name in OIDS:
             return exp.Cast(this=made, to=exp.DataType.build("UINTEGER", dialect="duckdb"))
         if name in INTEGERS:
@@ -306,7 +326,7 @@ CLASSES: dict[type[exp.Expression], str] = {
 
 RULES: dict[type[exp.Expression], Callable[[_Rules, exp.Expression], exp.Expression]] = {
     exp.Dot: _Rules.dot, exp.Operator: _Rules.operator, exp.Collate: _Rules.collate, exp.RegexpLike: _Rules.search,
-    exp.RegexpILike: _Rules.search_any_case, exp.Like: _Rules.like, exp.ILike: _Rules.like, exp.Any: _Rules.any, exp.Bracket: _Rules.bracket,
+    exp.RegexpILike: _Rules.search_any_case, exp.Like: _Rules.like, exp.ILike: _Rules.like, exp.Any: _Rules.any, exp.EQ: _Rules.equal, exp.DPipe: _Rules.concatenation, exp.Bracket: _Rules.bracket,
     exp.Column: _Rules.column, exp.Cast: _Rules.cast, exp.Anonymous: _Rules.anonymous,
     **{c: _Rules.known for c in CLASSES},
 }  # type: ignore[dict-item]  # fmt: skip

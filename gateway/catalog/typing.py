@@ -94,8 +94,8 @@ Output = tuple["str | None", "str | None"]  # a column's name and its type, as f
 
 
 def _outputs(scope: Scope) -> list[Output]:
-    if scope.union_scopes:
-        left, right = (_outputs(s) for s in scope.union_scopes)
+    if scope.set_operation_scopes:
+        left, right = (_outputs(s) for s in scope.set_operation_scopes)
         return [(name, a or b) for (name, a), (_, b) in zip(left, right, strict=True)]
     out: list[Output] = []
     for item in scope.expression.selects:
@@ -120,6 +120,10 @@ def _source(source: exp.Table | Scope) -> list[Output]:
         return list(relations().get(f"{schema}.{folded(source.this)}", {}).items())
     if isinstance(source.this, exp.Anonymous) and source.this.name.lower() == "pg_get_keywords":
         return list(relations()["pg_catalog.pg_keywords"].items())
+    if isinstance(source.this, (exp.Unnest, exp.Explode)) or "unnest" in type(source.this).__name__.lower():
+        inner = source.this.expressions[0] if source.this.expressions else source.this.this
+        array = RESULTS.get(inner.sql_name().lower()) if isinstance(inner, exp.Func) else None
+        return [(source.alias.lower() or "unnest", array[1:] if array else None)]
     if "series" in type(source.this).__name__.lower():
         columns = source.args["alias"].columns if source.args.get("alias") else []
         return [(columns[0].name.lower() if columns else source.alias.lower(), "int4")]
@@ -157,6 +161,9 @@ def _type(node: exp.Expression | None, scope: Scope) -> str | None:
         case exp.ArrayAgg():
             inner = node.this.this if isinstance(node.this, exp.Order) else node.this
             element = _type(inner, scope)
+            return f"_{element}" if element else None
+        case exp.Array() if len(node.expressions) == 1:
+            element = _type(node.expressions[0], scope)
             return f"_{element}" if element else None
         case exp.Subquery() | exp.Select():
             inner = next((s for s in scope.subquery_scopes if s.expression is node.unnest()), None)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import threading
 import time as clocks
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,8 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from gateway.catalog import SystemCatalog, is_catalog_query
+from gateway.catalog.functions import Session
 from gateway.serving import changes as following
 from gateway.serving import mirror
 from gateway.serving.changes import Batch
@@ -33,11 +36,11 @@ from gateway.serving.feeds import Feed, Maintained, feed_of
 from gateway.serving.jobs import Job, Jobs
 from gateway.serving.mirrors import Mirrors, State
 from gateway.serving.prepared import Prepared, Statements, readable
-from gateway.serving.sandbox import MEMORY_LIMIT, open_sandbox
+from gateway.serving.sandbox import MEMORY_LIMIT, Sandbox, open_sandbox
 from gateway.serving.snapshots import Snapshot, Snapshots, raise_error_of
 from lake.catalog import Catalog, Item
 from lake.errors import UndefinedTable
-from lake.types import arrow_schema
+from lake.types import Field, Type, arrow_schema
 from sql.statements import QueryText, Select
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "Prepared", "Serving", "Snapshot"]
 
 FOLLOWING_THREADS = 4  # for decoding large changes and followed queries
+CATALOG_MEMORY_LIMIT = "512MB"  # of the instance with pg_catalog: some 20,000 small rows, and what clients join of them
 SINCE_KEPT = 1.0  # seconds that `oldest` is remembered; `since` moves that slowly
 
 
@@ -58,6 +62,8 @@ class Serving:
         self._entries = Entries(lake)
         self._mirrors = Mirrors(lake, self._sandbox, self._entries, self._moved)
         self._statements = Statements()
+        self._system = SystemCatalog(self._opened)
+        self._opened_too: list[Sandbox] = []
         self._snapshots = Snapshots()
         self._jobs = Jobs()
         self._following = ThreadPoolExecutor(FOLLOWING_THREADS, "tailgate-follow")
@@ -67,6 +73,7 @@ class Serving:
         self._advance: asyncio.Future[None] | None = None
         self._catalogs: list[State] = [self._mirrors.state]
         self._now = self._sandbox.cursor()
+        self._now_lock = threading.Lock()
         self._since = (0, 0.0)
 
     async def start(self) -> None:
@@ -82,7 +89,8 @@ class Serving:
         for feed, _ in self._feeds.values():
             feed.close()
         self._loop = None
-        self._sandbox.close()
+        for sandbox in (self._sandbox, *self._opened_too):
+            sandbox.close()
 
     # --- time
 
@@ -166,7 +174,8 @@ class Serving:
         for ready in self._mirrors.need(self._present(prepared.items)):
             ready.result()
         try:
-            return self._answer(self._now, prepared, values)
+            with self._now_lock:
+                return self._answer(self._now, prepared, values)
         except duckdb.Error as error:
             raise translated(error) from error
 
@@ -228,6 +237,31 @@ class Serving:
     def _catalog_of(self, n: int) -> Catalog:
         return next((s.catalog for s in reversed(self._catalogs) if s.n <= n), self.catalog)
 
+    # --- the system catalog
+
+    def is_catalog_query(self, statement: Select | QueryText | exp.Expression) -> bool:
+        """Whether a query is answered by `run_catalog` and not by `run`."""
+        return is_catalog_query(_tree(statement), self.catalog)
+
+    async def run_catalog(
+        self, query: Select | QueryText | exp.Expression | str, values: Sequence[object], session: Session
+    ) -> tuple[tuple[Field, ...], pa.Table]:
+        """Columns and rows of a query of pg_catalog or information_schema. Values of parameters may be text."""
+        tree = query if isinstance(query, str) else _tree(query)
+        return await self._jobs.run(lambda job: self._system.run(tree, values, session, self.catalog))
+
+    async def describe_catalog(
+        self, query: Select | QueryText | exp.Expression | str, session: Session
+    ) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
+        """Columns and parameter types of such a query, without running it."""
+        tree = query if isinstance(query, str) else _tree(query)
+        return await self._jobs.run(lambda job: self._system.describe(tree, session, self.catalog))
+
+    def _opened(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
+        sandbox = open_sandbox(prepare, memory_limit=CATALOG_MEMORY_LIMIT)
+        self._opened_too.append(sandbox)
+        return sandbox.connection
+
     # --- changes
 
     async def changes(self, source: int | Prepared, *, after: int, snapshot: bool, values: Sequence[object] = ()) -> AsyncIterator[Batch]:
@@ -265,6 +299,12 @@ class Serving:
                 return
             del self._feeds[feed.key]
         feed.close()
+
+
+def _tree(query: Select | QueryText | exp.Expression) -> exp.Expression:
+    if isinstance(query, Select):
+        query = query.query
+    return query.tree if isinstance(query, QueryText) else query
 
 
 def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:

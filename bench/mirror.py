@@ -1,0 +1,77 @@
+"""A view of 1,000,000 rows: how long until it is in memory, and what each tick costs after.
+
+    python bench/mirror.py [--rows 1000000] [--changed 500] [--ticks 100]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from gateway.serving.entries import Entries
+from gateway.serving.mirrors import Mirrors
+from gateway.serving.sandbox import open_sandbox
+from lake import Lake
+from lake.catalog import Change, Item
+from lake.types import FLOAT8, INT8, TEXT, WEIGHT, Field
+from lake.writing import open_epoch
+
+FORM = (Field("id", INT8, False), Field("name", TEXT), Field("orders", INT8), Field("amount", FLOAT8))
+
+
+def table(ids: np.ndarray, version: np.ndarray, weight: int) -> pa.Table:  # type: ignore[type-arg]
+    columns = [pa.array(ids), pa.array([f"name {i % 1000}" for i in ids]), pa.array(version), pa.array(version * 0.5)]
+    return pa.table([*columns, pa.array(np.full(len(ids), weight, np.int64))], names=[*(f.name for f in FORM), WEIGHT])
+
+
+def resident_mb() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
+def measure(rows: int, changed: int, ticks: int) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as folder:
+        writer = open_epoch(Lake.create(Path(folder) / "lake"))
+        item = Item(16384, "materialized view", "v", FORM, (0,), stored=True, errors=16385)
+        writer.append(kind="catalog", catalog=Change(put=(item,)))
+        version = np.zeros(rows, np.int64)
+        writer.append([(item.id, table(np.arange(rows), version, 1))])
+        lake = Lake(Path(folder) / "lake")
+        mirrors = Mirrors(lake, open_sandbox(), Entries(lake), lambda state: None)
+        before = resident_mb()
+        began = time.perf_counter()
+        for ready in mirrors.need([item]):
+            ready.result()
+        filled = time.perf_counter() - began
+        random = np.random.default_rng(1)
+        spent = []
+        for _ in range(ticks):
+            ids = np.sort(random.choice(rows, min(changed, rows), replace=False))
+            old = table(ids, version[ids], -1)
+            version[ids] += 1
+            writer.append([(item.id, pa.concat_tables([old, table(ids, version[ids], 1)]))])
+            began = time.perf_counter()
+            mirrors._step()
+            spent.append(time.perf_counter() - began)
+        last = mirrors.state.n == writer.newest.n
+        writer.close()
+        p50, p95, p100 = (round(float(np.percentile(spent, p)) * 1000, 1) for p in (50, 95, 100))
+        return {
+            "rows": rows, "fill_s": round(filled, 2), "changed": changed, "ticks": ticks, "tick_ms": {"p50": p50, "p95": p95, "max": p100},
+            "mirror_mb": resident_mb() - before, "at_the_newest": last,
+        }  # fmt: skip
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--changed", type=int, default=500)
+    parser.add_argument("--ticks", type=int, default=100)
+    given = parser.parse_args()
+    print(json.dumps(measure(given.rows, given.changed, given.ticks)))

@@ -1,0 +1,199 @@
+"""The statements of real clients, asked of PostgreSQL 15 and of us for the same schema: same columns, types and rows, oids aside.
+
+`client-sql.jsonl` was captured from clients talking to PostgreSQL. What is no query of the system catalog is the session's and the
+server's business. Known differences are listed with their reason, and a statement that begins to be equal must leave the list.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+from sqlglot import exp
+
+from gateway.catalog import SystemCatalog, is_catalog_query, parsed
+from gateway.serving.sandbox import open_sandbox
+from lake.catalog import Catalog, Item
+from lake.errors import SyntaxError_
+from lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
+
+STATEMENTS = [json.loads(line) for line in (Path(__file__).parent / "client-sql.jsonl").read_text().splitlines()]
+VALUES = {5: ["catalogs"], 6: ["catalogs", "public"], 7: ["public"]}
+
+TEMPLATES = "PostgreSQL has template0 and template1 besides; we have one database"
+DIFFERENT = {
+    51: "unnest of name[] in FROM: the column is text here and name there",
+    57: TEMPLATES,
+    93: "sizes are 0",
+    97: TEMPLATES,
+    98: TEMPLATES,
+    101: "version() names another server",
+    102: "PostgreSQL lists the columns of TOAST tables, which we have none of",
+    55: "the type of unnest over a scalar subquery: text here, name there",
+}
+NOT_ASKED = {
+    108: "EXECUTE of a statement that was prepared before",
+    142: "EXECUTE of a statement that was prepared before",
+    117: "the name of a snapshot",
+}
+
+SCHEMA = """
+CREATE TABLE kv (id bigint PRIMARY KEY, name text, amount double precision, cnt int, updated_at timestamp);
+CREATE VIEW kv_view AS SELECT id, name FROM kv;
+CREATE MATERIALIZED VIEW kv_mv AS SELECT cnt, count(*) AS n FROM kv GROUP BY cnt
+"""
+KV = (Field("id", INT8, False), Field("name", TEXT), Field("amount", FLOAT8), Field("cnt", INT4), Field("updated_at", TIMESTAMP))
+
+
+def items(oid: dict[str, int]) -> Catalog:
+    return Catalog(
+        {
+            oid["kv"]: Item(oid["kv"], "table", "kv", KV, (0,), True),
+            oid["kv_view"]: Item(oid["kv_view"], "view", "kv_view", KV[:2], depends=(oid["kv"],), query="SELECT kv.id,\n    kv.name\n   FROM kv"),
+            oid["kv_mv"]: Item(
+                oid["kv_mv"], "materialized view", "kv_mv", (Field("cnt", INT4), Field("n", INT8)), None, True, depends=(oid["kv"],),
+                query="SELECT kv.cnt,\n    count(*) AS n\n   FROM kv\n  GROUP BY kv.cnt",
+            ),
+        }
+    )  # fmt: skip
+
+
+class Oracle:
+    """PostgreSQL and ours side by side, over the same relations with the same oids."""
+
+    def __init__(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+        self.connection = connection
+        names = "SELECT relname, oid::int FROM pg_class WHERE relname IN ('kv', 'kv_view', 'kv_mv')"
+        self.oids: dict[str, int] = dict(connection.execute(names).fetchall())  # type: ignore[arg-type]
+        self.catalog = items(self.oids)
+        self.ours = SystemCatalog(lambda prepare: open_sandbox(prepare).connection)
+        settings = dict(connection.execute("SELECT lower(name), current_setting(name) FROM pg_settings").fetchall())
+        self.session = SimpleNamespace(database="catalogs", user="postgres", pid=connection.info.backend_pid, settings=settings)
+
+    def compare(self, sql: str, values: list[str | None]) -> list[str]:
+        """What is different, in words; empty if nothing."""
+        sql = re.sub(r"\b16388\b", str(self.oids["kv"]), sql).strip().rstrip(";")
+        theirs: list[tuple[object, ...]] | psycopg.Error
+        try:
+            cursor = self._execute(sql, values)
+            theirs, columns = cursor.fetchall(), [(d.name, d.type_code) for d in cursor.description or ()]
+        except psycopg.Error as error:
+            theirs = error
+        try:
+            fields, table = self.ours.run(sql, values, self.session, self.catalog)  # type: ignore[arg-type]
+        except Exception as error:
+            if isinstance(theirs, psycopg.Error) and theirs.sqlstate == getattr(error, "sqlstate", None):
+                return []
+            return [f"{type(error).__name__}: {error}"]
+        if isinstance(theirs, psycopg.Error):
+            return [f"rows, where PostgreSQL fails with {theirs.sqlstate}"]
+        out = []
+        if (mine := [(f.name, f.type.oid) for f in fields]) != columns:
+            out.append(f"columns {[p for p in zip(columns, mine, strict=False) if p[0] != p[1]]}")
+        ours = list(zip(*(c.to_pylist() for c in table.columns), strict=True))
+        left, right = [[tuple(map(_shown, row)) for row in rows] for rows in (theirs, ours)]
+        if Counter(left) != Counter(right):
+            missing, more = Counter(left) - Counter(right), Counter(right) - Counter(left)
+            out.append(f"rows: {len(missing)} missing {list(missing)[:1]}, {len(more)} more {list(more)[:1]}")
+        return out
+
+    def _execute(self, sql: str, values: list[str | None]) -> psycopg.Cursor[tuple[object, ...]]:
+        if not values:
+            return self.connection.execute(sql.encode())
+        self.connection.execute("DEALLOCATE ALL")
+        self.connection.execute(f"PREPARE p AS {sql}".encode())
+        given = ", ".join("NULL" if v is None else f"'{v}'" for v in values)
+        return self.connection.execute(f"EXECUTE p({given})".encode())
+
+
+def _shown(value: object) -> str:
+    """Text of a value; numbers that may be oids of a user's objects are all the same."""
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(_shown, value)) + "]"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return re.sub(r"\b(1[6-9]\d{3}|[2-9]\d{4}|\d{6,})\b", "OID", str(value))
+
+
+@pytest.fixture(scope="module")
+def oracle(postgres: str) -> Iterator[Oracle]:
+    with psycopg.connect(postgres, autocommit=True) as admin:
+        admin.execute("DROP DATABASE IF EXISTS catalogs")
+        admin.execute("CREATE DATABASE catalogs")
+    with psycopg.connect(psycopg.conninfo.make_conninfo(postgres, dbname="catalogs"), autocommit=True) as connection:
+        for statement in SCHEMA.split(";"):
+            connection.execute(statement.encode())
+        yield Oracle(connection)
+
+
+def _asked() -> list[int]:
+    """Numbers of the statements that are queries of the system catalog."""
+    catalog = items({"kv": 16388, "kv_view": 16393, "kv_mv": 16397})
+    out = []
+    for number, statement in enumerate(STATEMENTS):
+        try:
+            tree = parsed(statement["sql"].strip().rstrip(";"))
+        except SyntaxError_:
+            continue
+        if isinstance(tree, exp.Query) and is_catalog_query(tree, catalog) and number not in NOT_ASKED:
+            out.append(number)
+    return out
+
+
+ASKED = _asked()
+
+
+@pytest.mark.parametrize("number", ASKED)
+def test_as_postgresql_answers(oracle: Oracle, number: int) -> None:
+    sql = STATEMENTS[number]["sql"]
+    values = VALUES.get(number, [None] * max([0, *map(int, re.findall(r"\$(\d+)", sql))]))
+    differences = oracle.compare(sql, list(values))
+    if number in DIFFERENT:
+        assert differences, f"statement {number} is equal now: take it from the list"
+    else:
+        assert not differences, f"{sql}\n{differences}"
+
+
+def test_the_score(record_property) -> None:
+    """How many there are, so that none gets lost."""
+    assert len(ASKED) - len([n for n in ASKED if n in DIFFERENT]) >= 100, len(ASKED)
+
+
+@pytest.mark.parametrize(
+    ("sql", "sqlstate"),
+    [
+        ("SELECT * FROM pg_catalog.pg_nonsense", "42P01"),
+        ("SELECT nonsense FROM pg_class", "42703"),
+        ("SELECT pg_nonsense(1) FROM pg_class", "42883"),
+        ("SELECT 'nonsense'::regclass", "42P01"),
+        ("SELECT 'nonsense'::regtype", "42704"),
+        ("SELECT current_setting('nonsense')", "42704"),
+    ],
+)
+def test_errors(oracle: Oracle, sql: str, sqlstate: str) -> None:
+    assert oracle.compare(sql, []) == []
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        oracle.ours.run(sql, [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
+    assert getattr(caught.value, "sqlstate", None) == sqlstate
+
+
+@pytest.mark.parametrize("escape", ["read_csv('/etc/passwd')", "glob('/*')", "arrow_scan(1, 2, 3)", "duckdb_settings()", "read_text('/etc/passwd')"])
+def test_no_way_out(oracle: Oracle, escape: str) -> None:
+    for sql in (f"SELECT * FROM {escape}, pg_class", f"SELECT {escape} FROM pg_class"):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            oracle.ours.run(sql, [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
+        assert getattr(caught.value, "sqlstate", None) == "42883"
+
+
+def test_oids_stay(oracle: Oracle) -> None:
+    """Another process computes the same oids."""
+    sql = "SELECT oid, relname, reltype FROM pg_class WHERE oid >= 16384 ORDER BY oid"
+    one = oracle.ours.run(sql, [], oracle.session, oracle.catalog)[1]  # type: ignore[arg-type]
+    other = SystemCatalog(lambda prepare: open_sandbox(prepare).connection).run(sql, [], oracle.session, oracle.catalog)[1]  # type: ignore[arg-type]
+    assert one.equals(other)
