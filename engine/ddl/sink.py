@@ -51,11 +51,9 @@ def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
     if not statement.key:
         return None
     names = [c.name for c in relation.columns]
-    for i, name in enumerate(statement.key):
+    for name in statement.key:
         if name not in names:
             raise UndefinedColumn(f'column "{name}" named in key does not exist')
-        if name in statement.key[:i]:
-            raise InvalidColumnReference(f'column "{name}" appears twice in key')
     key = tuple(names.index(name) for name in statement.key)
     unique = relation.key is not None and set(relation.key) <= set(key)
     if statement.envelope == "upsert" and not unique and not statement.key_not_enforced:

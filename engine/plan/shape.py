@@ -20,17 +20,22 @@ def names(width: int) -> tuple[str, ...]:
 
 
 def where(condition: Scalar, columns: tuple[Field, ...]) -> Where:
-    """The filter. No conjunct is asked of a row for which one before it was not true.
+    """The filter. Nothing that can fail is asked of a row for which something before it was not true.
 
-    Spark's AND asks its right side where the left is NULL, and Spark merges filters into one AND; what is never NULL stops it.
+    Spark merges filters into one AND, and its AND asks the right side where the left is NULL. So the whole is never NULL, nor is any
+    part before one that can fail.
     """
     parts = conjuncts(condition)
-    spelled = []
+    spelled, null = [], False
     for i, part in enumerate(parts):
         text = expression(part, names(len(columns)))
-        guards = len(parts) == 1 or any(map(fallible, parts[i + 1 :]))
-        spelled.append(f"coalesce({text}, false)" if guards and nullable(part, columns) else text)
-    return Where(spelled[0] if len(spelled) == 1 else " AND ".join(f"({s})" for s in spelled))
+        if nullable(part, columns) and any(map(fallible, parts[i + 1 :])):
+            text = f"coalesce({text}, false)"
+        else:
+            null = null or nullable(part, columns)
+        spelled.append(text)
+    whole = spelled[0] if len(spelled) == 1 else " AND ".join(f"({s})" for s in spelled)
+    return Where(f"coalesce({whole}, false)" if null else whole)
 
 
 def select(expressions: Sequence[Scalar], width: int) -> Select:

@@ -1,0 +1,76 @@
+"""What the registry's answers become, and that it may be away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from engine.ddl import Registry
+from lake.errors import ConnectionFailure, FeatureNotSupported, InvalidParameterValue
+
+ANSWERS = {
+    "t-value": (200, {"schema": '{"type":"string"}'}),
+    "a%2Fb": (200, {"schema": '"long"'}),
+    "p-value": (200, {"schema": "message M {}", "schemaType": "PROTOBUF"}),
+    "r-value": (200, {"schema": '"x.Y"', "references": [{"name": "x.Y"}]}),
+    "broken": (500, {"error_code": 50001}),
+}
+ASKED: list[str | None] = []
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            ASKED.append(self.headers.get("Authorization"))
+            status, body = ANSWERS.get(self.path.split("/")[-3], (404, {"error_code": 40401}))
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_newest_schema_or_none(url: str) -> None:
+    assert Registry().latest(url, "t-value") == '{"type":"string"}'
+    assert Registry().latest(f"{url}/", "a/b") == '"long"'
+    assert Registry().latest(url, "nothing") is None
+
+
+def test_user_and_password_of_the_url(url: str) -> None:
+    Registry().latest(url.replace("//", "//ada:p%40ss@"), "t-value")
+    assert ASKED[-1] == "Basic YWRhOnBAc3M="
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind"), [("p-value", FeatureNotSupported), ("r-value", FeatureNotSupported), ("broken", ConnectionFailure)]
+)
+def test_what_is_refused(url: str, subject: str, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        Registry().latest(url, subject)
+
+
+def test_a_registry_that_is_away() -> None:
+    with pytest.raises(ConnectionFailure) as error:
+        Registry().latest("http://ada:secret@127.0.0.1:9", "t-value")
+    assert error.value.retriable
+    assert "secret" not in error.value.message
+
+
+def test_no_url() -> None:
+    with pytest.raises(InvalidParameterValue):
+        Registry().latest("registry:8081", "t-value")

@@ -1,0 +1,44 @@
+"""Keys that are derived do identify rows."""
+
+from __future__ import annotations
+
+import random
+
+from engine.plan.keys import key, keys
+from engine.plan.rewrites import rewrite
+from sql import plan
+from tests.engine.plan.catalogs import EVENTS, USERS, counted, joined
+from tests.engine.plan.random_plans import Plans
+from tests.engine.plan.test_rewrites import rows, tables
+from tests.reference import evaluate
+
+
+def test_every_key_identifies_a_row() -> None:
+    found = 0
+    for seed in range(3000):
+        source = random.Random(seed)
+        made = tables(source)
+        stored, keyed = {}, []
+        for id, columns, _ in made:
+            held = rows(source, columns)
+            first = {row[0]: row for row in held if row[0] is not None}
+            stored[id] = dict.fromkeys(first.values(), 1)
+            keyed.append((id, columns, (0,)))
+        relation = Plans(source, tuple(keyed)).relation()
+        for some in (relation, rewrite(relation)):
+            result = evaluate(some, stored).rows
+            for k in keys(some):
+                found += len(result) > 1
+                distinct = {tuple(row[i] for i in k) for row in result}
+                assert len(distinct) == sum(result.values()), (seed, k)
+    assert found > 300
+
+
+def test_keys_of_what_people_write() -> None:
+    events, users = plan.Scan(1, EVENTS), plan.Scan(2, USERS, (0,))
+    assert key(events) is None
+    assert key(users) == (0,)
+    assert key(counted(events, 0, 1)) == (0, 1)
+    assert key(counted(events)) is None  # one row needs no key
+    assert key(joined(events, users)) is None
+    assert key(joined(users, users)) == (0,)
