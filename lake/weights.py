@@ -57,13 +57,18 @@ def _flat(column: pa.Array) -> list[pa.Array]:
     return [column]
 
 
+def formed(part: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table with these names and types; columns are the same by position, whoever wrote them."""
+    return part if part.schema.equals(schema) else part.rename_columns(schema.names).cast(schema)
+
+
 def total(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
     """The net of many tables of changes, with memory for the result and a bounded number of changes."""
     waiting: list[pa.Table] = []
     rows = 0
     limit = FOLD_ROWS
     for part in parts:
-        waiting.append(part.cast(schema) if part.schema != schema else part)
+        waiting.append(formed(part, schema))
         rows += part.num_rows
         if rows > limit:
             waiting = [net(pa.concat_tables(waiting))]

@@ -1,0 +1,251 @@
+"""The Delta tables as others see them: every type in every reader, clean columns, one version a time, and small for ever."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import duckdb_extension_delta
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lake import Lake, checkpoints, reading, tending
+from lake.retention import sweep
+from lake.stored import relations, table_path
+from lake.tables import Follower
+from lake.types import INT8, TEXT, Field
+from lake.writing import open_epoch
+from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, snapshot, text, values
+
+EVERY = tuple(Field(f"c{i}", t) for i, t in enumerate(ALL_TYPES))
+KEYED, BAG = item(16384, EVERY, (0, 2)), item(16385, EVERY, None)
+UTC = datetime.timezone.utc
+ROWS: list[list[Any]] = [
+    [None] * len(EVERY),
+    [
+        *(True, b"\0x", "é'\"\\", '{"a": 1}', -1, 2, 3, 1.5, float("nan"), datetime.date(1500, 2, 28), 5),
+        *(datetime.datetime(1, 1, 2, 0, 0, 0, 1), datetime.datetime(2026, 1, 1, 1, 1, 1, 999_999, UTC)),
+        *({"months": 1, "days": -2, "micros": 3}, "00000000-0000-0000-0000-000000000001", 2**32 - 1, "name"),
+        *(Decimal("1234567890123456789012.0000000000000001"), Decimal("99999999.99"), "abc", "a  ", {"x": 1, "y": ["q", None]}),
+        *([1, None], [], [Decimal("0.1")], [datetime.datetime(2026, 1, 1, tzinfo=UTC)], [{"months": 0, "days": 0, "micros": 1}], [0.5]),
+    ],
+    [
+        *(False, b"", "", "null", 0, 0, 0, 0.0, float("-inf"), datetime.date(9999, 12, 31), 0),
+        *(datetime.datetime(9999, 12, 30), datetime.datetime(1900, 1, 1, tzinfo=UTC)),
+        *({"months": None, "days": None, "micros": None}, "", 0, ""),
+        *(Decimal("0E-16"), Decimal("-0.01"), "", "", {"x": None, "y": None}),
+        *([], [""], [None], [], [None], [float("nan")]),
+    ],
+]
+
+
+def duck() -> duckdb.DuckDBPyConnection:
+    extension = next(Path(duckdb_extension_delta.__file__).parent.rglob("*.duckdb_extension"))
+    connection = duckdb.connect(":memory:", config={"allow_unsigned_extensions": "true"})
+    connection.execute(f"LOAD '{extension}'")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def filled(lake: Lake) -> History:
+    """Both relations with all rows, brought in two rounds."""
+    writer = open_epoch(lake)
+    history = History()
+    add(writer, KEYED, BAG)
+    follower = Follower(lake, writer.epoch)
+    for made in (ROWS[:2], ROWS[2:]):
+        table = {KEYED.id: changes(KEYED, [(r, 1) for r in made]), BAG.id: changes(BAG, [(r, 2) for r in [*made, ROWS[0]]])}
+        history.append(writer, table)
+        follower.round()
+    writer.close()
+    return history
+
+
+def test_every_type_is_stored_and_read_back(lake: Lake) -> None:
+    history = filled(lake)
+    history.check(lake, KEYED, BAG)
+    for relation in (KEYED, BAG):
+        table = DeltaTable(str(table_path(lake, relation.id)))
+        assert table.protocol().writer_features in (None, ["timestampNtz"])  # no deletion vectors, no column mapping
+        assert table.to_pyarrow_table().schema.equals(relations(lake.catalog())[relation.id].table)
+
+
+def test_duckdb_reads_every_type(lake: Lake) -> None:
+    filled(lake)
+    connection = duck()
+    for relation in (KEYED, BAG):
+        path = table_path(lake, relation.id)
+        seen = connection.execute(f"SELECT * FROM delta_scan('{path}')").to_arrow_table()
+        there = DeltaTable(str(path)).to_pyarrow_table()
+        assert rows(seen.cast(there.schema)) == rows(there)
+        first = lake.checkpoint(reading.since(lake))
+        assert connection.execute(f"SELECT count(*) FROM delta_scan('{path}', version => 0)").fetchone() == (0,), first
+
+
+def rows(table: pa.Table) -> Counter[str]:
+    return Counter(text(row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True))
+
+
+@pytest.mark.spark
+def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path) -> None:
+    """Both writers keep one table: Spark compacts it, and rounds go on."""
+    from pyspark.sql import SparkSession
+
+    jars = sorted((repository / ".jars" / "spark").glob("*.jar"))
+    filled(lake)
+    spark = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.driver.extraClassPath", os.pathsep.join(map(str, jars)))
+        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "1")
+        .getOrCreate()
+    )
+    try:
+        spark.sparkContext.setLogLevel("ERROR")
+        for relation in (KEYED, BAG):
+            path = table_path(lake, relation.id)
+            there = DeltaTable(str(path)).to_pyarrow_table()
+            frame = spark.read.format("delta").load(str(path))
+            declared = [c.type.spark for c in relation.columns]
+            assert [f.dataType for f in frame.schema][: len(declared)] == [
+                spark.sql(f"SELECT CAST(NULL AS {t})").schema[0].dataType for t in declared
+            ]
+            assert rows(frame.toArrow().cast(there.schema)) == rows(there)
+            spark.sql(f"OPTIMIZE delta.`{path}`")
+        writer = open_epoch(lake)
+        before = {r.id: snapshot(lake, r) for r in (KEYED, BAG)}
+        writer.append([(r.id, changes(r, [(ROWS[1], -1)])) for r in (KEYED, BAG)])
+        Follower(lake, writer.epoch).round()
+        for r in (KEYED, BAG):
+            assert snapshot(lake, r) == before[r.id] - counted(changes(r, [(ROWS[1], 1)]))
+            assert spark.read.format("delta").load(str(table_path(lake, r.id))).count() == {KEYED.id: 2, BAG.id: 3}[r.id]
+        listed = spark.read.format("delta").load(str(table_path(lake, "checkpoints")))
+        assert listed.columns == ["n", "time", "relation", "name", "version", "position"]
+        writer.close()
+    finally:
+        spark.stop()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data(), st.sampled_from(ALL_TYPES))
+def test_any_value_of_a_type_can_be_a_key(data: st.DataObject, type: Any) -> None:
+    """Keys are found again by a merge whatever they are: NULL, NaN, nested, large, with microseconds."""
+    import tempfile
+
+    keys = data.draw(st.lists(values(type), min_size=1, max_size=4, unique_by=repr))
+    relation = item(16384, (Field("k", type), Field("v", INT8)), (0,))
+    with tempfile.TemporaryDirectory() as folder:
+        lake = Lake.create(folder + "/lake")
+        writer = open_epoch(lake)
+        add(writer, relation)
+        follower = Follower(lake, writer.epoch)
+        writer.append([(relation.id, changes(relation, [([k, 0], 1) for k in keys]))])
+        follower.round()
+        writer.append([(relation.id, changes(relation, [c for k in keys for c in (([k, 0], -1), ([k, 1], 1))]))])
+        follower.round()
+        assert snapshot(lake, relation) == counted(changes(relation, [([k, 1], 1) for k in keys]))
+        writer.append([(relation.id, changes(relation, [([k, 1], -1) for k in keys]))])
+        follower.round()
+        assert not snapshot(lake, relation)
+        writer.close()
+
+
+SMALL = (Field("a", INT8), Field("b", TEXT))
+
+
+def test_a_large_relation_is_one_commit(lake: Lake) -> None:
+    relation = item(16384, SMALL, (0,))
+    writer = open_epoch(lake)
+    add(writer, relation)
+    count = 200_000
+    for begin in (0, count // 2):
+        keys = range(begin, begin + count // 2)
+        writer.append([(relation.id, pa.table({"a": list(keys), "b": [str(k % 7) for k in keys], "__weight": [1] * len(keys)}))])
+    follower = Follower(lake, writer.epoch)
+    follower.round()
+    delta = DeltaTable(str(table_path(lake, relation.id)))
+    assert delta.version() == 1
+    assert set(delta.to_pyarrow_table()["a"].to_pylist()) == set(range(count))
+    writer.append([(relation.id, changes(relation, [([5, "5"], -1)]))])
+    follower.round()
+    assert lake.snapshot(relation.id).num_rows == count - 1
+
+
+def test_tables_without_changes_keep_their_version(lake: Lake) -> None:
+    still, moving = item(16384, SMALL, (0,), errors=16400), item(16385, SMALL, None)
+    writer = open_epoch(lake)
+    add(writer, still, moving)
+    follower = Follower(lake, writer.epoch)
+    for i in range(3):
+        writer.append([(moving.id, changes(moving, [([i, "x"], 1)]))])
+        follower.round()
+    newest = lake.checkpoint()
+    assert newest is not None
+    assert newest.versions == {still.id: 0, still.errors: 0, moving.id: 3}
+    assert newest.n == writer.newest.n
+
+
+def test_a_table_with_a_commit_a_second_stays_small(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of rounds leave few files, few log files and a list of few checkpoints."""
+    monkeypatch.setattr(tending, "GRACE_S", 0.0)
+    monkeypatch.setattr(checkpoints, "RECENT_MS", 100)
+    monkeypatch.setattr(checkpoints, "SPACING_MS", 1_000)
+    monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 2_000)
+    relation = item(16384, SMALL, (0,))
+    writer = open_epoch(lake)
+    history = History()
+    add(writer, relation)
+    follower = Follower(lake, writer.epoch)
+    before: list[Any] = [0, "0"]
+    for i in range(150):
+        now: list[Any] = [i % 40, str(i)]
+        history.append(
+            writer, {relation.id: changes(relation, [(now, 1)] + ([(before, -1)] if i % 40 == 0 and i else []))} if i < 40 else {}
+        )
+        follower.round()
+        if i % 10 == 9:
+            tending.Tender(lake).tend(60.0) if i == 149 else sweep(lake)
+        before = now
+    for name in (str(relation.id), checkpoints.NAME):
+        tending.tend(lake)
+        tending.tend(lake)
+        path = table_path(lake, name)
+        assert len(list(path.glob("*.parquet"))) < 60, name
+        assert len(list((path / "_delta_log").iterdir())) < 120, name
+    history.check(Lake(lake.path), relation)
+
+
+def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lake import retention
+    from lake.catalog import Change
+
+    kept, dropped = item(16384, SMALL, (0,)), item(16385, SMALL, None)
+    writer = open_epoch(lake)
+    add(writer, kept, dropped)
+    follower = Follower(lake, writer.epoch)
+    header = writer.append([(dropped.id, changes(dropped, [([1, "x"], 1)]))])
+    follower.round()
+    writer.append(kind="catalog", catalog=Change(drop=(dropped.id,)))
+    follower.round()
+    monkeypatch.setattr(retention, "AGE_MIN_MS", -1_000)
+    sweep(lake)
+    assert sum(snapshot(lake, dropped, header.time).values()) == 1
+    monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 0)
+    for _ in range(3):
+        writer.append([(kept.id, changes(kept, [([writer.newest.n, "x"], 1)]))])
+        follower.round()
+        sweep(lake)
+    assert not table_path(lake, dropped.id).exists()
+    assert table_path(lake, kept.id).exists()
