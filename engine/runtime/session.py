@@ -24,6 +24,7 @@ SETTINGS: dict[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",  # the catalogue's templates say each result's scale
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.hadoop.fs.file.impl": "tailgate.QuietFiles",  # no fork of chmod for each file: 25 of 85 ms of a tick

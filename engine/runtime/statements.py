@@ -169,6 +169,9 @@ class Statements:
         joining = self._joining(live)
         forgotten = self._forgotten(circuit.gone(engine.graph, graph), graph)
         header = engine.install(graph, live, forgotten, change, joining)
+        for item in change.put:
+            if item.kind == "sink":
+                engine.lake.hold(f"sink-{item.id}", header.n)  # until the sinks process holds it itself
         for view in fill:
             self._begin_fill(after[view.id], header)
         return header
