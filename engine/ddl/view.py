@@ -9,11 +9,11 @@ from engine.plan.change import leaves
 from engine.plan.keys import key
 from engine.plan.plans import Streams, bound
 from engine.plan.relations import walk as relations
-from engine.plan.scalars import walk as scalars
 from lake.catalog import Catalog, Change, Item
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState, SyntaxError_, UndefinedParameter
 from lake.types import Field
 from sql import plan
+from sql.rewrite import walk as scalars
 from sql.statements import CreateView
 
 

@@ -7,8 +7,8 @@ listed is taken to fail.
 
 from __future__ import annotations
 
-from engine.plan.scalars import walk
 from sql.plan import Call, Parameter, Scalar
+from sql.rewrite import walk
 
 OPERATORS = frozenset({"=", "<>", "<", "<=", ">", ">=", "->", "->>", "?", "@>", "<@", "||", "like", "~~", "!~~"})
 FUNCTIONS = frozenset(

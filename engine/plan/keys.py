@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import product
 
 from engine.plan.relations import walk  # noqa: F401
-from engine.plan.scalars import conjuncts
 from sql.plan import Aggregate, Call, Column, Distinct, Filter, Join, Limit, Project, Relation, Scan, Sort, Union_, Values
+from sql.rewrite import conjuncts
 
 Keys = frozenset[frozenset[int]]
 

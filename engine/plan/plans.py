@@ -16,9 +16,9 @@ def bound(item: Item, catalog: Catalog) -> Relation:
     """The plan of a view's text."""
     from sql.bind import bind_query
 
-    from sql.statements import query
+    from sql.statements import parse_query
 
-    return bind_query(query(item.query), catalog).plan
+    return bind_query(parse_query(item.query), catalog).plan
 
 
 class Streams:

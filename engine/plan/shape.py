@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sql.spark import expression
-
 from engine.plan.fallible import fallible
 from engine.plan.graph import Linear, Select, Where
-from engine.plan.scalars import conjuncts
 from lake.types import BOOL, Field
 from sql.plan import Literal, Scalar, nullable
+from sql.rewrite import conjuncts
+from sql.spark import expression
 
 NOTHING = Literal(True, BOOL)  # the one column of a row of which nothing is needed
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from engine.plan.casts import cast_to
 from engine.plan.fallible import fallible
 from engine.plan.relations import bottom_up, project
-from engine.plan.scalars import columns_of, conjunction, conjuncts, renumber, shift
+from engine.plan.scalars import conjunction, renumber
 from lake.types import FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 from sql.plan import Call, Column, Filter, Join, Project, Relation, Scalar
+from sql.rewrite import columns_of, conjuncts, shifted
 
 UNLIKE = frozenset({"interval", "jsonb", "record"})  # types whose equal values may be stored differently
 
@@ -96,7 +97,7 @@ def _key(join: Join, condition: Scalar) -> Key | None:
         one, other = other, one
     if not _within(one, 0, width) or not _within(other, width, len(join.columns)):
         return None
-    return _of_one_type(Key(one, shift(other, -width), condition))
+    return _of_one_type(Key(one, shifted(other, -width), condition))
 
 
 def _within(scalar: Scalar, start: int, end: int) -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import Counter
 
 from engine.plan.relations import bottom_up, is_identity
-from engine.plan.scalars import conjunction, conjuncts, substitute, walk
+from engine.plan.scalars import conjunction
 from sql.plan import Column, Filter, Literal, Project, Relation, Scalar
+from sql.rewrite import conjuncts, substituted, walk
 
 
 def merge_filters(relation: Relation) -> Relation:
@@ -31,7 +32,7 @@ def merge_projections(relation: Relation) -> Relation:
         used = Counter(s.index for e in node.expressions for s in walk(e) if isinstance(s, Column))
         if any(used[i] > 1 and not _cheap(e) for i, e in enumerate(inner.expressions)):
             return node
-        return Project(inner.input, tuple(substitute(e, inner.expressions) for e in node.expressions), node.columns)
+        return Project(inner.input, tuple(substituted(e, inner.expressions) for e in node.expressions), node.columns)
 
     return bottom_up(relation, rule)
 

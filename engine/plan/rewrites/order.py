@@ -12,8 +12,9 @@ from itertools import pairwise
 
 from engine.plan.fallible import fallible
 from engine.plan.relations import inputs, take, with_inputs
-from engine.plan.scalars import columns_of, conjunction, conjuncts, renumber, shift
+from engine.plan.scalars import conjunction, renumber
 from sql.plan import Call, Filter, Join, Relation, Scalar
+from sql.rewrite import columns_of, conjuncts, shifted
 
 
 def order_joins(relation: Relation) -> Relation:
@@ -38,7 +39,7 @@ def _flatten(relation: Relation) -> tuple[list[Relation], list[Scalar]]:
     right, right_conditions = _flatten(relation.right)
     width = len(relation.left.columns)
     own = [] if relation.condition is None else list(conjuncts(relation.condition))
-    return left + right, left_conditions + [shift(c, width) for c in right_conditions] + own
+    return left + right, left_conditions + [shifted(c, width) for c in right_conditions] + own
 
 
 def _has_cross(relation: Relation) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing_extensions import assert_never
 
 from engine.plan.relations import take
-from engine.plan.scalars import columns_of, renumber
+from engine.plan.scalars import renumber
 from sql.plan import (
     Aggregate,
     AggregateCall,
@@ -27,6 +27,7 @@ from sql.plan import (
     Union_,
     Values,
 )
+from sql.rewrite import columns_of
 
 Places = dict[int, int]  # where a column of the relation before is in the one after
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from engine.plan.fallible import fallible
 from engine.plan.relations import inputs, with_inputs
-from engine.plan.scalars import columns_of, conjunction, conjuncts, shift, substitute
+from engine.plan.scalars import conjunction
 from sql.plan import Aggregate, Distinct, Filter, Join, Project, Relation, Scalar, Union_
+from sql.rewrite import columns_of, conjuncts, shifted, substituted
 
 
 def push_filters(relation: Relation) -> Relation:
@@ -41,7 +42,7 @@ def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | Non
         case Filter(input, condition):
             return _push(input, conjuncts(condition) + conditions)
         case Project(input, expressions, columns):
-            return Project(_push(input, tuple(substitute(c, expressions) for c in conditions)), expressions, columns)
+            return Project(_push(input, tuple(substituted(c, expressions) for c in conditions)), expressions, columns)
         case Union_(each, columns):
             return Union_(tuple(_push(i, conditions) for i in each), columns)
         case Distinct(input):
@@ -51,7 +52,7 @@ def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | Non
             of_keys = frozenset(range(len(keys)))
             down = tuple(c for c in _movable(conditions) if columns_of(c) <= of_keys)
             if down:
-                below = _push(input, tuple(substitute(c, keys) for c in down))
+                below = _push(input, tuple(substituted(c, keys) for c in down))
                 return _keep(Aggregate(below, keys, aggregates), tuple(c for c in conditions if c not in down))
         case Join(kind="inner" | "cross"):
             left, right, kept = _sides(relation, conditions)
@@ -83,7 +84,7 @@ def _sides(join: Join, conditions: tuple[Scalar, ...]) -> tuple[tuple[Scalar, ..
     width = len(join.left.columns)
     left = tuple(c for c in _movable(conditions) if columns_of(c) and all(i < width for i in columns_of(c)))
     right = tuple(c for c in _movable(conditions) if columns_of(c) and all(i >= width for i in columns_of(c)))
-    return left, tuple(shift(c, -width) for c in right), tuple(c for c in conditions if c not in left and c not in right)
+    return left, tuple(shifted(c, -width) for c in right), tuple(c for c in conditions if c not in left and c not in right)
 
 
 def _joins(join: Join, condition: Scalar) -> bool:

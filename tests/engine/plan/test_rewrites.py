@@ -15,9 +15,9 @@ from engine.plan.fallible import fallible
 from engine.plan.relations import walk
 from engine.plan.rewrites import PASSES, rewrite
 from engine.plan.rewrites.equijoin import keys_of
-from engine.plan.scalars import columns_of, conjuncts
 from lake.types import Field
 from sql import plan
+from sql.rewrite import columns_of, conjuncts
 from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans
 from tests.reference import Result, evaluate
 
