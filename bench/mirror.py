@@ -1,6 +1,6 @@
 """A view of 1,000,000 rows: how long until it is in memory, and what each tick costs after.
 
-    python bench/mirror.py [--rows 1000000] [--changed 500] [--ticks 100]
+python bench/mirror.py [--rows 1000000] [--changed 500] [--ticks 100]
 """
 
 from __future__ import annotations

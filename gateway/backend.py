@@ -18,10 +18,21 @@ from lake.types import Field, Type
 from sql.statements import Select, parse
 
 TYPES = {
-    "bool": BVType.BOOL, "int2": BVType.INTEGER, "int4": BVType.INTEGER, "int8": BVType.BIGINT, "float4": BVType.FLOAT, "float8": BVType.FLOAT,
-    "numeric": BVType.DECIMAL, "date": BVType.DATE, "time": BVType.TIME, "timestamp": BVType.TIMESTAMP, "timestamptz": BVType.TIMESTAMP,
-    "interval": BVType.INTERVAL, "bytea": BVType.BYTES, "jsonb": BVType.JSON,
-}  # fmt: skip
+    "bool": BVType.BOOL,
+    "int2": BVType.INTEGER,
+    "int4": BVType.INTEGER,
+    "int8": BVType.BIGINT,
+    "float4": BVType.FLOAT,
+    "float8": BVType.FLOAT,
+    "numeric": BVType.DECIMAL,
+    "date": BVType.DATE,
+    "time": BVType.TIME,
+    "timestamp": BVType.TIMESTAMP,
+    "timestamptz": BVType.TIMESTAMP,
+    "interval": BVType.INTERVAL,
+    "bytea": BVType.BYTES,
+    "jsonb": BVType.JSON,
+}
 
 
 def bv_type(type: Type) -> BVType:

@@ -28,7 +28,7 @@ from gateway.catalog.rewrite import WORDS, folded, rewrite, type_name
 from gateway.catalog.typing import columns_of, type_of
 from lake import errors
 from lake.catalog import Catalog
-from lake.types import Field, Type, arrow_schema
+from lake.types import FACTS, Field, Type, arrow_schema
 
 __all__ = ["SystemCatalog", "is_catalog_query"]
 
@@ -44,7 +44,9 @@ def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
         schema = folded(table.args.get("db"))
         if isinstance(table.this, exp.Identifier):
             name = folded(table.this)
-            if schema in ("pg_catalog", "information_schema") or (not schema and name not in ctes and f"pg_catalog.{name}" in database.relations()):
+            if schema in ("pg_catalog", "information_schema") or (
+                not schema and name not in ctes and f"pg_catalog.{name}" in database.relations()
+            ):
                 return True
             if name not in ctes:
                 found = True
@@ -54,7 +56,11 @@ def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
 def _is_system(node: exp.Expression) -> bool:
     match node:
         case exp.Anonymous():
-            return (node.name.lower(), len(node.expressions)) in NAMES and node.name.lower() not in ("quote_ident", "quote_literal", "parse_ident")
+            return (node.name.lower(), len(node.expressions)) in NAMES and node.name.lower() not in (
+                "quote_ident",
+                "quote_literal",
+                "parse_ident",
+            )
         case exp.CurrentSchema() | exp.CurrentUser() | exp.SessionUser() | exp.CurrentDatabase() | exp.CurrentVersion() | exp.CurrentCatalog() | exp.CurrentSchemas():  # noqa: E501  # fmt: skip
             return True
         case exp.Column():
@@ -79,7 +85,9 @@ class SystemCatalog:
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._catalog: Catalog | None = None
 
-    def run(self, query: str | exp.Expression, values: Sequence[object], session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], pa.Table]:
+    def run(
+        self, query: str | exp.Expression, values: Sequence[object], session: Session, catalog: Catalog
+    ) -> tuple[tuple[Field, ...], pa.Table]:
         """Columns and rows of a query. `values` of its parameters may be text. Raises SQL errors."""
         tree = parsed(query) if isinstance(query, str) else query
         with self._lock:
@@ -88,10 +96,12 @@ class SystemCatalog:
             self._facts.roles[10] = session.user
             return self._run(connection, tree, values, catalog)
 
-    def describe(self, query: str | exp.Expression, session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
-        """Columns and types of the parameters, without running it."""
+    def describe(
+        self, query: str | exp.Expression, oids: Sequence[int], session: Session, catalog: Catalog
+    ) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
+        """Columns and types of the parameters, without running it. `oids`: types that the client gave, 0 where it did not."""
         tree = parsed(query) if isinstance(query, str) else query
-        types = parameters(tree)
+        types = parameters(tree, oids)
         limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)  # type: ignore[attr-defined]
         with self._lock:
             connection = self._at(catalog)
@@ -158,7 +168,7 @@ class SystemCatalog:
         return pa.Table.from_arrays(outputs, schema=arrow_schema(fields))
 
 
-def parameters(tree: exp.Expression) -> tuple[Type, ...]:
+def parameters(tree: exp.Expression, oids: Sequence[int]) -> tuple[Type, ...]:
     """Types of $1, $2, …: what a cast says or what it is compared with, text otherwise."""
     found: dict[int, str] = {}
     for parameter in tree.find_all(exp.Parameter):
@@ -170,15 +180,21 @@ def parameters(tree: exp.Expression) -> tuple[Type, ...]:
         elif isinstance(parent, exp.Binary):
             other = parent.expression if parent.this is parameter else parent.this
             if isinstance(other, exp.Column):
-                kind = OIDS.get(other.name.lower(), "text")
+                kind = COMPARED.get(other.name.lower(), "text")
         if found.get(number, "text") == "text":
             found[number] = kind
-    return tuple(type_of(found.get(n, "text")) for n in range(1, max(found, default=0) + 1))
+    given = {n: BY_OID[oid] for n, oid in enumerate(oids, 1) if oid in BY_OID}
+    return tuple(given.get(n) or type_of(found.get(n, "text")) for n in range(1, max([len(oids), *found]) + 1))
 
 
-OIDS = {
-    **dict.fromkeys(("oid", "relnamespace", "attrelid", "atttypid", "indrelid", "indexrelid", "typelem", "typarray", "typrelid", "conrelid"), "oid"),
-    **dict.fromkeys(("nspname", "relname", "typname", "attname", "datname", "rolname", "table_name", "table_schema", "table_catalog"), "name"),
+BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}
+COMPARED = {
+    **dict.fromkeys(
+        ("oid", "relnamespace", "attrelid", "atttypid", "indrelid", "indexrelid", "typelem", "typarray", "typrelid", "conrelid"), "oid"
+    ),
+    **dict.fromkeys(
+        ("nspname", "relname", "typname", "attname", "datname", "rolname", "table_name", "table_schema", "table_catalog"), "name"
+    ),
     "attnum": "int2",
 }
 
@@ -220,7 +236,14 @@ def _name(item: exp.Expression) -> str | None:
             return "array"
         case exp.GroupConcat():
             return "string_agg"
-        case exp.CurrentCatalog() | exp.CurrentUser() | exp.SessionUser() | exp.CurrentSchema() | exp.CurrentDatabase() | exp.CurrentSchemas():
+        case (
+            exp.CurrentCatalog()
+            | exp.CurrentUser()
+            | exp.SessionUser()
+            | exp.CurrentSchema()
+            | exp.CurrentDatabase()
+            | exp.CurrentSchemas()
+        ):
             return item.sql("postgres").lower().split("(")[0]
         case exp.CurrentVersion():
             return "version"

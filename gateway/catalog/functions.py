@@ -7,28 +7,37 @@ Each is a Python function that DuckDB calls a value at a time; the name it has t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import duckdb
 
 from gateway.catalog import rows
+from gateway.settings import SERVER_VERSION
 from lake.catalog import Catalog, Item
-from lake.errors import InvalidParameterValue, UndefinedFunction, UndefinedObject, UndefinedTable
-from lake.types import Type
+from lake.errors import UndefinedFunction, UndefinedObject, UndefinedTable
 
-SERVER_VERSION = "15.15"
-VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"
+VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
+
+
+class SessionSettings(Protocol):
+    def get(self, name: str) -> tuple[str, str]:
+        """The name as it is spelled, and the value. 42704 if there is none."""
+
+    def set(self, name: str, value: str, *, local: bool = False) -> str:
+        """Sets; the value as SHOW prints it."""
 
 
 class Session(Protocol):
-    """What the functions ask of a session. `settings`: of SHOW, by name in lower case."""
+    """What the functions ask of a session. `process`: what pg_backend_pid() says."""
 
     database: str
     user: str
-    pid: int
-    settings: Mapping[str, str]
+    process: int
+
+    @property
+    def settings(self) -> SessionSettings: ...
 
 
 @dataclass(slots=True)
@@ -41,6 +50,7 @@ class Facts:
     procs: dict[int, tuple[str, int]] = field(default_factory=dict)
     namespaces: dict[int, str] = field(default_factory=dict)
     roles: dict[int, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)  # PostgreSQL's own that a session does not know
     collations: dict[int, str] = field(default_factory=dict)
     descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)
     by_name: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -58,8 +68,9 @@ class Facts:
         self.type_by_name = {name: oid for oid, (name, namespace, _, _) in self.types.items() if namespace in (11, 2200)}
         if not self.procs:
             self.procs = table("SELECT oid, proname, pronamespace FROM pg.pg_proc")
-            self.roles = table("SELECT oid, rolname FROM pg.pg_roles")
+            self.roles = table("SELECT oid, rolname FROM pg.fixed_pg_roles")
             self.collations = table("SELECT oid, collname FROM pg.pg_collation")
+            self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
             found = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
             self.descriptions = {(a, b, c): text for a, b, c, text in found}
 
@@ -78,7 +89,7 @@ ALIASES = {
     "character varying": 1043, "character": 1042, "char": 1042, '"char"': 18, "decimal": 1700, "timestamp without time zone": 1114,
     "timestamp with time zone": 1184, "time without time zone": 1083, "time with time zone": 1266, "bit varying": 1562, "string": 25,
 }  # fmt: skip
-RESERVED = set("all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create current_catalog current_date current_role current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign from grant group having in initially intersect into lateral leading limit localtime localtimestamp not null offset on only or order placing primary references returning select session_user some symmetric table then to trailing true union unique user using variadic when where window with authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join left like natural notnull outer overlaps right similar tablesample verbose between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer interval least national nchar none normalize nullif numeric out overlay position precision real row setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable".split())  # noqa: E501, SIM905  # fmt: skip
+RESERVED = set("all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create current_catalog current_date current_role current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign from grant group having in initially intersect into lateral leading limit localtime localtimestamp not null offset on only or order placing primary references returning select session_user some symmetric table then to trailing true union unique user using variadic when where window with authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join left like natural notnull outer overlaps right similar tablesample verbose between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer interval least national nchar none normalize nullif numeric out overlay position precision real row setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable".split())  # noqa: E501  # fmt: skip
 
 
 def quote_ident(name: str) -> str:
@@ -118,7 +129,12 @@ class Functions:
             made = _of_arity(function if name in NULL_ACCEPTED else _strict(function), count)
             parameters = [duckdb_types[t] for t in types]
             connection.create_function(
-                f"pg_{name}_{count}", made, parameters, duckdb_types[result], null_handling="special", side_effects=count == 0
+                f"pg_{name}_{count}",
+                made,
+                parameters,
+                duckdb_types[result],
+                null_handling="special",
+                side_effects=count == 0 or name == "set_config",
             )
 
     def _listed(self) -> list[tuple[str, Callable[..., Any]]]:
@@ -126,45 +142,112 @@ class Functions:
         s = self
         return [
             ("format_type(oid, int) text", s.format_type),
-            ("regclass_out(oid) text", s.regclass_out), ("regtype_out(oid) text", lambda o: s.format_type(o, -1)),
+            ("regclass_out(oid) text", s.regclass_out),
+            ("regtype_out(oid) text", lambda o: s.format_type(o, -1)),
             ("regproc_out(oid) text", lambda o: "-" if o == 0 else s.facts.procs.get(o, (str(o),))[0]),
             ("regnamespace_out(oid) text", lambda o: s.facts.namespaces.get(o, str(o))),
             ("regrole_out(oid) text", lambda o: s.facts.roles.get(o, str(o))),
-            ("regclass_in(text) oid", s.regclass_in), ("regtype_in(text) oid", s.regtype_in), ("regproc_in(text) oid", s.regproc_in),
-            ("regnamespace_in(text) oid", s.regnamespace_in), ("regrole_in(text) oid", s.regrole_in),
-            ("to_regclass(text) oid", lambda t: s._or_none(s.regclass_in, t)), ("to_regtype(text) oid", lambda t: s._or_none(s.regtype_in, t)),
-            ("to_regproc(text) oid", lambda t: s._or_none(s.regproc_in, t)), ("to_regnamespace(text) oid", lambda t: s._or_none(s.regnamespace_in, t)),
+            ("regclass_in(text) oid", s.regclass_in),
+            ("regtype_in(text) oid", s.regtype_in),
+            ("regproc_in(text) oid", s.regproc_in),
+            ("regnamespace_in(text) oid", s.regnamespace_in),
+            ("regrole_in(text) oid", s.regrole_in),
+            ("to_regclass(text) oid", lambda t: s._or_none(s.regclass_in, t)),
+            ("to_regtype(text) oid", lambda t: s._or_none(s.regtype_in, t)),
+            ("to_regproc(text) oid", lambda t: s._or_none(s.regproc_in, t)),
+            ("to_regnamespace(text) oid", lambda t: s._or_none(s.regnamespace_in, t)),
             ("pg_get_userbyid(oid) text", lambda o: s.facts.roles.get(o, f"unknown (OID={o})")),
             ("pg_table_is_visible(oid) bool", lambda o: s._visible(s.facts.classes.get(o), 1)),
             ("pg_type_is_visible(oid) bool", lambda o: s._visible(s.facts.types.get(o), 1)),
             ("pg_function_is_visible(oid) bool", lambda o: s._visible(s.facts.procs.get(o), 1)),
-            ("pg_collation_is_visible(oid) bool", yes), ("pg_opclass_is_visible(oid) bool", yes), ("pg_operator_is_visible(oid) bool", yes),
-            ("pg_ts_config_is_visible(oid) bool", yes), ("pg_statistics_obj_is_visible(oid) bool", yes),
-            ("pg_get_viewdef(oid) text", s.viewdef), ("pg_get_viewdef(oid, bool) text", s.viewdef), ("pg_get_viewdef_text(text) text", lambda t: s.viewdef(s.regclass_in(t))),
-            ("pg_get_ruledef(oid, bool) text", s.ruledef), ("pg_get_ruledef(oid) text", s.ruledef),
-            ("pg_get_indexdef(oid) text", s.indexdef), ("pg_get_indexdef(oid, int, bool) text", s.indexdef),
-            ("pg_get_constraintdef(oid) text", s.constraintdef), ("pg_get_constraintdef(oid, bool) text", s.constraintdef),
-            ("pg_get_expr(text, oid) text", nothing), ("pg_get_expr(text, oid, bool) text", nothing),
-            ("pg_get_partkeydef(oid) text", nothing), ("pg_get_partition_constraintdef(oid) text", nothing), ("pg_get_serial_sequence(text, text) text", nothing),
-            ("pg_get_statisticsobjdef_columns(oid) text", nothing), ("pg_get_statisticsobjdef(oid) text", nothing), ("pg_get_triggerdef(oid, bool) text", nothing),
-            ("pg_get_function_arguments(oid) text", nothing), ("pg_get_function_result(oid) text", nothing), ("pg_get_function_identity_arguments(oid) text", nothing), ("pg_get_functiondef(oid) text", nothing),
-            ("obj_description(oid, text) text", s.obj_description), ("obj_description(oid) text", lambda o: None), ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
+            ("pg_collation_is_visible(oid) bool", yes),
+            ("pg_opclass_is_visible(oid) bool", yes),
+            ("pg_operator_is_visible(oid) bool", yes),
+            ("pg_ts_config_is_visible(oid) bool", yes),
+            ("pg_statistics_obj_is_visible(oid) bool", yes),
+            ("pg_get_viewdef(oid) text", s.viewdef),
+            ("pg_get_viewdef(oid, bool) text", s.viewdef),
+            ("pg_get_viewdef_text(text) text", lambda t: s.viewdef(s.regclass_in(t))),
+            ("pg_get_ruledef(oid, bool) text", s.ruledef),
+            ("pg_get_ruledef(oid) text", s.ruledef),
+            ("pg_get_indexdef(oid) text", s.indexdef),
+            ("pg_get_indexdef(oid, int, bool) text", s.indexdef),
+            ("pg_get_constraintdef(oid) text", s.constraintdef),
+            ("pg_get_constraintdef(oid, bool) text", s.constraintdef),
+            ("pg_get_expr(text, oid) text", nothing),
+            ("pg_get_expr(text, oid, bool) text", nothing),
+            ("pg_get_partkeydef(oid) text", nothing),
+            ("pg_get_partition_constraintdef(oid) text", nothing),
+            ("pg_get_serial_sequence(text, text) text", nothing),
+            ("pg_get_statisticsobjdef_columns(oid) text", nothing),
+            ("pg_get_statisticsobjdef(oid) text", nothing),
+            ("pg_get_triggerdef(oid, bool) text", nothing),
+            ("pg_get_function_arguments(oid) text", nothing),
+            ("pg_get_function_result(oid) text", nothing),
+            ("pg_get_function_identity_arguments(oid) text", nothing),
+            ("pg_get_functiondef(oid) text", nothing),
+            ("obj_description(oid, text) text", s.obj_description),
+            ("obj_description(oid) text", lambda o: None),
+            ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
             ("shobj_description(oid, text) text", nothing),
-            ("has_database_privilege(text, text) bool", yes), ("has_database_privilege(text, text, text) bool", yes), ("has_schema_privilege(text, text) bool", yes), ("has_schema_privilege(text, text, text) bool", yes),
-            ("has_table_privilege(text, text) bool", yes), ("has_table_privilege(text, text, text) bool", yes), ("has_any_column_privilege(text, text) bool", yes), ("has_any_column_privilege(text, text, text) bool", yes),
-            ("has_column_privilege(text, text, text) bool", yes), ("has_function_privilege(text, text) bool", yes), ("has_type_privilege(text, text) bool", yes), ("has_sequence_privilege(text, text) bool", yes),
-            ("pg_has_role(text, text) bool", yes), ("pg_has_role(text, text, text) bool", yes),
-            ("current_setting(text) text", s.current_setting), ("current_setting(text, bool) text", s.current_setting), ("set_config(text, text, bool) text", lambda name, value, local: value),
-            ("current_schemas(bool) text[]", lambda implicit: ["pg_catalog", "public"] if implicit else ["public"]), ("current_schema() text", lambda: "public"),
-            ("current_database() text", lambda: s._session.database), ("current_user() text", lambda: s._session.user), ("session_user() text", lambda: s._session.user),
-            ("version() text", lambda: VERSION), ("pg_backend_pid() int", lambda: s._session.pid), ("pg_is_in_recovery() bool", lambda: False), ("pg_export_snapshot() text", lambda: "00000003-00000001-1"),
-            ("pg_encoding_to_char(int) text", lambda n: "UTF8" if n == 6 else ""), ("pg_char_to_encoding(text) int", lambda n: 6), ("pg_client_encoding() text", lambda: "UTF8"),
-            ("pg_relation_size(text) int", zero), ("pg_relation_size(text, text) int", zero), ("pg_table_size(text) int", zero), ("pg_total_relation_size(text) int", zero), ("pg_indexes_size(text) int", zero), ("pg_database_size(text) int", zero), ("pg_tablespace_size(text) int", zero),
-            ("pg_size_pretty(int) text", pretty_size), ("pg_stat_get_numscans(oid) int", zero), ("pg_relation_is_publishable(text) bool", lambda t: False), ("pg_relation_is_updatable(oid, bool) int", zero), ("pg_column_is_updatable(oid, int, bool) bool", lambda *_: False),
-            ("pg_tablespace_location(oid) text", lambda o: ""), ("pg_my_temp_schema() oid", lambda: 0), ("pg_is_other_temp_schema(oid) bool", lambda o: False), ("pg_postmaster_start_time_text() text", nothing),
-            ("pg_advisory_unlock_all() text", lambda: ""), ("pg_notify(text, text) text", lambda *_: ""), ("pg_sequence_last_value(oid) int", nothing), ("txid_current() int", lambda: 1), ("pg_conf_load_time_text() text", nothing), ("inet_server_port() int", nothing), ("inet_server_addr() text", nothing), ("inet_client_addr() text", nothing), ("inet_client_port() int", nothing),
-            ("quote_ident(text) text", quote_ident), ("quote_literal(text) text", lambda t: "'" + t.replace("'", "''") + "'"), ("parse_ident(text) text[]", parse_name),
-        ]  # fmt: skip
+            ("has_database_privilege(text, text) bool", yes),
+            ("has_database_privilege(text, text, text) bool", yes),
+            ("has_schema_privilege(text, text) bool", yes),
+            ("has_schema_privilege(text, text, text) bool", yes),
+            ("has_table_privilege(text, text) bool", yes),
+            ("has_table_privilege(text, text, text) bool", yes),
+            ("has_any_column_privilege(text, text) bool", yes),
+            ("has_any_column_privilege(text, text, text) bool", yes),
+            ("has_column_privilege(text, text, text) bool", yes),
+            ("has_function_privilege(text, text) bool", yes),
+            ("has_type_privilege(text, text) bool", yes),
+            ("has_sequence_privilege(text, text) bool", yes),
+            ("pg_has_role(text, text) bool", yes),
+            ("pg_has_role(text, text, text) bool", yes),
+            ("current_setting(text) text", s.current_setting),
+            ("current_setting(text, bool) text", s.current_setting),
+            ("set_config(text, text, bool) text", lambda name, value, local: s._session.settings.set(name, value, local=local)),
+            ("current_schemas(bool) text[]", lambda implicit: ["pg_catalog", "public"] if implicit else ["public"]),
+            ("current_schema() text", lambda: "public"),
+            ("current_database() text", lambda: s._session.database),
+            ("current_user() text", lambda: s._session.user),
+            ("session_user() text", lambda: s._session.user),
+            ("version() text", lambda: VERSION),
+            ("pg_backend_pid() int", lambda: s._session.process),
+            ("pg_is_in_recovery() bool", lambda: False),
+            ("pg_export_snapshot() text", lambda: "00000003-00000001-1"),
+            ("pg_encoding_to_char(int) text", lambda n: "UTF8" if n == 6 else ""),
+            ("pg_char_to_encoding(text) int", lambda n: 6),
+            ("pg_client_encoding() text", lambda: "UTF8"),
+            ("pg_relation_size(text) int", zero),
+            ("pg_relation_size(text, text) int", zero),
+            ("pg_table_size(text) int", zero),
+            ("pg_total_relation_size(text) int", zero),
+            ("pg_indexes_size(text) int", zero),
+            ("pg_database_size(text) int", zero),
+            ("pg_tablespace_size(text) int", zero),
+            ("pg_size_pretty(int) text", pretty_size),
+            ("pg_stat_get_numscans(oid) int", zero),
+            ("pg_relation_is_publishable(text) bool", lambda t: False),
+            ("pg_relation_is_updatable(oid, bool) int", zero),
+            ("pg_column_is_updatable(oid, int, bool) bool", lambda *_: False),
+            ("pg_tablespace_location(oid) text", lambda o: ""),
+            ("pg_my_temp_schema() oid", lambda: 0),
+            ("pg_is_other_temp_schema(oid) bool", lambda o: False),
+            ("pg_postmaster_start_time_text() text", nothing),
+            ("pg_advisory_unlock_all() text", lambda: ""),
+            ("pg_notify(text, text) text", lambda *_: ""),
+            ("pg_sequence_last_value(oid) int", nothing),
+            ("txid_current() int", lambda: 1),
+            ("pg_conf_load_time_text() text", nothing),
+            ("inet_server_port() int", nothing),
+            ("inet_server_addr() text", nothing),
+            ("inet_client_addr() text", nothing),
+            ("inet_client_port() int", nothing),
+            ("quote_ident(text) text", quote_ident),
+            ("quote_literal(text) text", lambda t: "'" + t.replace("'", "''") + "'"),
+            ("parse_ident(text) text[]", parse_name),
+        ]
 
     @property
     def _session(self) -> Session:
@@ -185,7 +268,9 @@ class Functions:
         name, namespace, element, _ = known
         if element and name.startswith("_"):
             return f"{self.format_type(element, typmod)}[]"
-        text = SQL_NAMES.get(oid) or (quote_ident(name) if namespace in (11, 2200) else f"{self.facts.namespaces[namespace]}.{quote_ident(name)}")
+        text = SQL_NAMES.get(oid) or (
+            quote_ident(name) if namespace in (11, 2200) else f"{self.facts.namespaces[namespace]}.{quote_ident(name)}"
+        )
         if typmod >= 0:
             if oid in (1042, 1043):
                 return f"{text}({typmod - 4})"
@@ -196,7 +281,7 @@ class Functions:
                 return f"{first}({typmod}) {rest}"
             if oid in (1560, 1562):
                 return f"{text}({typmod})"
-        return "bpchar" if oid == 1042 and typmod == -1 and False else text
+        return text
 
     def regclass_out(self, oid: int) -> str:
         known = self.facts.classes.get(oid)
@@ -290,10 +375,13 @@ class Functions:
     # --- the session
 
     def current_setting(self, name: str, missing_ok: bool = False) -> str | None:
-        value = self._session.settings.get(name.lower())
-        if value is None and not missing_ok:
-            raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
-        return value
+        try:
+            return self._session.settings.get(name)[1]
+        except UndefinedObject:
+            fixed = self.facts.settings.get(name.lower())
+            if fixed is None and not missing_ok:
+                raise
+            return fixed
 
 
 NULL_ACCEPTED = {"format_type"}
@@ -320,15 +408,8 @@ def pretty_size(size: int) -> str:
     >>> pretty_size(8192), pretty_size(20 << 20)
     ('8192 bytes', '20 MB')
     """
-    units = ["bytes", "kB", "MB", "GB", "TB", "PB"]
-    limit = 10 * 1024
-    for unit in units:
-        if abs(size) < limit or unit == units[-1]:
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if abs(size) < 10 * 1024:
             return f"{size} {unit}"
-        size = (size + 512) // 1024 if unit != "bytes" or True else size
-        limit = 20 * 1024 - 1
-    raise InvalidParameterValue("size")
-
-
-def type_of(name: str) -> Type:
-    return Type(name)
+        size = (size + 512) // 1024
+    return f"{size} PB"

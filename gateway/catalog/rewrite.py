@@ -19,27 +19,90 @@ from sqlglot import exp
 from gateway.catalog.database import relations, table_name
 from lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedTable
 
-VECTORS = frozenset({"indkey", "indoption", "indclass", "indcollation", "proargtypes", "tgattr", "partattrs", "partclass", "i_indoption", "keys"})
+VECTORS = frozenset(
+    {"indkey", "indoption", "indclass", "indcollation", "proargtypes", "tgattr", "partattrs", "partclass", "i_indoption", "keys"}
+)
 REG = frozenset({"regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole", "regoper", "regoperator"})
 CASTS = {
-    "oid": "UINTEGER", "xid": "UINTEGER", "name": "VARCHAR", "text": "VARCHAR", "varchar": "VARCHAR", "bpchar": "VARCHAR", "char": "VARCHAR",
-    '"char"': "VARCHAR", "int2vector": "SMALLINT[]", "oidvector": "UINTEGER[]", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT",
-    "bool": "BOOLEAN", "information_schema.sql_identifier": "VARCHAR", "information_schema.character_data": "VARCHAR",
-    "information_schema.cardinal_number": "INTEGER", "pg_node_tree": "VARCHAR", "aclitem": "VARCHAR",
-}  # fmt: skip
+    "oid": "UINTEGER",
+    "xid": "UINTEGER",
+    "name": "VARCHAR",
+    "text": "VARCHAR",
+    "varchar": "VARCHAR",
+    "bpchar": "VARCHAR",
+    "char": "VARCHAR",
+    '"char"': "VARCHAR",
+    "int2vector": "SMALLINT[]",
+    "oidvector": "UINTEGER[]",
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+    "int8": "BIGINT",
+    "bool": "BOOLEAN",
+    "information_schema.sql_identifier": "VARCHAR",
+    "information_schema.character_data": "VARCHAR",
+    "information_schema.cardinal_number": "INTEGER",
+    "pg_node_tree": "VARCHAR",
+    "aclitem": "VARCHAR",
+}
 
 # functions that DuckDB has under this name with this meaning, and what the others are there
 NATIVE = {
-    "coalesce": "coalesce", "nullif": "nullif", "count": "count", "min": "min", "max": "max", "sum": "sum", "avg": "avg", "bool_and": "bool_and",
-    "bool_or": "bool_or", "every": "bool_and", "array_agg": "array_agg", "string_agg": "string_agg", "row_number": "row_number", "rank": "rank",
-    "lower": "lower", "upper": "upper", "length": "length", "char_length": "length", "replace": "replace", "substring": "substring",
-    "substr": "substr", "btrim": "trim", "rtrim": "rtrim", "ltrim": "ltrim", "trim": "trim", "concat": "concat", "concat_ws": "concat_ws",
-    "abs": "abs", "greatest": "greatest", "least": "least", "unnest": "unnest", "array_to_string": "array_to_string", "strpos": "strpos",
-    "array_length": "len", "array_upper": "len", "cardinality": "len", "json_build_object": "json_object", "jsonb_build_object": "json_object",
-    "split_part": "split_part", "position": "position", "md5": "md5", "repeat": "repeat", "left": "left", "right": "right", "lpad": "lpad",
-    "array_position": "list_position", "round": "round", "floor": "floor", "ceil": "ceil", "generate_series": "generate_series",
-    "json_agg": "json_group_array", "to_json": "to_json", "row_to_json": "to_json", "starts_with": "starts_with", "reverse": "reverse",
-}  # fmt: skip
+    "coalesce": "coalesce",
+    "nullif": "nullif",
+    "count": "count",
+    "min": "min",
+    "max": "max",
+    "sum": "sum",
+    "avg": "avg",
+    "bool_and": "bool_and",
+    "bool_or": "bool_or",
+    "every": "bool_and",
+    "array_agg": "array_agg",
+    "string_agg": "string_agg",
+    "row_number": "row_number",
+    "rank": "rank",
+    "lower": "lower",
+    "upper": "upper",
+    "length": "length",
+    "char_length": "length",
+    "replace": "replace",
+    "substring": "substring",
+    "substr": "substr",
+    "btrim": "trim",
+    "rtrim": "rtrim",
+    "ltrim": "ltrim",
+    "trim": "trim",
+    "concat": "concat",
+    "concat_ws": "concat_ws",
+    "abs": "abs",
+    "greatest": "greatest",
+    "least": "least",
+    "unnest": "unnest",
+    "array_to_string": "array_to_string",
+    "strpos": "strpos",
+    "array_length": "len",
+    "array_upper": "len",
+    "cardinality": "len",
+    "json_build_object": "json_object",
+    "jsonb_build_object": "json_object",
+    "split_part": "split_part",
+    "position": "position",
+    "md5": "md5",
+    "repeat": "repeat",
+    "left": "left",
+    "right": "right",
+    "lpad": "lpad",
+    "array_position": "list_position",
+    "round": "round",
+    "floor": "floor",
+    "ceil": "ceil",
+    "generate_series": "generate_series",
+    "json_agg": "json_group_array",
+    "to_json": "to_json",
+    "row_to_json": "to_json",
+    "starts_with": "starts_with",
+    "reverse": "reverse",
+}
 
 
 def rewrite(tree: exp.Expression, functions: Mapping[tuple[str, int], Sequence[Any]], user_relations: Collection[str]) -> exp.Expression:
@@ -66,6 +129,10 @@ def _table(table: exp.Table, ctes: Collection[str], user_relations: Collection[s
         if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "pg_get_keywords":
             table.set("this", exp.to_identifier("pg_keywords"))
             table.set("db", exp.to_identifier("pg"))
+        elif not isinstance(table.this, (exp.Unnest, exp.GenerateSeries)) and type(table.this).__name__ not in TABLE_FUNCTIONS:
+            raise UndefinedFunction(
+                f"function {table.this.sql_name().lower()}() does not exist" if isinstance(table.this, exp.Func) else "syntax error"
+            )
         elif table.args.get("db") is not None:
             table.set("db", None)
         alias = table.args.get("alias")
@@ -104,7 +171,16 @@ class _Rules:
 
     def __call__(self, node: exp.Expression) -> exp.Expression:
         rule = RULES.get(type(node))
-        return node if rule is None else rule(self, node)
+        if rule is not None:
+            return rule(self, node)
+        if (
+            isinstance(node, exp.Func)
+            and not isinstance(node, SYNTAX)
+            and not node.meta.get(MADE)
+            and not any(name.lower() in NATIVE for name in node.sql_names())
+        ):
+            raise UndefinedFunction(f"function {node.sql_name().lower()} does not exist")
+        return node
 
     def dot(self, node: exp.Dot) -> exp.Expression:
         """pg_catalog.f(x) is f(x); (information_schema._pg_expandarray(x)).n is a field of a row."""
@@ -183,7 +259,10 @@ class _Rules:
             return exp.Cast(this=inner, to=exp.DataType.build(f"{element}[]" if element else node.to.sql("duckdb"), dialect="duckdb"))
         if to in REG:
             if isinstance(inner, exp.Literal) and inner.is_string:
-                return exp.Cast(this=call(f"pg_{to.replace('regprocedure', 'regproc')}_in_1", inner), to=exp.DataType.build("UINTEGER", dialect="duckdb"))
+                return exp.Cast(
+                    this=call(f"pg_{to.replace('regprocedure', 'regproc')}_in_1", inner),
+                    to=exp.DataType.build("UINTEGER", dialect="duckdb"),
+                )
             return exp.Cast(this=inner, to=exp.DataType.build("UINTEGER", dialect="duckdb"))
         stored = CASTS.get(to)
         if stored == "VARCHAR":
@@ -218,12 +297,15 @@ class _Rules:
             return self.expanded(arguments[0])
         if name == "generate_subscripts":
             first = 0 if is_vector(arguments[0]) else 1
-            indexes = call("range", exp.Literal.number(first), exp.Add(this=call("len", arguments[0]), expression=exp.Literal.number(first)))
+            indexes = call(
+                "range", exp.Literal.number(first), exp.Add(this=call("len", arguments[0]), expression=exp.Literal.number(first))
+            )
             return exp.Cast(this=call("unnest", indexes), to=exp.DataType.build("INTEGER", dialect="duckdb"))
         if name == "array_lower":
             return exp.Literal.number(1)
         if name == "array_remove":
-            return call("list_filter", arguments[0], exp.Lambda(this=exp.NullSafeNEQ(this=exp.column("x"), expression=arguments[1]), expressions=[exp.to_identifier("x")]))  # fmt: skip
+            kept = exp.NullSafeNEQ(this=exp.column("x"), expression=arguments[1])
+            return call("list_filter", arguments[0], exp.Lambda(this=kept, expressions=[exp.to_identifier("x")]))
         if name in ("array_length", "array_upper"):
             arguments = arguments[:1]
         if name == "string_to_array":
@@ -254,9 +336,9 @@ class _Rules:
 
     def expanded(self, array: exp.Expression) -> exp.Expression:
         """Rows (x, n) of an array, n from 1."""
-        row = "{{'x': {0}[i], 'n': CAST(i AS INTEGER)}}".format(array.sql("duckdb"))
+        row = f"{{'x': {array.sql('duckdb')}[i], 'n': CAST(i AS INTEGER)}}"
         rows = exp.maybe_parse(f"list_transform(range(1, len({array.sql('duckdb')}) + 1), lambda i: {row})", dialect="duckdb")
-        for function in rows.find_all(exp.Anonymous):
+        for function in rows.find_all(exp.Func):
             function.meta[MADE] = True
         return call("unnest", rows)
 
@@ -312,21 +394,54 @@ def type_name(type: exp.Expression) -> str:
 
 
 MADE = "made"
+TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
+# what sqlglot counts as functions and is syntax, or a function whose name in NATIVE is another
+SYNTAX = (
+    exp.Case, exp.If, exp.Connector, exp.Predicate, exp.Cast, exp.Array, exp.Exists, exp.Explode, exp.ExplodingGenerateSeries,
+    exp.GenerateSeries, exp.Unnest, exp.StrPosition, exp.LogicalAnd, exp.LogicalOr, exp.RowNumber, exp.ArrayToString, exp.Extract,
+)  # fmt: skip
 T = exp.DataType.Type
-SPELLED = {T.TEXT: "text", T.VARCHAR: "varchar", T.NAME: "name", T.INT: "int4", T.BIGINT: "int8", T.SMALLINT: "int2", T.BOOLEAN: "bool", T.CHAR: "bpchar"}
+SPELLED = {
+    T.TEXT: "text",
+    T.VARCHAR: "varchar",
+    T.NAME: "name",
+    T.INT: "int4",
+    T.BIGINT: "int8",
+    T.SMALLINT: "int2",
+    T.BOOLEAN: "bool",
+    T.CHAR: "bpchar",
+}
 WORDS = frozenset({"current_user", "session_user", "user", "current_catalog", "current_schema", "current_role"})
 OIDS = frozenset({"to_regclass", "to_regtype", "to_regproc", "to_regnamespace", "pg_my_temp_schema"})
 INTEGERS = frozenset({"pg_backend_pid", "pg_char_to_encoding", "pg_relation_is_updatable", "inet_server_port", "inet_client_port"})
 
 CLASSES: dict[type[exp.Expression], str] = {
-    exp.CurrentSchema: "current_schema", exp.CurrentUser: "current_user", exp.SessionUser: "session_user", exp.CurrentDatabase: "current_database",
-    exp.CurrentVersion: "version", exp.CurrentCatalog: "current_database", exp.CurrentSchemas: "current_schemas", exp.ArraySize: "array_length",
-    exp.GroupConcat: "string_agg", exp.StrToMap: "str_to_map",
-}  # fmt: skip
+    exp.CurrentSchema: "current_schema",
+    exp.CurrentUser: "current_user",
+    exp.SessionUser: "session_user",
+    exp.CurrentDatabase: "current_database",
+    exp.CurrentVersion: "version",
+    exp.CurrentCatalog: "current_database",
+    exp.CurrentSchemas: "current_schemas",
+    exp.ArraySize: "array_length",
+    exp.GroupConcat: "string_agg",
+    exp.StrToMap: "str_to_map",
+}
 
 RULES: dict[type[exp.Expression], Callable[[_Rules, exp.Expression], exp.Expression]] = {
-    exp.Dot: _Rules.dot, exp.Operator: _Rules.operator, exp.Collate: _Rules.collate, exp.RegexpLike: _Rules.search,
-    exp.RegexpILike: _Rules.search_any_case, exp.Like: _Rules.like, exp.ILike: _Rules.like, exp.Any: _Rules.any, exp.EQ: _Rules.equal, exp.DPipe: _Rules.concatenation, exp.Bracket: _Rules.bracket,
-    exp.Column: _Rules.column, exp.Cast: _Rules.cast, exp.Anonymous: _Rules.anonymous,
-    **{c: _Rules.known for c in CLASSES},
-}  # type: ignore[dict-item]  # fmt: skip
+    exp.Dot: _Rules.dot,
+    exp.Operator: _Rules.operator,
+    exp.Collate: _Rules.collate,
+    exp.RegexpLike: _Rules.search,
+    exp.RegexpILike: _Rules.search_any_case,
+    exp.Like: _Rules.like,
+    exp.ILike: _Rules.like,
+    exp.Any: _Rules.any,
+    exp.EQ: _Rules.equal,
+    exp.DPipe: _Rules.concatenation,
+    exp.Bracket: _Rules.bracket,
+    exp.Column: _Rules.column,
+    exp.Cast: _Rules.cast,
+    exp.Anonymous: _Rules.anonymous,
+    **dict.fromkeys(CLASSES, _Rules.known),
+}

@@ -79,7 +79,14 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
         }  # fmt: skip
 
 
-SYSTEM_COLUMNS = ((-1, "ctid", 27, 6, "s"), (-2, "xmin", 28, 4, "i"), (-3, "cmin", 29, 4, "i"), (-4, "xmax", 28, 4, "i"), (-5, "cmax", 29, 4, "i"), (-6, "tableoid", 26, 4, "i"))  # fmt: skip
+SYSTEM_COLUMNS = (
+    (-1, "ctid", 27, 6, "s"),
+    (-2, "xmin", 28, 4, "i"),
+    (-3, "cmin", 29, 4, "i"),
+    (-4, "xmax", 28, 4, "i"),
+    (-5, "cmax", 29, 4, "i"),
+    (-6, "tableoid", 26, 4, "i"),
+)
 
 
 def pg_attribute(catalog: Catalog) -> Iterator[Row]:
@@ -102,12 +109,24 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
     storage = STORAGE.get(type.name, "x") if type.size == -1 else "p"
     collation = COLLATION.get(type.name, 0)
     not_null = relation == item.id and relkind(item) == "r" and (primary or not field.nullable)
-    row = _plain(relation, number, field.name, type.oid, type.size, type.typmod, type.size in BY_VALUE, align, storage, collation, int(type.is_array))
+    row = _plain(
+        relation, number, field.name, type.oid, type.size, type.typmod, type.size in BY_VALUE, align, storage, collation, int(type.is_array)
+    )
     return row | {"attnotnull": not_null}
 
 
 def _plain(
-    relation: int, number: int, name: str, oid: int, size: int, typmod: int, by_value: bool, align: str, storage: str, collation: int, dimensions: int
+    relation: int,
+    number: int,
+    name: str,
+    oid: int,
+    size: int,
+    typmod: int,
+    by_value: bool,
+    align: str,
+    storage: str,
+    collation: int,
+    dimensions: int,
 ) -> Row:
     return {
         "attrelid": relation, "attname": name, "atttypid": oid, "attstattarget": -1 if number > 0 else 0, "attlen": size, "attnum": number,

@@ -17,11 +17,23 @@ from lake.types import FACTS, Type
 
 # types that clients see by oid and whose values travel as another type's: oid, size, the type that encodes them
 TOLD = {
-    "char": (18, 1, "text"), "regproc": (24, 4, "text"), "regclass": (2205, 4, "text"), "regtype": (2206, 4, "text"),
-    "regnamespace": (4089, 4, "text"), "regrole": (4096, 4, "text"), "int2vector": (22, -1, "text"), "oidvector": (30, -1, "text"),
-    "pg_node_tree": (194, -1, "text"), "xid": (28, 4, "oid"), "json": (114, -1, "text"), "aclitem": (1033, 12, "text"), "inet": (869, -1, "text"),
-    "pg_lsn": (3220, 8, "text"), "anyarray": (2277, -1, "text"), "void": (2278, 4, "text"),
-}  # fmt: skip
+    "char": (18, 1, "text"),
+    "regproc": (24, 4, "text"),
+    "regclass": (2205, 4, "text"),
+    "regtype": (2206, 4, "text"),
+    "regnamespace": (4089, 4, "text"),
+    "regrole": (4096, 4, "text"),
+    "int2vector": (22, -1, "text"),
+    "oidvector": (30, -1, "text"),
+    "pg_node_tree": (194, -1, "text"),
+    "xid": (28, 4, "oid"),
+    "json": (114, -1, "text"),
+    "aclitem": (1033, 12, "text"),
+    "inet": (869, -1, "text"),
+    "pg_lsn": (3220, 8, "text"),
+    "anyarray": (2277, -1, "text"),
+    "void": (2278, 4, "text"),
+}
 TOLD_ARRAYS = {"char": 1002, "aclitem": 1034, "regtype": 2211, "json": 199}
 
 
@@ -58,18 +70,54 @@ def type_of(name: str) -> Type:
 
 
 BY_DUCKDB = {
-    "BOOLEAN": "bool", "TINYINT": "int2", "SMALLINT": "int2", "INTEGER": "int4", "BIGINT": "int8", "UINTEGER": "oid", "FLOAT": "float4",
-    "DOUBLE": "float8", "VARCHAR": "text", "TIMESTAMP WITH TIME ZONE": "timestamptz", "TIMESTAMP": "timestamp", "DATE": "date", "JSON": "json",
-    "INTERVAL": "interval", "BLOB": "bytea", "HUGEINT": "numeric",
-}  # fmt: skip
+    "BOOLEAN": "bool",
+    "TINYINT": "int2",
+    "SMALLINT": "int2",
+    "INTEGER": "int4",
+    "BIGINT": "int8",
+    "UINTEGER": "oid",
+    "FLOAT": "float4",
+    "DOUBLE": "float8",
+    "VARCHAR": "text",
+    "TIMESTAMP WITH TIME ZONE": "timestamptz",
+    "TIMESTAMP": "timestamp",
+    "DATE": "date",
+    "JSON": "json",
+    "INTERVAL": "interval",
+    "BLOB": "bytea",
+    "HUGEINT": "numeric",
+}
 
 RESULTS = {
-    "pg_get_userbyid": "name", "current_schema": "name", "current_database": "name", "current_user": "name", "session_user": "name",
-    "current_schemas": "_name", "pg_encoding_to_char": "name", "getdatabaseencoding": "name", "pg_client_encoding": "name", "to_regclass": "regclass", "to_regtype": "regtype",
-    "to_regproc": "regproc", "to_regnamespace": "regnamespace", "array_length": "int4", "array_upper": "int4", "array_lower": "int4",
-    "cardinality": "int4", "generate_subscripts": "int4", "length": "int4", "strpos": "int4", "json_build_object": "json",
-    "pg_advisory_unlock_all": "void", "pg_notify": "void", "pg_relation_size": "int8", "count": "int8", "row_number": "int8",
-}  # fmt: skip
+    "pg_get_userbyid": "name",
+    "current_schema": "name",
+    "current_database": "name",
+    "current_user": "name",
+    "session_user": "name",
+    "current_schemas": "_name",
+    "pg_encoding_to_char": "name",
+    "getdatabaseencoding": "name",
+    "pg_client_encoding": "name",
+    "to_regclass": "regclass",
+    "to_regtype": "regtype",
+    "to_regproc": "regproc",
+    "to_regnamespace": "regnamespace",
+    "array_length": "int4",
+    "array_upper": "int4",
+    "array_lower": "int4",
+    "cardinality": "int4",
+    "generate_subscripts": "int4",
+    "length": "int4",
+    "strpos": "int4",
+    "json_build_object": "json",
+    "pg_advisory_unlock_all": "void",
+    "pg_notify": "void",
+    "pg_relation_size": "int8",
+    "count": "int8",
+    "row_number": "int8",
+}
+
+OF_CLASS = {exp.CurrentDatabase: "name", exp.CurrentCatalog: "name", exp.CurrentSchemas: "_name", exp.ArraySize: "int4"}
 
 
 def columns_of(tree: exp.Expression, duckdb_types: list[str]) -> list[str]:
@@ -186,7 +234,7 @@ def _type(node: exp.Expression | None, scope: Scope) -> str | None:
             array = _type(inner, scope)
             return {"int2vector": "int2", "oidvector": "oid"}.get(array or "", array[1:] if array and array.startswith("_") else None)
         case exp.Func():
-            return RESULTS.get(node.sql_name().lower()) or {exp.CurrentDatabase: "name", exp.CurrentCatalog: "name", exp.CurrentSchemas: "_name", exp.ArraySize: "int4"}.get(type(node))  # fmt: skip
+            return RESULTS.get(node.sql_name().lower()) or OF_CLASS.get(type(node))
         case _:
             return None
 

@@ -1,6 +1,14 @@
 -- Relations of PostgreSQL's catalog that are queries over others, by their definitions in PostgreSQL 15 (system_views.sql,
 -- information_schema.sql). `-- view schema.name`, then the query; the columns' names come from relations.json.
 
+-- view pg_catalog.pg_settings
+SELECT name, CASE WHEN unit IS NULL THEN coalesce(pg_current_setting_2(name, true), setting) ELSE setting END, unit, category, short_desc,
+       extra_desc, context, vartype, source, min_val, max_val, enumvals, boot_val, reset_val, NULL, CAST(NULL AS INTEGER), pending_restart
+FROM pg.fixed_pg_settings
+
+-- view pg_catalog.pg_roles
+SELECT CASE WHEN oid = 10 THEN pg_current_user_0() ELSE rolname END, * EXCLUDE (rolname) FROM pg.fixed_pg_roles
+
 -- view pg_catalog.pg_authid
 SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit, NULL, NULL
 FROM pg.pg_roles

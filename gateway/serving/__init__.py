@@ -251,11 +251,12 @@ class Serving:
         return await self._jobs.run(lambda job: self._system.run(tree, values, session, self.catalog))
 
     async def describe_catalog(
-        self, query: Select | QueryText | exp.Expression | str, session: Session
-    ) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
-        """Columns and parameter types of such a query, without running it."""
+        self, query: Select | QueryText | exp.Expression | str, oids: Sequence[int], session: Session
+    ) -> tuple[tuple[Field, ...], tuple[Type, ...], exp.Expression | str]:
+        """Columns and parameter types of such a query, without running it, and what `run_catalog` is to be given."""
         tree = query if isinstance(query, str) else _tree(query)
-        return await self._jobs.run(lambda job: self._system.describe(tree, session, self.catalog))
+        columns, types = await self._jobs.run(lambda job: self._system.describe(tree, oids, session, self.catalog))
+        return columns, types, tree
 
     def _opened(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
         sandbox = open_sandbox(prepare, memory_limit=CATALOG_MEMORY_LIMIT)

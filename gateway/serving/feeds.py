@@ -118,7 +118,8 @@ class LinearFeed(QueryFeed):
         self._shape = mirror.shape(item)
         names = ", ".join([*(f"c{i}" for i in range(len(prepared.columns))), WEIGHT])
         columns = names.removesuffix(f", {WEIGHT}")
-        self._sql = f"SELECT {columns}, CAST(sum({WEIGHT}) AS BIGINT) FROM ({render(over_changes)}) AS q({names}) GROUP BY {columns} HAVING sum({WEIGHT}) <> 0"
+        changes = f"({render(over_changes)}) AS q({names})"
+        self._sql = f"SELECT {columns}, CAST(sum({WEIGHT}) AS BIGINT) FROM {changes} GROUP BY {columns} HAVING sum({WEIGHT}) <> 0"
 
     def rows(self, n: int, time: int) -> pa.Table:
         return self._over(self.lake.snapshot(self._shape.relation, at=time))

@@ -1,6 +1,6 @@
 """Writes what PostgreSQL 15's own catalog holds into gateway/catalog: the columns of all its relations, and the rows of the fixed ones.
 
-    python -m tests.gateway.catalog.record [DSN of an empty database of a new cluster; without it one is started]
+python -m tests.gateway.catalog.record [DSN of an empty database of a new cluster; without it one is started]
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ WITHOUT_ROWS = {
     "pg_amop", "pg_amproc", "pg_authid", "pg_database", "pg_db_role_setting", "pg_depend", "pg_init_privs", "pg_largeobject",
     "pg_rewrite", "pg_shdepend", "pg_statistic", "pg_subscription", "pg_ts_config_map",
 }  # fmt: skip
-EXTRA = {"pg_settings": "SELECT * FROM pg_settings", "pg_keywords": "SELECT * FROM pg_get_keywords()", "pg_roles": "SELECT * FROM pg_roles"}
+# as a server has them that nobody has configured: not this cluster's folders and ports
+SETTINGS = """
+SELECT name, coalesce(boot_val, '') AS setting, unit, category, short_desc, extra_desc, context, vartype, 'default' AS source,
+min_val, max_val, enumvals, boot_val, boot_val AS reset_val, false AS pending_restart FROM pg_settings
+"""
+EXTRA = {"pg_settings": SETTINGS, "pg_keywords": "SELECT * FROM pg_get_keywords()", "pg_roles": "SELECT * FROM pg_roles"}
 DROPPED = {"pg_proc": {"prosrc", "probin", "prosqlbody", "proargdefaults"}, "pg_settings": {"sourcefile", "sourceline"}}
 
 STORED = {
@@ -45,7 +50,13 @@ def main(dsn: str) -> None:
         relations: dict[str, dict[str, str]] = {}
         for schema, relation, column, type in connection.execute(COLUMNS):
             relations.setdefault(f"{schema}.{relation}", {})[column] = type
-        relations["pg_catalog.pg_keywords"] = {"word": "text", "catcode": "char", "barelabel": "bool", "catdesc": "text", "baredesc": "text"}
+        relations["pg_catalog.pg_keywords"] = {
+            "word": "text",
+            "catcode": "char",
+            "barelabel": "bool",
+            "catdesc": "text",
+            "baredesc": "text",
+        }
         lines = [f" {json.dumps(name)}: {json.dumps(columns)}" for name, columns in relations.items()]
         (HERE / "relations.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
         tables = [r for (r,) in connection.execute("SELECT relname FROM pg_class WHERE relnamespace = 11 AND relkind = 'r' ORDER BY 1")]
@@ -61,7 +72,9 @@ def main(dsn: str) -> None:
 
 def rows(connection: psycopg.Connection[tuple[object, ...]], name: str, columns: dict[str, str]) -> pa.Table:
     kept = {c: t for c, t in columns.items() if c not in DROPPED.get(name, set())}
-    parts = [f'"{c}"::{(CAST | NUMBERS)[t]}' if t in CAST | NUMBERS else f'"{c}"' if t in STORED else f'"{c}"::text' for c, t in kept.items()]
+    parts = [
+        f'"{c}"::{(CAST | NUMBERS)[t]}' if t in CAST | NUMBERS else f'"{c}"' if t in STORED else f'"{c}"::text' for c, t in kept.items()
+    ]
     source = EXTRA.get(name, f"SELECT * FROM pg_catalog.{name}")
     got = connection.execute(f"SELECT {', '.join(parts)} FROM ({source}) AS r ORDER BY 1, 2").fetchall()  # type: ignore[arg-type]
     by_column = list(zip(*got, strict=True)) or [()] * len(kept)
