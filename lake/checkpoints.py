@@ -27,12 +27,12 @@ NAME = "checkpoints"
 
 SCHEMA = pa.schema(
     [
-        pa.field("n", pa.int64(), False),
-        pa.field("time", pa.int64(), False),
-        pa.field("relation", pa.int64(), False),
-        pa.field("name", pa.string(), False),
-        pa.field("version", pa.int64(), False),
-        pa.field("position", pa.int64(), False),
+        pa.field("n", pa.int64()),
+        pa.field("time", pa.int64()),
+        pa.field("relation", pa.int64()),
+        pa.field("name", pa.string()),
+        pa.field("version", pa.int64()),
+        pa.field("position", pa.int64()),
     ]
 )
 

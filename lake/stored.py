@@ -2,7 +2,8 @@
 
 A relation with a key has one row a key, or one row at all if the key has no columns. One without may hold duplicates: a hidden
 last column `__count` says how many.
-Columns are in their stored form (`lake.types`), all nullable, with no feature that only one of Delta's writers knows.
+Columns are in their stored form (`lake.types`), with no feature that only one of Delta's writers knows, and all nullable: a
+column that is not, beside a timestamp without time zone, makes delta-rs write a protocol that Spark refuses.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Stored:
     def table(self) -> pa.Schema:
         """Of its Delta table."""
         schema = arrow_schema(self.columns)
-        return schema if self.key is not None else schema.append(pa.field(COUNT, pa.int64(), False))
+        return schema if self.key is not None else schema.append(pa.field(COUNT, pa.int64()))
 
     @property
     def key_names(self) -> list[str]:

@@ -110,6 +110,8 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.databricks.delta.snapshotPartitions", "1")
+        .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
     try:
@@ -118,10 +120,8 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
             path = table_path(lake, relation.id)
             there = DeltaTable(str(path)).to_pyarrow_table()
             frame = spark.read.format("delta").load(str(path))
-            declared = [c.type.spark for c in relation.columns]
-            assert [f.dataType for f in frame.schema][: len(declared)] == [
-                spark.sql(f"SELECT CAST(NULL AS {t})").schema[0].dataType for t in declared
-            ]
+            declared = ", ".join(f"CAST(NULL AS {c.type.spark}) AS {c.name}" for c in relation.columns)
+            assert [f.dataType for f in frame.schema][: len(EVERY)] == [f.dataType for f in spark.sql(f"SELECT {declared}").schema]
             assert rows(frame.toArrow().cast(there.schema)) == rows(there)
             spark.sql(f"OPTIMIZE delta.`{path}`")
         writer = open_epoch(lake)
