@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from typing_extensions import assert_never
-
 from engine.plan import nodes
 from engine.plan.change import Joined, Reduced, Stateful, Stream
 from engine.plan.compile import compile_rewritten
@@ -21,9 +19,9 @@ from engine.plan.digest import digest
 from engine.plan.plans import PlanOf, bound
 from engine.plan.relations import inputs, walk
 from engine.plan.rewrites import rewrite
-from engine.plan.words import aggregate_words, names, words
+from engine.plan.words import node_words
 from lake.catalog import Catalog, Item
-from sql.plan import Aggregate, Distinct, Filter, Join, Limit, Project, Relation, Scan, Sort, Union_, Values
+from sql.plan import Aggregate, Distinct, Join, Relation, Scan
 
 GAP = 4  # blanks between the tree and what stands beside it
 
@@ -58,51 +56,12 @@ class _Explained:
 
 
 def _lines(explained: _Explained, plan: Relation, first: str, rest: str) -> list[tuple[str, str]]:
-    out = [(first + _words(plan, explained.catalog), _maintained(explained, plan))]
+    out = [(first + node_words(plan, explained.catalog), _maintained(explained, plan))]
     below = inputs(plan)
     for i, input in enumerate(below):
         last = i == len(below) - 1
         out += _lines(explained, input, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
     return out
-
-
-def _words(plan: Relation, catalog: Catalog) -> str:
-    match plan:
-        case Scan(relation=id):
-            return f"Scan: {catalog[id].name} ({_kind(catalog[id])})"
-        case Filter(input, condition):
-            return f"Filter: {words(condition, names(input))}"
-        case Project(input, expressions, columns):
-            parts = []
-            for e, c in zip(expressions, columns, strict=True):
-                text = words(e, names(input))
-                parts.append(text if text == c.name else f"{text} AS {c.name}")
-            return f"Project: {', '.join(parts)}"
-        case Join(left, right, kind, condition):
-            on = "" if condition is None else words(condition, names(left) + names(right))
-            return f"Join: {on}" if kind == "inner" else f"Join ({kind}): {on}"
-        case Aggregate(input, keys, aggregates):
-            by = ", ".join(words(k, names(input)) for k in keys)
-            calls = ", ".join(aggregate_words(a, names(input)) for a in aggregates)
-            return f"Aggregate: keys=[{by}] aggregates=[{calls}]"
-        case Distinct():
-            return "Distinct"
-        case Values():
-            return "Values"
-        case Union_():
-            return "Union"
-        case Sort():
-            return "Sort"
-        case Limit():
-            return "Limit"
-        case _:
-            assert_never(plan)
-
-
-def _kind(item: Item) -> str:
-    if item.kind == "source":
-        return "keyed" if item.stored else "append-only"
-    return item.kind
 
 
 def _maintained(explained: _Explained, plan: Relation) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from engine.plan import compile
 from engine.plan.change import Stream
 from lake.catalog import Catalog, Item
+from sql.bind import bind_query
 from sql.plan import Relation
 
 PlanOf = Callable[[Item, Catalog], Relation]
@@ -14,11 +15,7 @@ PlanOf = Callable[[Item, Catalog], Relation]
 
 def bound(item: Item, catalog: Catalog) -> Relation:
     """The plan of a view's text."""
-    from sql.bind import bind_query
-
-    from sql.statements import parse_query
-
-    return bind_query(parse_query(item.query), catalog).plan
+    return bind_query(item.query, catalog, view=True).plan
 
 
 class Streams:

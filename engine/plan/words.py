@@ -1,26 +1,38 @@
-"""Scalars for people: about what was typed, over names of columns."""
+"""Plans for people: about what was typed, over names of columns."""
 
 from __future__ import annotations
 
 from typing_extensions import assert_never
 
+from engine.plan.relations import inputs
+from lake.catalog import Catalog, Item
 from sql.plan import (
+    Aggregate,
     AggregateCall,
     And,
     Call,
     Case,
     Coalesce,
     Column,
+    Distinct,
     Extreme,
+    Filter,
     InList,
     IsDistinct,
     IsNull,
+    Join,
+    Limit,
     Literal,
     Not,
     Or,
     Parameter,
+    Project,
     Relation,
     Scalar,
+    Scan,
+    Sort,
+    Union_,
+    Values,
 )
 
 Names = tuple[str, ...]
@@ -83,3 +95,53 @@ def aggregate_words(call: AggregateCall, over: Names) -> str:
     arguments = ", ".join(words(a, over) for a in call.arguments) or "*"
     text = f"{call.function.name}({'DISTINCT ' if call.distinct else ''}{arguments})"
     return text if call.filter is None else f"{text} FILTER (WHERE {words(call.filter, over)})"
+
+
+def node_words(plan: Relation, catalog: Catalog) -> str:
+    """One node of a plan, without what is below it."""
+    match plan:
+        case Scan(relation=id):
+            return f"Scan: {catalog[id].name} ({_kind(catalog[id])})"
+        case Filter(input, condition):
+            return f"Filter: {words(condition, names(input))}"
+        case Project(input, expressions, columns):
+            parts = []
+            for e, c in zip(expressions, columns, strict=True):
+                text = words(e, names(input))
+                parts.append(text if text == c.name else f"{text} AS {c.name}")
+            return f"Project: {', '.join(parts)}"
+        case Join(left, right, kind, condition):
+            on = "" if condition is None else words(condition, names(left) + names(right))
+            return f"Join: {on}" if kind == "inner" else f"Join ({kind}): {on}"
+        case Aggregate(input, keys, aggregates):
+            by = ", ".join(words(k, names(input)) for k in keys)
+            calls = ", ".join(aggregate_words(a, names(input)) for a in aggregates)
+            return f"Aggregate: keys=[{by}] aggregates=[{calls}]"
+        case Distinct():
+            return "Distinct"
+        case Values():
+            return "Values"
+        case Union_():
+            return "Union"
+        case Sort():
+            return "Sort"
+        case Limit():
+            return "Limit"
+        case _:
+            assert_never(plan)
+
+
+def _kind(item: Item) -> str:
+    if item.kind == "source":
+        return "keyed" if item.stored else "append-only"
+    return item.kind
+
+
+def tree(plan: Relation, catalog: Catalog, first: str = "", rest: str = "") -> str:
+    """A plan, a node a line."""
+    lines = [first + node_words(plan, catalog)]
+    below = inputs(plan)
+    for i, input in enumerate(below):
+        last = i == len(below) - 1
+        lines.append(tree(input, catalog, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")))
+    return "\n".join(lines)

@@ -1,0 +1,220 @@
+"""Scripts of statements with what the planner makes of them: text in, text out.
+
+    # what the case shows
+    > CREATE … | DROP … | EXPLAIN … | GRAPH [of what] | PASSES view
+    ---
+    the answer
+
+TAILGATE_UPDATE=1 records the answers anew; the difference is the review.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from engine import ddl
+from engine.plan import circuit, nodes
+from engine.plan.explain import explain
+from engine.plan.graph import ArrowDecoder, FormatSpec, Graph, JoinNode, Linear, ReduceNode, UpsertNode, Where
+from engine.plan.plans import Streams, bound
+from engine.plan.rewrites import steps
+from engine.plan.words import tree
+from lake.catalog import Catalog, Change, ready
+from lake.errors import TailgateError
+from lake.types import Field
+from sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse
+
+SCRIPTS = Path(__file__).parent / "golden"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "debezium"
+
+
+@dataclass
+class Case:
+    comment: list[str]
+    command: str
+    answer: str
+
+
+def cases(path: Path) -> list[Case]:
+    out = []
+    for block in path.read_text().split("\n\n\n"):
+        lines = block.strip("\n").splitlines()
+        comment = [line for line in lines if line.startswith("#")]
+        rest = lines[len(comment) :]
+        cut = rest.index("---") if "---" in rest else len(rest)
+        command = "\n".join(line[2:] for line in rest[:cut])
+        out.append(Case(comment, command, "\n".join(rest[cut + 1 :])))
+    return [c for c in out if c.command]
+
+
+def written(all: list[Case]) -> str:
+    blocks = []
+    for c in all:
+        command = "\n".join(f"> {line}".rstrip() for line in c.command.splitlines())
+        blocks.append("\n".join([*c.comment, command, "---", *c.answer.splitlines()]))
+    return "\n\n\n".join(blocks) + "\n"
+
+
+class Shop:
+    """Schemas of the shop's users, as Debezium registered them."""
+
+    def latest(self, url: str, subject: str) -> str | None:
+        known = json.loads((FIXTURES / "mariadb-avro" / "schemas.json").read_text())
+        wanted = subject.replace("mysql.shop", "mariadb-avro.shop")
+        found = [s for s in known if s["subject"] == wanted and s["version"] == 1]
+        return found[0]["schema"] if found and isinstance(found[0]["schema"], str) else json.dumps(found[0]["schema"]) if found else None
+
+
+@dataclass
+class World:
+    catalog: Catalog = field(default_factory=Catalog)
+
+    def run(self, command: str) -> str:
+        try:
+            return self._run(command)
+        except TailgateError as e:
+            more = [f"{what}: {text}" for what, text in (("DETAIL", e.detail), ("HINT", e.hint)) if text]
+            at = [f"AT: {command[e.position : e.position + 20].split(chr(10))[0]}"] if e.position is not None else []
+            return "\n".join([f"ERROR {e.sqlstate}: {e.message}", *more, *at])
+
+    def _run(self, command: str) -> str:
+        word, _, rest = command.partition(" ")
+        if word == "GRAPH":
+            return Printer(self.catalog).text(circuit.compile_catalog(self.catalog, Streams(self.catalog)))
+        if word == "FILLING":
+            return self._filling(rest)
+        if word == "PASSES":
+            item = self.catalog.relation(rest)
+            return "\n".join(f"{name}:\n{_indented(tree(plan, self.catalog))}" for name, plan in steps(bound(item, self.catalog)))
+        statement = parse(command)
+        match statement:
+            case CreateSource():
+                self._put(*ddl.create_source(statement, command, self.catalog, Shop()))
+            case CreateView():
+                return self._view(statement, command)
+            case CreateSink():
+                self._put(ddl.create_sink(statement, command, self.catalog))
+            case Drop():
+                items, notices = ddl.drop(statement, self.catalog)
+                self.catalog = self.catalog.apply(Change(drop=tuple(i.id for i in items)))
+                return "\n".join(f"NOTICE: {n['message']}" for n in notices)
+            case Explain(target=Name(name=name)):
+                return explain(self.catalog.relation(name), self.catalog, Streams(self.catalog))
+            case _:
+                raise AssertionError(command)
+        return ""
+
+    def _view(self, statement: CreateView, text: str, *, filled: bool = True) -> str:
+        item = ddl.create_view(statement, text, self.catalog)
+        if item.kind == "materialized view":
+            after = self.catalog.apply(Change(put=(item,)))
+            item = nodes.number(replace(item, ready=False), after, Streams(after)(item))
+            self._put(item)
+            if filled:
+                item = nodes.share(ready(item), self.catalog)
+        self._put(item)
+        columns = ", ".join(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in item.columns)
+        names = [item.columns[k].name for k in item.key or ()]
+        return f"({columns})" + (f" key ({', '.join(names)})" if names else "")
+
+    def _filling(self, text: str) -> str:
+        statement = parse(text)
+        assert isinstance(statement, CreateView)
+        before = self.catalog
+        self._view(statement, text, filled=False)
+        answer = Printer(self.catalog).text(circuit.compile_catalog(self.catalog, Streams(self.catalog)))
+        self.catalog = before
+        return answer
+
+    def _put(self, *items: Any) -> None:
+        self.catalog = self.catalog.apply(Change(put=items))
+
+
+def _indented(text: str) -> str:
+    return "\n".join("   " + line for line in text.splitlines())
+
+
+class Printer:
+    """A graph without ids: nodes have the names of what they are for."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.names: dict[int, str] = {}
+
+    def text(self, graph: Graph) -> str:
+        for source in graph.sources:
+            fill = source.channel.startswith("$fill")
+            item = self.catalog.items[nodes.owner(source.node)]
+            self.names[source.node] = (
+                f"{'history' if fill else 'source'} of {item.name}{self._number(source.node, item.id) if fill else ''}"
+            )
+        for operator in graph.operators:
+            item = self.catalog.items[nodes.owner(operator.node)]
+            kind = type(operator).__name__.removesuffix("Node").lower()
+            self.names[operator.node] = f"{kind} of {item.name}{self._number(operator.node, item.id)}"
+        out = []
+        for source in graph.sources:
+            channel = "$fill" if source.channel.startswith("$fill") else source.channel
+            out += [f"{self.names[source.node]}: channel {channel}", *self._decoder(source.decoder), *self._steps(source.shape)]
+            out += self._leaving(graph, source.node)
+        for operator in graph.operators:
+            out += [f"{self.names[operator.node]}: {self._operator(operator)}", *self._leaving(graph, operator.node)]
+        for relation in graph.relations:
+            errors = ", with errors" if relation.errors else ""
+            out.append(f"relation {self.catalog.items[relation.relation].name}({self._fields(relation.columns)}){errors}")
+        return "\n".join(out)
+
+    def _number(self, node: int, item: int) -> str:
+        if self.catalog.items[item].kind != "materialized view":
+            return ""
+        slot = node % nodes.SLOTS
+        return f" ({slot if slot < nodes.SLOTS - nodes.FILLS else nodes.SLOTS - 1 - slot})"
+
+    def _operator(self, node: Any) -> str:
+        match node:
+            case UpsertNode(columns=columns, key=key):
+                return f"({self._fields(columns)}) on {self._columns(key)}"
+            case JoinNode(left=left, right=right, left_key=a, right_key=b, append_only=append_only):
+                sides = [s for s, only in zip(("left", "right"), append_only, strict=True) if only]
+                only = f", append-only: {' '.join(sides)}" if sides else ""
+                return f"({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}{only}"
+            case ReduceNode(input=input, key=key, aggregates=aggregates):
+                calls = ", ".join(f"{a.function}({'*' if a.column < 0 else f'c{a.column}'}) {a.type.spark}" for a in aggregates)
+                return f"({self._fields(input)}) by {self._columns(key)}: {calls}"
+        raise AssertionError(node)
+
+    def _leaving(self, graph: Graph, node: int) -> list[str]:
+        out = []
+        for edge in graph.edges:
+            if edge.origin == node:
+                out += [f"  to {self.names[edge.to]}, port {edge.port}", *self._steps(edge.shape, 4)]
+        for letter in graph.dead_letter_edges:
+            if letter.source == node:
+                out += [f"  dead letters to {self.names[letter.to]}"]
+        for output in graph.outputs:
+            if output.origin == node:
+                out += [f"  to relation {self.catalog.items[output.relation].name}", *self._steps(output.shape, 4)]
+        return out
+
+    def _steps(self, shape: Linear, indent: int = 2) -> list[str]:
+        pad = " " * indent
+        return [f"{pad}where {s.expression}" if isinstance(s, Where) else f"{pad}select {', '.join(s.expressions)}" for s in shape.steps]
+
+    def _decoder(self, decoder: Any) -> list[str]:
+        if isinstance(decoder, ArrowDecoder):
+            return [f"  rows ({self._fields(decoder.columns)})"]
+        return [f"  key {self._format(decoder.key)}, value {self._format(decoder.value)}"]
+
+    def _format(self, spec: FormatSpec) -> str:
+        if spec.kind != "avro":
+            return spec.kind + (f" ({spec.columns})" if spec.columns else "")
+        return f"avro ({', '.join(f['name'] for f in json.loads(spec.schema)['fields'])})"
+
+    def _fields(self, columns: tuple[Field, ...]) -> str:
+        return ", ".join(c.type.spark for c in columns)
+
+    def _columns(self, positions: tuple[int, ...]) -> str:
+        return "(" + ", ".join(f"c{p}" for p in positions) + ")"
