@@ -20,7 +20,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; its exit code. 0 after SIGTERM or Ctrl-C, 1 for an error that was told, 2 for words that are not understood."""
     options = parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
+    logging.getLogger("tailgate").setLevel(logging.INFO)
     try:
         return int(options.run(options))
     except KeyboardInterrupt:
