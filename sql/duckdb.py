@@ -1,14 +1,15 @@
-"""A bound plan as one SELECT for DuckDB, over tables r<relation id> with columns c0, c1, …
+"""A bound plan as one SELECT of DuckDB.
 
-Every relation of the plan is a SELECT whose columns are c0, c1, … again, so a Scalar's column is a name wherever it stands. A
-relation without a key may hold a row several times: its table has the multiplicity in `__weight`, which a Scan expands.
-DuckDB folds nested SELECTs of this form; nothing is gained by writing them flat.
+Tables are called r<relation id> with columns c0, c1, …; one without a key has a last column `__weight`, how often each row is there. The
+functions and settings of `sql.duckdb_functions.install` must be in the connection.
+
+Every relation becomes a sub-select whose columns are c0, c1, … again, so that scalars never meet names of users.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timezone
+import math
+from datetime import date, datetime
 from decimal import Decimal
 
 from typing_extensions import assert_never
@@ -40,179 +41,208 @@ from sql.plan import (
     Scalar,
     Scan,
     Sort,
-    SortKey,
     Union_,
+    Value,
     Values,
-)
-from sql.spark import fill
+)  # fmt: skip
+from sql.templates import filled
 
-JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN", "cross": "CROSS JOIN"}
-
-
-def render(plan: Relation) -> str:
-    """The SELECT; its columns are c0, c1, … in the plan's order."""
-    match plan:
-        case Scan(relation=relation, columns=columns, key=key):
-            names = ", ".join(_names(len(columns))) or "1 AS c0"
-            repeated = "" if key is not None else f", LATERAL (SELECT unnest(range({WEIGHT})))"
-            return f"SELECT {names} FROM r{relation}{repeated}"
-        case Values(rows=rows, columns=columns):
-            return " UNION ALL ".join("SELECT " + (_listed(row, ()) or "1 AS c0") for row in rows) or _nothing([c.type for c in columns])
-        case Filter(input=input, condition=condition):
-            return f"SELECT * FROM {_inner(input)} WHERE {expression(condition, _names(len(input.columns)))}"
-        case Project(input=input, expressions=expressions):
-            return f"SELECT {_listed(expressions, _names(len(input.columns))) or '1 AS c0'} FROM {_inner(input)}"
-        case Join():
-            return _join(plan)
-        case Aggregate(input=input, keys=keys, aggregates=aggregates):
-            return _aggregate(input, keys, aggregates)
-        case Distinct(input=input):
-            return f"SELECT DISTINCT * FROM {_inner(input)}"
-        case Union_(inputs=inputs):
-            return " UNION ALL ".join(f"SELECT * FROM {_inner(i)}" for i in inputs)
-        case Sort(input=input, keys=sort):
-            return f"SELECT * FROM {_inner(input)} ORDER BY {_order(sort, len(input.columns))}"
-        case Limit(input=input, count=count, offset=offset):
-            order = f" ORDER BY {_order(input.keys, len(input.columns))}" if isinstance(input, Sort) else ""
-            below = input.input if isinstance(input, Sort) else input
-            parts = [f" {word} {expression(s, ())}" for word, s in (("LIMIT", count), ("OFFSET", offset)) if s is not None]
-            return f"SELECT * FROM {_inner(below)}{order}{''.join(parts)}"
-        case _:
-            assert_never(plan)
+NOW = "CAST(now() AS TIMESTAMPTZ)"  # the transaction's begin
+KEYWORDS = {
+    "inner": "INNER JOIN",
+    "left": "LEFT JOIN",
+    "right": "RIGHT JOIN",
+    "full": "FULL JOIN",
+    "semi": "SEMI JOIN",
+    "anti": "ANTI JOIN",
+}
 
 
-def _names(width: int) -> tuple[str, ...]:
-    return tuple(f"c{i}" for i in range(width))
+def render(plan: Relation, *, now: str = NOW) -> str:
+    """DuckDB SQL of a plan. Output columns are c0, c1, …; `now`: the expression of the statement's time."""
+    return _Renderer(now).relation(plan)
 
 
-def _inner(plan: Relation) -> str:
-    return f"({render(plan)})"
+def columns(count: int, prefix: str = "") -> str:
+    return ", ".join(f"{prefix}c{i}" for i in range(count))
 
 
-def _listed(expressions: Sequence[Scalar], names: Sequence[str]) -> str:
-    return ", ".join(f"{expression(e, names)} AS c{i}" for i, e in enumerate(expressions))
+class _Renderer:
+    def __init__(self, now: str) -> None:
+        self.now = now
+
+    def relation(self, plan: Relation) -> str:
+        match plan:
+            case Scan():
+                return self._scan(plan)
+            case Values(rows=rows):
+                if not plan.columns:
+                    return "SELECT 1 AS nothing"
+                if not rows:
+                    return (
+                        "SELECT " + ", ".join(f"CAST(NULL AS {f.type.duckdb}) AS c{i}" for i, f in enumerate(plan.columns)) + " WHERE false"
+                    )
+                selects = ("SELECT " + ", ".join(f"{self.scalar(s)} AS c{i}" for i, s in enumerate(row)) for row in rows)
+                return " UNION ALL ".join(selects)
+            case Filter(input=input, condition=condition):
+                return f"SELECT * FROM {self._from(input)} WHERE {self.scalar(condition)}"
+            case Project(input=input, expressions=expressions):
+                shown = ", ".join(f"{self.scalar(e)} AS c{i}" for i, e in enumerate(expressions)) or "1 AS nothing"
+                return f"SELECT {shown} FROM {self._from(input)}"
+            case Join():
+                return self._join(plan)
+            case Aggregate(input=input, keys=keys, aggregates=aggregates):
+                return self._aggregate(input, keys, aggregates)
+            case Distinct(input=input):
+                return f"SELECT DISTINCT * FROM {self._from(input)}"
+            case Union_(inputs=inputs):
+                return " UNION ALL ".join(f"(SELECT * FROM {self._from(i)})" for i in inputs)
+            case Sort(input=input, keys=sort_keys):
+                terms = ", ".join(
+                    f"{self.scalar(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+                    for k in sort_keys
+                )
+                return f"SELECT * FROM {self._from(input)} ORDER BY {terms}"
+            case Limit():
+                return self._limit(plan)
+            case _:
+                assert_never(plan)
+
+    def _from(self, plan: Relation) -> str:
+        return f"({self.relation(plan)})"
+
+    def _scan(self, plan: Scan) -> str:
+        width = len(plan.columns)
+        if plan.key is not None:
+            return f"SELECT {columns(width)} FROM r{plan.relation}"
+        # generate_series only where a row is there more than once
+        once = f"SELECT {columns(width)} FROM r{plan.relation} WHERE {WEIGHT} = 1"
+        often = f"SELECT {columns(width)} FROM r{plan.relation}, range({WEIGHT}) WHERE {WEIGHT} > 1"
+        return f"{once} UNION ALL {often}"
+
+    def _join(self, plan: Join) -> str:
+        left, right = len(plan.left.columns), len(plan.right.columns)
+        renamed = ", ".join(f"c{i} AS c{left + i}" for i in range(right)) or "1 AS nothing"
+        sides = f"{self._from(plan.left)} l", f"(SELECT {renamed} FROM {self._from(plan.right)}) r"
+        width = left if plan.kind in ("semi", "anti") else left + right
+        shown = columns(width) or "1 AS nothing"
+        if plan.kind == "cross" or plan.condition is None:
+            return f"SELECT {shown} FROM {sides[0]} CROSS JOIN {sides[1]}"
+        return f"SELECT {shown} FROM {sides[0]} {KEYWORDS[plan.kind]} {sides[1]} ON {self.scalar(plan.condition)}"
+
+    def _aggregate(self, input: Relation, keys: tuple[Scalar, ...], aggregates: tuple[AggregateCall, ...]) -> str:
+        terms = [f"{self.scalar(k)} AS c{i}" for i, k in enumerate(keys)]
+        terms += [f"{self._call(a)} AS c{len(keys) + i}" for i, a in enumerate(aggregates)]
+        text = f"SELECT {', '.join(terms) or '1 AS nothing'} FROM {self._from(input)}"
+        if keys:
+            return text + " GROUP BY " + ", ".join(str(i + 1) for i in range(len(keys)))
+        return text if aggregates else text + " LIMIT 1"
+
+    def _call(self, call: AggregateCall) -> str:
+        arguments = [self.scalar(a) for a in call.arguments]
+        types = [a.type for a in call.arguments]
+        if call.filter is not None or call.distinct:
+            # every template has its aggregates as name({0}) or name(*)
+            marks = [f"{'DISTINCT ' if call.distinct else ''}{a}" for a in arguments]
+            text = filled(call.function.duckdb, marks, types, call.type, call.type.duckdb)
+            return _filtered(text, self.scalar(call.filter)) if call.filter is not None else text
+        return filled(call.function.duckdb, arguments, types, call.type, call.type.duckdb)
+
+    def _limit(self, plan: Limit) -> str:
+        text = f"SELECT * FROM {self._from(plan.input)}"
+        if plan.count is not None:
+            text += f" LIMIT {_rows('LIMIT', '2201W', self.scalar(plan.count))}"
+        if plan.offset is not None:
+            text += f" OFFSET {_rows('OFFSET', '2201X', self.scalar(plan.offset))}"
+        return text
+
+    def scalar(self, s: Scalar) -> str:
+        match s:
+            case Column(index=index):
+                return f"c{index}"
+            case Literal(value=value, type=type):
+                return literal(value, type)
+            case Parameter(number=number, type=type):
+                return f"CAST(${number} AS {type.duckdb})"
+            case Call(function=function, arguments=arguments, type=type):
+                if not function.duckdb:
+                    raise FeatureNotSupported(f"{function} is not supported")
+                texts = [self.scalar(a) for a in arguments]
+                return filled(function.duckdb, texts, [a.type for a in arguments], type, type.duckdb, self.now)
+            case And(arguments=arguments):
+                return "(" + " AND ".join(map(self.scalar, arguments)) + ")"
+            case Or(arguments=arguments):
+                return "(" + " OR ".join(map(self.scalar, arguments)) + ")"
+            case Not(argument=IsNull(argument=argument)):
+                return f"({self.scalar(argument)} IS NOT NULL)"
+            case Not(argument=argument):
+                return f"(NOT {self.scalar(argument)})"
+            case IsNull(argument=argument):
+                return f"({self.scalar(argument)} IS NULL)"
+            case IsDistinct(left=left, right=right):
+                return f"({self.scalar(left)} IS DISTINCT FROM {self.scalar(right)})"
+            case InList(argument=argument, items=items):
+                return f"({self.scalar(argument)} IN ({', '.join(map(self.scalar, items))}))"
+            case Case(branches=branches, otherwise=otherwise):
+                whens = " ".join(f"WHEN {self.scalar(c)} THEN {self.scalar(t)}" for c, t in branches)
+                return f"(CASE {whens} ELSE {self.scalar(otherwise)} END)"
+            case Coalesce(arguments=arguments):
+                return f"coalesce({', '.join(map(self.scalar, arguments))})"
+            case Extreme(which=which, arguments=arguments):
+                return f"{which}({', '.join(map(self.scalar, arguments))})"
+            case _:
+                assert_never(s)
 
 
-def _nothing(types: Sequence[Type]) -> str:
-    return "SELECT " + (", ".join(f"CAST(NULL AS {t.duckdb}) AS c{i}" for i, t in enumerate(types)) or "1 AS c0") + " WHERE false"
+def _filtered(text: str, condition: str) -> str:
+    """FILTER behind each aggregate of a filled template."""
+    out, at = "", 0
+    for name in ("sum(", "count(", "min(", "max(", "avg("):
+        out, at = "", 0
+        while (start := text.find(name, at)) >= 0:
+            if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+                out, at = out + text[at : start + 1], start + 1
+                continue
+            depth, end = 1, start + len(name)
+            while depth:
+                depth += {"(": 1, ")": -1}.get(text[end], 0)
+                end += 1
+            out, at = f"{out}{text[at:end]} FILTER (WHERE {condition})", end
+        text = out + text[at:]
+    return text
 
 
-def _join(join: Join) -> str:
-    left, right = len(join.left.columns), len(join.right.columns)
-    names = [*(f"l.c{i}" for i in range(left)), *(f"r.c{i}" for i in range(right))]
-    on = "true" if join.condition is None else expression(join.condition, names)
-    if join.kind in ("semi", "anti"):
-        negation = "NOT " if join.kind == "anti" else ""
-        return f"SELECT * FROM {_inner(join.left)} l WHERE {negation}EXISTS (SELECT 1 FROM {_inner(join.right)} r WHERE {on})"
-    listed = ", ".join(f"{n} AS c{i}" for i, n in enumerate(names)) or "1 AS c0"
-    condition = "" if join.kind == "cross" else f" ON {on}"
-    return f"SELECT {listed} FROM {_inner(join.left)} l {JOINS[join.kind]} {_inner(join.right)} r{condition}"
+def _rows(clause: str, sqlstate: str, count: str) -> str:
+    return f"(CASE WHEN {count} < 0 THEN error('[{sqlstate}] {clause} must not be negative') ELSE {count} END)"
 
 
-def _aggregate(input: Relation, keys: Sequence[Scalar], aggregates: Sequence[AggregateCall]) -> str:
-    names = _names(len(input.columns))
-    listed = [expression(k, names) for k in keys] + [_call(a, names) for a in aggregates]
-    columns = ", ".join(f"{text} AS c{i}" for i, text in enumerate(listed)) or "1 AS c0"
-    group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
-    return f"SELECT {columns} FROM {_inner(input)}{group}"
-
-
-def _call(call: AggregateCall, names: Sequence[str]) -> str:
-    """An aggregate; DISTINCT and FILTER are said by turning what is left out into NULL, so that templates of several parts agree."""
-    if not call.function.duckdb:
-        raise FeatureNotSupported(f"{call.function} is not supported", position=call.position)
-    arguments = [expression(a, names) for a in call.arguments]
-    types = [a.type for a in call.arguments]
-    template = call.function.duckdb
-    if call.filter is not None:
-        condition = expression(call.filter, names)
-        if not arguments:
-            template, arguments, types = "count({0})", ["1"], []
-        arguments = [f"CASE WHEN {condition} THEN {a} END" for a in arguments]
-    if call.distinct:
-        arguments = [f"DISTINCT {a}" for a in arguments]
-    return fill(template, arguments, types, call.type, call.type.duckdb)
-
-
-def _order(keys: Sequence[SortKey], width: int) -> str:
-    return ", ".join(
-        f"{expression(k.expression, _names(width))} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
-        for k in keys
-    )
-
-
-# ---- scalars -----------------------------------------------------------------------------------------------------------------
-
-
-def expression(scalar: Scalar, columns: Sequence[str]) -> str:
-    """DuckDB SQL over columns of these names, complete in itself."""
-
-    def of(s: Scalar) -> str:
-        return expression(s, columns)
-
-    match scalar:
-        case Column(index=index):
-            return columns[index]
-        case Literal(value=value, type=type):
-            return literal(value, type)
-        case Parameter(number=number, type=type):
-            return f"CAST(${number} AS {type.duckdb})"
-        case Call(function=function):
-            if not function.duckdb:
-                raise FeatureNotSupported(f"{function} is not supported", position=scalar.position)
-            return fill(
-                function.duckdb, [of(a) for a in scalar.arguments], [a.type for a in scalar.arguments], scalar.type, scalar.type.duckdb
-            )
-        case And(arguments=arguments):
-            return "(" + " AND ".join(map(of, arguments)) + ")"
-        case Or(arguments=arguments):
-            return "(" + " OR ".join(map(of, arguments)) + ")"
-        case Not(argument=argument):
-            return f"(NOT {of(argument)})"
-        case IsNull(argument=argument):
-            return f"({of(argument)} IS NULL)"
-        case IsDistinct(left=left, right=right):
-            return f"({of(left)} IS DISTINCT FROM {of(right)})"
-        case InList(argument=argument, items=items):
-            return f"({of(argument)} IN ({', '.join(map(of, items))}))"
-        case Case(branches=branches, otherwise=otherwise):
-            whens = " ".join(f"WHEN {of(condition)} THEN {of(then)}" for condition, then in branches)
-            return f"(CASE {whens} ELSE {of(otherwise)} END)"
-        case Coalesce(arguments=arguments):
-            return f"coalesce({', '.join(map(of, arguments))})"
-        case Extreme(which=which, arguments=arguments):
-            return f"{which}({', '.join(map(of, arguments))})"
-        case _:
-            assert_never(scalar)
-
-
-def literal(value: object, type: Type) -> str:
-    """A value in stored form as DuckDB SQL of exactly its type."""
-    spelled = type.duckdb
-    match value:
-        case None:
-            return f"CAST(NULL AS {spelled})"
-        case bool():
+def literal(value: Value, type: Type) -> str:
+    """A literal of exactly the type's stored form."""
+    if value is None:
+        return f"CAST(NULL AS {type.duckdb})"
+    if type.is_array:
+        assert isinstance(value, tuple)
+        return f"CAST([{', '.join(literal(v, type.element) for v in value)}] AS {type.duckdb})"
+    match type.name, value:
+        case "bool", bool():
             return "true" if value else "false"
-        case int() | float() | Decimal():
-            return f"CAST('{value}' AS {spelled})"
-        case str():
-            return quoted(value)
-        case bytes():
-            return "from_hex('" + value.hex() + "')"
-        case datetime() if value.tzinfo is not None:
-            return f"CAST('{value.astimezone(timezone.utc).isoformat(sep=' ')}' AS TIMESTAMPTZ)"
-        case tuple():
-            months, days, micros = value
-            return f"{{'months': CAST({months} AS INTEGER), 'days': CAST({days} AS INTEGER), 'micros': CAST({micros} AS BIGINT)}}"
-        case _:
-            return f"CAST('{value}' AS {spelled})"
-
-
-def quoted(text: str) -> str:
-    """A string literal.
-
-    >>> quoted("it's")
-    "'it''s'"
-    """
-    return "'" + text.replace("'", "''") + "'"
+        case (("int2" | "int4" | "int8" | "oid" | "time"), int()):
+            return f"CAST({value} AS {type.duckdb})"
+        case (("float4" | "float8"), float()):
+            shown = "NaN" if math.isnan(value) else "Infinity" if value == math.inf else "-Infinity" if value == -math.inf else repr(value)
+            return f"CAST('{shown}' AS {type.duckdb})"
+        case "numeric", Decimal():
+            return f"CAST('{value:f}' AS {type.duckdb})"
+        case "bytea", bytes():
+            return f"from_hex('{value.hex()}')"
+        case "timestamp", datetime():
+            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+        case "timestamptz", datetime():
+            return f"TIMESTAMPTZ '{value.replace(tzinfo=None).isoformat(sep=' ')}+00'"
+        case "date", date():
+            return f"DATE '{value.isoformat()}'"
+        case "interval", (int() as months, int() as days, int() as micros):
+            return f"{{'months': {months}::INTEGER, 'days': {days}::INTEGER, 'micros': {micros}::BIGINT}}"
+        case _, str():
+            return "'" + value.replace("'", "''") + "'"
+    raise FeatureNotSupported(f"a literal of type {type} is not supported")

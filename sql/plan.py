@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal as OneOf
-from typing import TypeAlias
+from typing import TypeAlias, Union
 
 from lake.types import BOOL, Field, Type
 from sql.functions.entry import Function
 
 # A literal in stored form: time is int of microseconds, interval (months, days, microseconds), jsonb and uuid text, timestamp a naive
-# datetime, timestamptz an aware one in UTC, None is NULL. Values a Python type cannot hold (infinity, year 10000) are refused when bound.
-Value: TypeAlias = bool | int | float | str | bytes | Decimal | date | datetime | tuple[int, int, int] | None
+# datetime, timestamptz an aware one in UTC, an array a tuple, None is NULL. Values a Python type cannot hold (infinity, year 10000) are refused when bound.
+Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, date, datetime, tuple["Value", ...], None]  # noqa: UP007
 
 # --- scalars ---------------------------------------------------------------------------------------------------------------------
 

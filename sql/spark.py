@@ -1,110 +1,118 @@
-"""One scalar as Spark SQL: typed, from the catalogue's templates, never from PostgreSQL's text.
+"""One scalar as Spark SQL, over columns c0, c1, …
 
-Spark runs in ANSI mode with the session's zone at UTC; functions whose names begin with tg_ are the Java library's.
+Spark runs in ANSI mode, at time zone UTC, with `spark.sql.decimalOperations.allowPrecisionLoss = false`, and knows the engine's functions tg_*.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import date, datetime
 from decimal import Decimal
 
 from typing_extensions import assert_never
 
 from lake.errors import FeatureNotSupported
 from lake.types import Type
-from sql.plan import And, Call, Case, Coalesce, Column, Extreme, InList, IsDistinct, IsNull, Literal, Not, Or, Parameter, Scalar
+from sql.plan import (
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Extreme,
+    InList,
+    IsDistinct,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Parameter,
+    Scalar,
+    Value,
+)  # fmt: skip
+from sql.templates import filled
 
 
-def expression(scalar: Scalar, columns: Sequence[str]) -> str:
-    """Spark SQL over columns of these names, complete in itself."""
+def expression(scalar: Scalar, names: Sequence[str] | None = None) -> str:
+    """Spark SQL of a scalar. `names`: what its columns are called; c0, c1, … by default.
 
-    def of(s: Scalar) -> str:
-        return expression(s, columns)
+    A literal beyond what Spark's types hold, or a function only DuckDB has, is 0A000.
+    """
 
-    match scalar:
-        case Column(index=index):
-            return columns[index]
-        case Literal(value=value, type=type):
-            return literal(value, type)
-        case Parameter(number=number, position=position):
-            raise FeatureNotSupported(f"parameter ${number} is not supported here", position=position)
-        case Call():
-            return _call(scalar, [of(a) for a in scalar.arguments])
-        case And(arguments=arguments):
-            return "(" + " AND ".join(map(of, arguments)) + ")"
-        case Or(arguments=arguments):
-            return "(" + " OR ".join(map(of, arguments)) + ")"
-        case Not(argument=argument):
-            return f"(NOT {of(argument)})"
-        case IsNull(argument=argument):
-            return f"({of(argument)} IS NULL)"
-        case IsDistinct(left=left, right=right):
-            return f"(NOT ({of(left)} <=> {of(right)}))"
-        case InList(argument=argument, items=items):
-            return f"({of(argument)} IN ({', '.join(map(of, items))}))"
-        case Case(branches=branches, otherwise=otherwise):
-            whens = " ".join(f"WHEN {of(condition)} THEN {of(then)}" for condition, then in branches)
-            return f"(CASE {whens} ELSE {of(otherwise)} END)"
-        case Coalesce(arguments=arguments):
-            return f"coalesce({', '.join(map(of, arguments))})"
-        case Extreme(which=which, arguments=arguments):
-            return of(arguments[0]) if len(arguments) == 1 else f"{which}({', '.join(map(of, arguments))})"
-        case _:
-            assert_never(scalar)
+    def text(s: Scalar) -> str:
+        match s:
+            case Column(index=index):
+                return f"c{index}" if names is None else names[index]
+            case Literal(value=value, type=type):
+                return literal(value, type)
+            case Parameter(number=number):
+                raise FeatureNotSupported(f"parameter ${number} in a view is not supported")
+            case Call(function=function, arguments=arguments, type=type):
+                if not function.spark:
+                    raise FeatureNotSupported(f"{function} in a view is not supported")
+                return filled(function.spark, [text(a) for a in arguments], [a.type for a in arguments], type, type.spark)
+            case And(arguments=arguments):
+                return "(" + " AND ".join(map(text, arguments)) + ")"
+            case Or(arguments=arguments):
+                return "(" + " OR ".join(map(text, arguments)) + ")"
+            case Not(argument=IsNull(argument=argument)):
+                return f"({text(argument)} IS NOT NULL)"
+            case Not(argument=argument):
+                return f"(NOT {text(argument)})"
+            case IsNull(argument=argument):
+                return f"({text(argument)} IS NULL)"
+            case IsDistinct(left=left, right=right):
+                return f"(NOT ({text(left)} <=> {text(right)}))"
+            case InList(argument=argument, items=items):
+                return f"({text(argument)} IN ({', '.join(map(text, items))}))"
+            case Case(branches=branches, otherwise=otherwise):
+                whens = " ".join(f"WHEN {text(c)} THEN {text(t)}" for c, t in branches)
+                return f"(CASE {whens} ELSE {text(otherwise)} END)"
+            case Coalesce(arguments=arguments):
+                return f"coalesce({', '.join(map(text, arguments))})"
+            case Extreme(which=which, arguments=arguments):
+                return f"{which}({', '.join(map(text, arguments))})"
+            case _:
+                assert_never(s)
 
-
-def _call(call: Call, arguments: list[str]) -> str:
-    template = call.function.spark
-    if not template:
-        raise FeatureNotSupported(f"{call.function} is not supported in a materialized view", position=call.position)
-    return fill(template, arguments, [a.type for a in call.arguments], call.type, call.type.spark)
-
-
-def fill(template: str, arguments: list[str], types: Sequence[Type], result: Type, spelled: str) -> str:
-    """A template with its marks replaced; `spelled` is the result's type in the engine's words."""
-    marks: dict[str, str] = {"type": spelled}
-    if result.name == "numeric":
-        precision, scale = result.decimal
-        marks |= {"precision": str(precision), "scale": str(scale)}
-    elif result.modifiers:
-        marks["length"] = str(result.modifiers[0])
-    if types and types[0].name == "numeric":
-        marks["scale0"] = str(types[0].decimal[1])
-    return template.format(*arguments, **marks)
+    return text(scalar)
 
 
-def literal(value: object, type: Type) -> str:
-    """A value in stored form as Spark SQL of exactly its type."""
-    spelled = type.spark
+def literal(value: Value, type: Type) -> str:
+    """A literal of exactly the type's stored form."""
     if value is None:
-        return f"CAST(NULL AS {spelled})"
-    match value:
-        case bool():
+        return f"CAST(NULL AS {type.spark})"
+    if type.is_array:
+        assert isinstance(value, tuple)
+        return f"CAST(array({', '.join(literal(v, type.element) for v in value)}) AS {type.spark})"
+    match type.name, value:
+        case "bool", bool():
             return "true" if value else "false"
-        case int():
-            return f"CAST({value} AS {spelled})" if -(2**63) < value else f"CAST('{value}' AS {spelled})"
-        case float() | Decimal():
-            return f"CAST('{value}' AS {spelled})"
-        case str():
-            return quoted(value)
-        case bytes():
+        case "int4", int():
+            return f"CAST('{value}' AS INT)" if value == -(2**31) else f"({value})" if value < 0 else str(value)
+        case (("int2" | "int8" | "oid" | "time"), int()):
+            return f"CAST('{value}' AS {type.spark})"
+        case (("float4" | "float8"), float()):
+            shown = "NaN" if math.isnan(value) else "Infinity" if value == math.inf else "-Infinity" if value == -math.inf else repr(value)
+            return f"CAST('{shown}' AS {type.spark})"
+        case "numeric", Decimal():
+            return f"CAST('{value:f}' AS {type.spark})"
+        case "bytea", bytes():
             return f"X'{value.hex()}'"
-        case datetime() if value.tzinfo is not None:
-            return f"TIMESTAMP'{value.astimezone(timezone.utc).replace(tzinfo=None).isoformat(sep=' ')}Z'"
-        case datetime():
+        case "date", date():
+            return f"DATE'{value.isoformat()}'"
+        case "timestamp", datetime():
             return f"TIMESTAMP_NTZ'{value.isoformat(sep=' ')}'"
-        case tuple():
-            months, days, micros = value
-            return f"named_struct('months', {months}, 'days', {days}, 'micros', CAST({micros} AS BIGINT))"
-        case _:
-            return f"DATE'{value}'"
+        case "timestamptz", datetime():
+            return f"TIMESTAMP_LTZ'{value.replace(tzinfo=None).isoformat(sep=' ')}+00:00'"
+        case "interval", (int() as months, int() as days, int() as micros):
+            return f"named_struct('months', CAST({months} AS INT), 'days', CAST({days} AS INT), 'micros', CAST({micros} AS BIGINT))"
+        case _, str():
+            return quoted(value)
+    raise FeatureNotSupported(f"a literal of type {type} is not supported")
 
 
 def quoted(text: str) -> str:
-    """A string literal; Spark reads backslashes as escapes.
-
-    >>> print(quoted("it's \\\\d"))
-    'it\\'s \\\\d'
-    """
+    """A string literal; Spark reads backslashes."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -5,8 +5,8 @@ Result types as PostgreSQL: sums of integers are wider than what is summed, aver
 
 from __future__ import annotations
 
-from sql.functions.arithmetic import quotient_scale, same_scale, whole
 from lake.types import Type
+from sql.functions.arithmetic import quotient_scale, same_scale, whole
 from sql.functions.entry import Function, ResultType
 
 
@@ -32,7 +32,10 @@ ROWS = (
     _aggregate("sum", ("interval",), "interval", "", ""),
     *(
         _aggregate(
-            "avg", (t,), quotient_scale if t == "numeric" else _average, "avg({0})",
+            "avg",
+            (t,),
+            quotient_scale if t == "numeric" else _average,
+            "avg({0})",
             f"CAST(tg_numeric_divide(CAST(sum({{0}}) AS DECIMAL(38,{s})), count({{0}}), {s}, 0, {{scale}}) AS {{type}})",
         )
         for t, s in (("int2", "0"), ("int4", "0"), ("int8", "0"), ("numeric", "{scale0}"))
@@ -40,6 +43,10 @@ ROWS = (
     _aggregate("avg", ("float4",), "float8", "avg({0})", "avg(CAST({0} AS DOUBLE))"),
     _aggregate("avg", ("float8",), "float8", "avg({0})", "avg({0})"),
     _aggregate("avg", ("interval",), "interval", "", ""),
-    *(_aggregate(name, (t,), same_scale if t == "numeric" else t, f"{name}({{0}})", f"{name}({{0}})") for name in ("min", "max") for t in ORDERED),
+    *(
+        _aggregate(name, (t,), same_scale if t == "numeric" else t, f"{name}({{0}})", f"{name}({{0}})")
+        for name in ("min", "max")
+        for t in ORDERED
+    ),
     *(_aggregate(name, ("interval",), "interval", "", "") for name in ("min", "max")),
 )

@@ -15,7 +15,9 @@ from sql.functions.entry import Context, Function, ResultType
 ORDER = ("int2", "int4", "int8", "numeric", "float4", "float8")  # each is cast implicitly to those after it
 
 
-def _cast(source: str, target: str, context: Context, spark: str, duckdb: str, result: ResultType | None = None, note: str = "") -> Function:
+def _cast(
+    source: str, target: str, context: Context, spark: str, duckdb: str, result: ResultType | None = None, note: str = ""
+) -> Function:
     return Function("cast", (source,), result or target, spark, duckdb, "cast", context=context, note=note)
 
 
@@ -112,7 +114,13 @@ TIMES = (
     _cast("timestamp", "date", "assignment", "CAST({0} AS DATE)", "CAST({0} AS DATE)"),
     _cast("timestamptz", "date", "assignment", "CAST({0} AS DATE)", "CAST(CAST({0} AS TIMESTAMP) AS DATE)", note="at UTC"),
     _cast("timestamptz", "timestamp", "assignment", "CAST({0} AS TIMESTAMP_NTZ)", "CAST({0} AS TIMESTAMP)", note="at UTC"),
-    _cast("timestamp", "time", "assignment", f"pmod(unix_micros(CAST({{0}} AS TIMESTAMP)), {DAY})", f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})"),
+    _cast(
+        "timestamp",
+        "time",
+        "assignment",
+        f"pmod(unix_micros(CAST({{0}} AS TIMESTAMP)), {DAY})",
+        f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})",
+    ),
     _cast("timestamptz", "time", "assignment", f"pmod(unix_micros({{0}}), {DAY})", f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})"),
 )
 OTHERS = (

@@ -70,7 +70,11 @@ FIELDS: dict[str, tuple[int, str, str]] = {
     "decade": (0, "CAST(floor(extract(YEAR FROM {x}) / 10) AS INT)", "(year({x}) // 10)"),
     "century": (0, "((extract(YEAR FROM {x}) + 99) div 100)", "((year({x}) + 99) // 100)"),
     "millennium": (0, "((extract(YEAR FROM {x}) + 999) div 1000)", "((year({x}) + 999) // 1000)"),
-    "epoch": (6, "(CAST(unix_micros(CAST({x} AS TIMESTAMP)) AS DECIMAL(20,0)) * CAST('0.000001' AS DECIMAL(7,6)))", "(epoch_us({x}) * 0.000001::DECIMAL(7,6))"),
+    "epoch": (
+        6,
+        "(CAST(unix_micros(CAST({x} AS TIMESTAMP)) AS DECIMAL(20,0)) * CAST('0.000001' AS DECIMAL(7,6)))",
+        "(epoch_us({x}) * 0.000001::DECIMAL(7,6))",
+    ),
 }
 TIME_FIELDS: dict[str, tuple[int, str, str]] = {
     "hour": (0, "extract(HOUR FROM {x})", "hour({x})"),
@@ -123,10 +127,18 @@ def _differences() -> list[Function]:
     return rows
 
 
+def _swapped(template: str) -> str:
+    return template.replace("{0}", "{2}").replace("{1}", "{0}").replace("{2}", "{1}")
+
+
 def _shifts() -> list[Function]:
     """Months first, then days, then the rest, as PostgreSQL."""
     rows = []
-    for t, spark_type, duckdb_type in (("timestamp", "TIMESTAMP_NTZ", "TIMESTAMP"), ("timestamptz", "TIMESTAMP", "TIMESTAMPTZ"), ("date", "TIMESTAMP_NTZ", "TIMESTAMP")):
+    for t, spark_type, duckdb_type in (
+        ("timestamp", "TIMESTAMP_NTZ", "TIMESTAMP"),
+        ("timestamptz", "TIMESTAMP", "TIMESTAMPTZ"),
+        ("date", "TIMESTAMP_NTZ", "TIMESTAMP"),
+    ):
         for sign in "+-":
             minus = "-" if sign == "-" else ""
             spark = (
@@ -140,8 +152,7 @@ def _shifts() -> list[Function]:
             result = "timestamp" if t == "date" else t
             rows.append(Function(sign, (t, "interval"), result, spark, duckdb, "operator"))
             if sign == "+":
-                swapped = [s.replace("{0}", "{2}").replace("{1}", "{0}").replace("{2}", "{1}") for s in (spark, duckdb)]
-                rows.append(Function(sign, ("interval", t), result, *swapped, "operator"))
+                rows.append(Function(sign, ("interval", t), result, _swapped(spark), _swapped(duckdb), "operator"))
     return rows
 
 

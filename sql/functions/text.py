@@ -23,7 +23,10 @@ def _substrings() -> list[Function]:
     for name in ("substring", "substr"):
         spark = "substring({0}, greatest({1}, 1), greatest(CAST({1} AS BIGINT) + {2}, 1) - greatest({1}, 1))"
         duckdb = "substring({0}, greatest({1}, 1), greatest(CAST({1} AS BIGINT) + {2}, 1) - greatest({1}, 1))"
-        spark = spark.replace("greatest(CAST({1} AS BIGINT) + {2}, 1) - greatest({1}, 1)", "CAST(least(greatest(CAST({1} AS BIGINT) + {2}, 1) - greatest({1}, 1), 2147483647) AS INT)")
+        spark = spark.replace(
+            "greatest(CAST({1} AS BIGINT) + {2}, 1) - greatest({1}, 1)",
+            "CAST(least(greatest(CAST({1} AS BIGINT) + {2}, 1) - greatest({1}, 1), 2147483647) AS INT)",
+        )
         rows += [
             _text(name, (T, "int4"), "substring({0}, greatest({1}, 1))", "substring({0}, greatest({1}, 1))"),
             _text(name, (T, "int4", "int4"), f"(CASE WHEN {{2}} < 0 THEN {spark_error('22011', negative)} ELSE {spark} END)",

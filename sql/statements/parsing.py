@@ -72,7 +72,7 @@ def parse(text: str | StatementText) -> Statement:
     cursor = Cursor(text)
     while cursor.sign(";"):
         pass
-    if cursor.finished:
+    if cursor.row[cursor.index].kind == "end":
         return Empty()
     found = statement(cursor)
     if not cursor.at(";"):

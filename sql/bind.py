@@ -1,0 +1,82 @@
+"""A query's tree to a bound, typed plan.
+
+QueryText ──► binding.queries ──► Query(plan, columns, parameters, depends)
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lake.catalog import Catalog
+from lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
+from lake.types import UNKNOWN, Field, Type
+from sql.binding.coercion import Parameters
+from sql.binding.queries import Queries
+from sql.binding.tables import Names
+from sql.grammar.names import position
+from sql.grammar.queries import query as parse_query
+from sql.plan import Query
+from sql.statements.values import CreateView, Name, QueryText
+from sql.tokens import Cursor
+
+
+def bind_query(query: QueryText | str, catalog: Catalog, parameters: tuple[Type, ...] = (), *, view: bool = False) -> Query:
+    """The query's plan. `parameters`: types that are known of $1, $2, …; unknown for the others.
+
+    `view`: the query of a view, where parameters, and functions whose value changes by itself, are refused. Errors carry a SQLSTATE
+    and a position in the statement the query came from.
+    """
+    tree = _tree(query)
+    types = Parameters(parameters)
+    names = Names(catalog)
+    plan = Queries(types, view).query(tree, names)
+    for number, type in enumerate(types.types, 1):
+        if type == UNKNOWN:
+            place = next((position(p) for p in tree.find_all(exp.Parameter) if p.name == str(number)), None)
+            raise IndeterminateDatatype(f"could not determine data type of parameter ${number}", position=place)
+    return Query(plan, plan.columns, tuple(types.types), tuple(names.used))
+
+
+def bind_view(statement: CreateView, catalog: Catalog) -> Query:
+    """The query of CREATE VIEW, its columns named as the statement says."""
+    bound = bind_query(statement.query, catalog, view=True)
+    if len(statement.columns) > len(bound.columns):
+        raise SyntaxError_("CREATE VIEW specifies more column names than columns")
+    given = tuple(Field(n, f.type, f.nullable) for n, f in zip(statement.columns, bound.columns, strict=False))
+    columns = given + bound.columns[len(given) :]
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise DuplicateColumn(f'column "{column.name}" specified more than once')
+        seen.add(column.name)
+    return Query(bound.plan, columns, (), bound.depends)
+
+
+def relation_query(name: Name) -> QueryText:
+    """SELECT * FROM name, as TAIL reads a relation."""
+    table = exp.Table(this=exp.Identifier(this=name.name, quoted=True))
+    if name.schema:
+        table.set("db", exp.Identifier(this=name.schema, quoted=True))
+    if name.position is not None:
+        table.meta["position"] = name.position
+    tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
+    return QueryText(tree.sql("postgres"), name.position or 0, tree)
+
+
+def names_of(query: QueryText) -> tuple[Name, ...]:
+    """Relations that a query names, CTEs aside."""
+    ctes = {c.alias for c in query.tree.find_all(exp.CTE)}
+    return tuple(
+        Name(t.name, t.text("db") or None, position(t))
+        for t in query.tree.find_all(exp.Table)
+        if isinstance(t.this, exp.Identifier) and not (t.name in ctes and not t.text("db"))
+    )
+
+
+def _tree(query: QueryText | str) -> exp.Expr:
+    if isinstance(query, QueryText):
+        return query.tree
+    cursor = Cursor(query)
+    tree = parse_query(cursor)
+    cursor.finish()
+    return tree

@@ -1,0 +1,223 @@
+"""Implicit and explicit casts, and the one type that several expressions agree on.
+
+Source: PostgreSQL 15, "Type Conversion"; src/backend/parser/parse_coerce.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+from lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, of
+from lake.types import NUMERIC, TEXT, UNKNOWN, Type
+from sql.functions import catalogue
+from sql.functions.casts import LENGTHS
+from sql.functions.entry import Context, Function
+from sql.input.literals import literal
+from sql.plan import Call, Literal, Parameter, Scalar
+
+PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval")
+MODIFIED = {name: Function("cast", (name,), name, *templates, kind="cast") for name, templates in LENGTHS.items()}
+RANKS: dict[Context, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
+# casts by input and output functions: from text of any kind explicitly, to text on assignment
+STRINGS = ("text", "varchar", "bpchar", "name")
+
+
+class Parameters:
+    """The types of $1, $2, …: given, or found where they are first used."""
+
+    def __init__(self, given: tuple[Type, ...] = ()) -> None:
+        self.types: list[Type] = list(given)
+
+    def at(self, number: int, position: int | None) -> Parameter:
+        while len(self.types) < number:
+            self.types.append(UNKNOWN)
+        return Parameter(number, self.types[number - 1], position)
+
+    def settle(self, parameter: Parameter, type: Type) -> Parameter:
+        known = self.types[parameter.number - 1]
+        if known == UNKNOWN:
+            self.types[parameter.number - 1] = known = type
+        elif known != type:
+            raise of(
+                "42P08",
+                f"inconsistent types deduced for parameter ${parameter.number}",
+                detail=f"{known} versus {type}",
+                position=parameter.position,
+            )
+        return replace(parameter, type=known)
+
+
+def plain(type: Type) -> Type:
+    """Without what the user declared: types that are the same in operators and functions."""
+    return replace(type, modifiers=(), declared=True) if type.modifiers and type.name != "numeric" else type
+
+
+def same(a: Type, b: Type) -> bool:
+    """Whether two types are one, modifiers aside."""
+    return a.name == b.name and a.is_array == b.is_array
+
+
+def implicit(source: Type, name: str) -> bool:
+    """Whether a value of a type becomes one of the named type by itself."""
+    if source == UNKNOWN or name == "any":
+        return True
+    if name == spelled(source):
+        return True
+    row = catalogue.cast(spelled(source), name)
+    return row is not None and row.context == "implicit"
+
+
+def spelled(type: Type) -> str:
+    """A type's name as rows of the catalogue have it."""
+    return type.name + "[]" if type.is_array else type.name
+
+
+def from_name(name: str) -> Type:
+    return Type(name[:-2], is_array=True) if name.endswith("[]") else Type(name)
+
+
+def coerce(
+    scalar: Scalar, target: Type, parameters: Parameters, context: Context = "implicit", position: int | None = None, fields: str = ""
+) -> Scalar | None:
+    """The scalar as a value of the target's type, or None if there is no such cast in this context.
+
+    A literal in quotes is read as the target's type, now; a parameter without a type takes it.
+    """
+    source = scalar.type
+    if source == UNKNOWN:
+        if isinstance(scalar, Parameter):
+            settled = parameters.settle(scalar, plain(target) if not target.modifiers or target.name != "numeric" else NUMERIC)
+            return settled if settled.type == target else coerce(settled, target, parameters, context, position)
+        if isinstance(scalar, Literal):
+            if scalar.value is None:
+                return Literal(None, target, scalar.position)
+            base = plain(target) if context == "explicit" and target.name in LENGTHS else target
+            found = literal(str(scalar.value), base, scalar.position, fields=fields)
+            return _modified(found, target) if base is not target else found
+        return None
+    if same(source, target):
+        return _modified(scalar, target)
+    row = catalogue.cast(spelled(source), spelled(target))
+    if row is None:
+        return _through_text(scalar, source, target, parameters, context, position)
+    if RANKS[row.context] > RANKS[context]:
+        return None
+    if not row.duckdb:
+        raise FeatureNotSupported(f"casting {source} to {target} is not supported", position=position or _place(scalar))
+    result = (
+        target
+        if target.name == "numeric" and target.modifiers
+        else row.result((source,))
+        if callable(row.result)
+        else from_name(row.result)
+    )
+    if isinstance(scalar, Literal) and scalar.value is None:
+        return Literal(None, target if target.modifiers else result, scalar.position)
+    folded = _folded(scalar, result)
+    return _modified(folded or Call(row, (scalar,), result, position), target)
+
+
+def _through_text(
+    scalar: Scalar, source: Type, target: Type, parameters: Parameters, context: Context, position: int | None
+) -> Scalar | None:
+    """Casts that go by way of text: char(n) and varchar to and from what text is cast to and from."""
+    if source.is_array or target.is_array:
+        return None
+    if source.name in STRINGS[1:]:
+        middle = coerce(scalar, TEXT, parameters, "implicit", position)
+    elif target.name in STRINGS[1:] and catalogue.cast(source.name, "text") is not None:
+        middle = coerce(scalar, TEXT, parameters, context, position)
+    else:
+        return None
+    if middle is None or not (catalogue.cast("text", target.name) or target.name == "text"):
+        return None
+    return coerce(middle, target, parameters, context, position)
+
+
+def _folded(scalar: Scalar, target: Type) -> Literal | None:
+    """A number as a literal of a wider type, so that plans stay readable; None where a cast must stay."""
+    if not isinstance(scalar, Literal) or scalar.value is None or isinstance(scalar.value, bool):
+        return None
+    if isinstance(scalar.value, (int, Decimal)) and target.name in ("float4", "float8") and scalar.type.name != "oid":
+        try:
+            return literal(str(scalar.value), target, scalar.position)
+        except TailgateError:
+            return None
+    if isinstance(scalar.value, int) and scalar.type.name.startswith("int"):
+        if target.name in ("int2", "int4", "int8", "oid"):
+            try:
+                return literal(str(scalar.value), target, scalar.position)
+            except TailgateError:
+                return None
+        if target.name == "numeric":
+            return Literal(Decimal(scalar.value), target, scalar.position)
+    return None
+
+
+def _modified(scalar: Scalar, target: Type) -> Scalar:
+    """Cut or checked to the target's modifiers, if those are others."""
+    if not target.modifiers or scalar.type.modifiers == target.modifiers or target.name not in MODIFIED:
+        return scalar if scalar.type == target or not target.modifiers else _retyped(scalar, target)
+    if isinstance(scalar, Literal) and scalar.value is None:
+        return replace(scalar, type=target)
+    return Call(MODIFIED[target.name], (scalar,), target)
+
+
+def _retyped(scalar: Scalar, target: Type) -> Scalar:
+    """The same stored form under another declaration."""
+    if isinstance(scalar, (Literal, Call)) and scalar.type.decimal == target.decimal:
+        return replace(scalar, type=target)
+    return Call(MODIFIED[target.name], (scalar,), target) if target.name in MODIFIED else scalar
+
+
+def cast(scalar: Scalar, target: Type, parameters: Parameters, position: int | None, fields: str = "") -> Scalar:
+    """An explicit cast. Raises 42846."""
+    found = coerce(scalar, target, parameters, "explicit", position, fields)
+    if found is None:
+        raise CannotCoerce(f"cannot cast type {plain(scalar.type)} to {target.facts.sql}{'[]' * target.is_array}", position=position)
+    return found
+
+
+def _place(scalar: Scalar) -> int | None:
+    return getattr(scalar, "position", None)
+
+
+def common(scalars: list[Scalar], places: list[int | None], what: str, hint_types: bool = True) -> Type:
+    """The type that all agree on, as for UNION, CASE and their like: select_common_type(). Raises 42804.
+
+    Of numerics the larger scale; NULL and quoted literals follow the others; text if nothing has a type.
+    """
+    types = [s.type for s in scalars]
+    known = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
+    if not known:
+        return TEXT
+    chosen = known[0][0]
+    for type, place in known[1:]:
+        if same(type, chosen):
+            chosen = _wider(chosen, type)
+            continue
+        if type.facts.category != chosen.facts.category or type.is_array != chosen.is_array:
+            raise DatatypeMismatch(f"{what} types {plain(chosen)} and {plain(type)} cannot be matched".replace("(", "(", 1), position=place)
+        if chosen.name not in PREFERRED and implicit(chosen, spelled(type)) and not implicit(type, spelled(chosen)):
+            chosen = type
+    if chosen.name == "numeric":
+        chosen = _numeric(chosen, types)
+    return chosen
+
+
+def _wider(a: Type, b: Type) -> Type:
+    """One type with two declarations has none, but for the digits that its stored form needs."""
+    if a == b:
+        return a
+    return _numeric(a, [a, b]) if a.name == "numeric" else plain(a)
+
+
+def _numeric(chosen: Type, types: list[Type]) -> Type:
+    """A numeric with room for all: the same declaration if all have it."""
+    numerics = [t for t in types if t.name == "numeric"]
+    others = [t for t in types if t.name != "numeric" and t != UNKNOWN]
+    if all(t == chosen for t in numerics) and not others:
+        return chosen
+    scale = max(t.decimal[1] for t in numerics)
+    return Type("numeric", (38, scale), declared=False)

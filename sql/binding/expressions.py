@@ -1,0 +1,545 @@
+"""Expressions: a tree over a scope to a typed scalar.
+
+Source: PostgreSQL 15, src/backend/parser/{parse_expr,parse_func,parse_oper}.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from sqlglot import exp
+
+from lake.errors import (
+    AmbiguousFunction,
+    CannotCoerce,
+    DatatypeMismatch,
+    FeatureNotSupported,
+    GroupingError,
+    IndeterminateDatatype,
+    InvalidParameterValue,
+    TailgateError,
+    UndefinedFunction,
+    UndefinedParameter,
+    UndefinedTable,
+    WrongObjectType,
+)  # fmt: skip
+from lake.types import BOOL, FACTS, INT4, INT8, TEXT, UNKNOWN, Type, numeric
+from sql.binding.coercion import Parameters, cast, coerce, common, plain, spelled
+from sql.binding.grouping import has_aggregates, placeholder
+from sql.binding.resolution import arguments, function, operator, result
+from sql.binding.scope import Scope
+from sql.functions import catalogue
+from sql.functions.datetime import SPELLINGS
+from sql.functions.entry import Function
+from sql.grammar.names import position
+from sql.grammar.operators import sign_of
+from sql.input.literals import literal, scale_of
+from sql.input.numbers import RANGES
+from sql.plan import (
+    AggregateCall,
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Extreme,
+    InList,
+    IsDistinct,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Scalar,
+)  # fmt: skip
+from sql.typenames import resolve
+
+SCHEMAS = ("pg_catalog", "public")
+
+
+@dataclass(frozen=True)
+class Expressions:
+    """Binds expressions over a scope. `clause`: where they stand, for errors; `aggregates`: whether aggregates may."""
+
+    scope: Scope
+    parameters: Parameters
+    clause: str = "SELECT"
+    aggregates: bool = True
+    view: bool = False
+
+    def within(self, clause: str) -> Expressions:
+        return replace(self, clause=clause, aggregates=clause in ("SELECT", "HAVING", "ORDER BY"))
+
+    def bind(self, node: exp.Expr) -> Scalar:
+        """The scalar of a tree; literals in quotes and NULL may still be of type unknown."""
+        match node:
+            case exp.Column():
+                return self._column(node)
+            case exp.Literal():
+                return self._literal(node)
+            case exp.Null():
+                return self._null(node)
+            case exp.Boolean():
+                return self._true(node)
+            case exp.Parameter():
+                return self._parameter(node)
+            case exp.Paren():
+                return self._parenthesis(node)
+            case exp.Neg():
+                return self._negative(node)
+            case exp.And():
+                return self._and(node)
+            case exp.Or():
+                return self._or(node)
+            case exp.Not():
+                return self._not(node)
+            case exp.Is():
+                return self._is(node)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
+                return self._distinct(node)
+            case exp.Between():
+                return self._between(node)
+            case exp.In():
+                return self._in(node)
+            case exp.Like() | exp.ILike():
+                return self._like(node)
+            case exp.Escape():
+                return self._escape(node)
+            case exp.Cast():
+                return self._cast(node)
+            case exp.Case():
+                return self._case(node)
+            case exp.Anonymous():
+                return self._function(node)
+            case exp.Filter():
+                return self._filter(node)
+            case exp.Array():
+                return self._array(node)
+        sign = sign_of(node)
+        if sign is not None:
+            return self._operator(sign, node)
+        raise FeatureNotSupported(f"{_words(node)} is not supported", position=position(node))
+
+    def typed(self, node: exp.Expr) -> Scalar:
+        """As bind; what is still unknown is text."""
+        return self.known(self.bind(node))
+
+    def known(self, scalar: Scalar) -> Scalar:
+        if scalar.type != UNKNOWN:
+            return scalar
+        found = coerce(scalar, TEXT, self.parameters)
+        assert found is not None
+        return found
+
+    def boolean(self, node: exp.Expr, clause: str) -> Scalar:
+        """A condition. Raises 42804."""
+        return self._boolean(self.bind(node), node, clause)
+
+    def _boolean(self, scalar: Scalar, node: exp.Expr, clause: str) -> Scalar:
+        if scalar.type.name != "bool" or scalar.type.is_array:
+            found = coerce(scalar, BOOL, self.parameters, "assignment") if scalar.type == UNKNOWN else None
+            if found is None:
+                raise DatatypeMismatch(f"argument of {clause} must be type boolean, not type {plain(scalar.type)}", position=leftmost(node))
+            return found
+        return scalar
+
+    # --- names and values
+
+    def _column(self, node: exp.Column) -> Scalar:
+        at = position(node)
+        if isinstance(node.this, exp.Star):
+            raise FeatureNotSupported("a row as a value is not supported", position=at)
+        if node.args.get("catalog") or (node.args.get("db") and node.text("db") not in SCHEMAS):
+            raise UndefinedTable(f'missing FROM-clause entry for table "{node.text("table")}"', position=at)
+        table = node.text("table") or None
+        if table is None and not any(c.name == node.name for c in self.scope.columns):
+            whole = [t for t in self.scope.tables if t.alias == node.name]
+            if whole:
+                raise FeatureNotSupported("a whole row as a value is not supported", position=at)
+        return self.scope.column(node.name, table, at)
+
+    def _literal(self, node: exp.Literal) -> Scalar:
+        at = position(node)
+        if node.is_string:
+            return Literal(node.this, UNKNOWN, at)
+        text = node.this
+        if text.isdigit():
+            value = int(text)
+            for type in (INT4, INT8):
+                if value <= RANGES[type.name][1]:
+                    return Literal(value, type, at)
+        return literal(text, numeric(scale_of(text)), at)
+
+    def _null(self, node: exp.Null) -> Scalar:
+        return Literal(None, UNKNOWN, position(node))
+
+    def _true(self, node: exp.Boolean) -> Scalar:
+        return Literal(bool(node.this), BOOL, position(node))
+
+    def _parameter(self, node: exp.Parameter) -> Scalar:
+        number = int(node.name)
+        if number < 1 or number > 65535 or self.view:
+            raise UndefinedParameter(f"there is no parameter ${number}", position=position(node))
+        return self.parameters.at(number, position(node))
+
+    def _parenthesis(self, node: exp.Paren) -> Scalar:
+        return self.bind(node.this)
+
+    # --- operators
+
+    def _operator(self, sign: str, node: exp.Expr) -> Scalar:
+        right_node = node.args["expression"]
+        if isinstance(right_node, (exp.Any, exp.All)):
+            raise FeatureNotSupported(f"{type(right_node).__name__.upper()} is not supported", position=position(right_node))
+        for side in (node.this, right_node):
+            if isinstance(side, exp.Tuple):
+                raise FeatureNotSupported("row comparisons are not supported", position=position(side))
+        return self.operate(sign, [self.bind(node.this), self.bind(right_node)], position(node))
+
+    def operate(self, sign: str, given: list[Scalar], at: int | None) -> Scalar:
+        """A call of the operator that fits."""
+        return self._call(operator(sign, tuple(s.type for s in given), at), given, at)
+
+    def _call(self, found: Function, given: list[Scalar], at: int | None) -> Scalar:
+        made = arguments(found, given, self.parameters)
+        return Call(found, made, result(found, made), at)
+
+    def _negative(self, node: exp.Neg) -> Scalar:
+        inner = node.this
+        if isinstance(inner, exp.Literal) and not inner.is_string:
+            # a number and its sign are one literal, as in doNegate(): so -2147483648 is an integer's literal but of type bigint
+            scalar = self._literal(inner)
+            assert isinstance(scalar, Literal)
+            value = scalar.value
+            assert isinstance(value, (int, Decimal))
+            return replace(scalar, value=-value, position=position(node))
+        return self._prefix("-", inner, position(node))
+
+    def _prefix(self, sign: str, operand: exp.Expr, at: int | None) -> Scalar:
+        given = [self.bind(operand)]
+        return self._call(operator(sign, tuple(s.type for s in given), at), given, at)
+
+    def _and(self, node: exp.And) -> Scalar:
+        sides = [self.boolean(side, "AND") for side in (node.this, node.args["expression"])]
+        return And(tuple(a for s in sides for a in (s.arguments if isinstance(s, And) else (s,))))
+
+    def _or(self, node: exp.Or) -> Scalar:
+        sides = [self.boolean(side, "OR") for side in (node.this, node.args["expression"])]
+        return Or(tuple(a for s in sides for a in (s.arguments if isinstance(s, Or) else (s,))))
+
+    def _not(self, node: exp.Not) -> Scalar:
+        return Not(self.boolean(node.this, "NOT"))
+
+    def _is(self, node: exp.Is) -> Scalar:
+        test = node.args["expression"]
+        if isinstance(test, exp.Null):
+            if isinstance(node.this, exp.Tuple):
+                raise FeatureNotSupported("IS NULL of a row is not supported", position=position(node.this))
+            return IsNull(self.known(self.bind(node.this)))
+        if isinstance(test, exp.Boolean):
+            word = "IS TRUE" if test.this else "IS FALSE"
+            return Not(IsDistinct(self.boolean(node.this, word), Literal(bool(test.this), BOOL)))
+        if test.name == "unknown":
+            return IsNull(self.boolean(node.this, "IS UNKNOWN"))
+        raise FeatureNotSupported(f"IS {test.name.upper()} is not supported", position=position(node))
+
+    def _distinct(self, node: exp.Expr) -> Scalar:
+        equal = self.operate("=", [self.bind(node.this), self.bind(node.args["expression"])], position(node))
+        assert isinstance(equal, Call)
+        test = IsDistinct(*equal.arguments)
+        return Not(test) if isinstance(node, exp.NullSafeEQ) else test
+
+    def _between(self, node: exp.Between) -> Scalar:
+        at = position(node)
+        value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
+
+        def inside(a: Scalar, b: Scalar) -> And:
+            return And((self.operate(">=", [value, a], at), self.operate("<=", [value, b], at)))
+
+        return Or((inside(low, high), inside(high, low))) if node.args.get("symmetric") else inside(low, high)
+
+    def _in(self, node: exp.In) -> Scalar:
+        at = position(node)
+        if node.args.get("query"):
+            raise FeatureNotSupported("IN with a subquery is not supported", hint="Join the subquery instead.", position=at)
+        value = self.bind(node.this)
+        items = [self.bind(e) for e in node.expressions]
+        first = self.operate("=", [value, items[0]], at)
+        if len(items) == 1:
+            return first
+        known = [s for s in (value, *items) if s.type != UNKNOWN]
+        if all(isinstance(i, Literal) for i in items) and known:
+            try:
+                type = common([value, *items], [None] * (len(items) + 1), "IN")
+                made = [coerce(s, type, self.parameters) for s in (value, *items)]
+            except DatatypeMismatch:
+                made = [None]
+            if None not in made:
+                left, *rest = (m for m in made if m is not None)
+                equal = operator("=", (left.type, left.type), at)
+                if equal.arguments == (spelled(left.type),) * 2 and left.type.name not in ("interval", "bpchar"):
+                    return InList(left, tuple(rest))
+        return Or(tuple(self.operate("=", [value, i], at) for i in items))
+
+    def _like(self, node: exp.Expr) -> Scalar:
+        return self._operator("~~*" if isinstance(node, exp.ILike) else "~~", node)
+
+    def _escape(self, node: exp.Escape) -> Scalar:
+        character = node.args["expression"]
+        if isinstance(character, exp.Literal) and character.this == "\\":
+            return self.bind(node.this)
+        raise FeatureNotSupported("ESCAPE is not supported", hint="The escape character is the backslash.", position=position(node))
+
+    # --- casts, CASE and their like
+
+    def _cast(self, node: exp.Cast) -> Scalar:
+        to = node.args["to"]
+        target = resolve(to)
+        if isinstance(node.this, exp.Array) and not node.this.expressions:
+            return Literal((), target, position(node))
+        inner = self.bind(node.this)
+        at = position(node)
+        return cast(inner, target, self.parameters, at, to.meta.get("fields", ""))
+
+    def unify(self, nodes: list[exp.Expr], scalars: list[Scalar], what: str) -> tuple[tuple[Scalar, ...], Type]:
+        """All as one type. Raises 42804."""
+        places = [leftmost(n) for n in nodes]
+        type = common(scalars, places, what)
+        made = []
+        for scalar, place in zip(scalars, places, strict=True):
+            found = coerce(scalar, type, self.parameters)
+            if found is None:
+                raise mismatch(what, scalar, type, place)
+            made.append(found)
+        return tuple(made), type
+
+    def _case(self, node: exp.Case) -> Scalar:
+        subject = self.bind(node.this) if node.this is not None else None
+        conditions: list[Scalar] = []
+        for branch in node.args["ifs"]:
+            if subject is None:
+                conditions.append(self.boolean(branch.this, "CASE/WHEN"))
+            else:
+                conditions.append(self.operate("=", [subject, self.bind(branch.this)], position(branch.this)))
+        default = node.args.get("default")
+        nodes = [b.args["true"] for b in node.args["ifs"]]
+        scalars = [self.bind(n) for n in nodes]
+        otherwise = self.bind(default) if default is not None else Literal(None, UNKNOWN)
+        # ELSE counts first when the common type is chosen, as in transformCaseExpr()
+        made, type = self.unify([default if default is not None else exp.Null(), *nodes], [otherwise, *scalars], "CASE")
+        return Case(tuple(zip(conditions, made[1:], strict=True)), made[0], type)
+
+    def _coalesce(self, name: str, nodes: list[exp.Expr]) -> Scalar:
+        made, type = self.unify(nodes, [self.bind(n) for n in nodes], name.upper())
+        if name == "coalesce":
+            return made[0] if len(made) == 1 else Coalesce(made, type)
+        if type.name in ("jsonb", "interval") or type.is_array:
+            raise FeatureNotSupported(f"{name.upper()} of type {type} is not supported", position=leftmost(nodes[0]))
+        return Extreme("greatest" if name == "greatest" else "least", made, type)
+
+    def _nullif(self, nodes: list[exp.Expr], at: int | None) -> Scalar:
+        if len(nodes) != 2:
+            raise UndefinedFunction("NULLIF takes two arguments", position=at)
+        given = [self.bind(n) for n in nodes]
+        equal = self.operate("=", given, at)
+        assert isinstance(equal, Call)
+        value = self.known(given[0])
+        return Case(((equal, Literal(None, value.type)),), value, value.type)
+
+    # --- calls
+
+    def _function(self, node: exp.Anonymous) -> Scalar:
+        name, nodes, at = str(node.this), list(node.expressions), position(node)
+        schema = node.meta.get("schema")
+        if schema is not None and schema not in SCHEMAS:
+            raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
+        if name in ("coalesce", "greatest", "least"):
+            return self._coalesce(name, nodes)
+        if name == "nullif":
+            return self._nullif(nodes, at)
+        if name in ("~", "@", "|/", "||/", "!!") and len(nodes) == 1:
+            return self._prefix(name, nodes[0], at)
+        if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+            return self._aggregate(name, nodes[0].expressions, at, distinct=True)
+        if nodes and isinstance(nodes[-1], exp.Order):
+            raise FeatureNotSupported(f"ORDER BY in the arguments of {name} is not supported", position=at)
+        for argument in nodes:
+            if isinstance(argument, (exp.Kwarg, exp.Variadic)):
+                raise FeatureNotSupported("named and VARIADIC arguments are not supported", position=position(argument))
+        if name in catalogue.UNITS:
+            return self._with_unit(name, nodes, at)
+        rows = catalogue.calls(name)
+        if any(r.kind == "aggregate" for r in rows):
+            return self._aggregate(name, nodes, at)
+        if any(isinstance(n, exp.Star) for n in nodes):
+            raise WrongObjectType(f"{name}(*) specified, but {name} is not an aggregate function", position=at)
+        given = [self.bind(n) for n in nodes]
+        if not rows and len(given) == 1 and (type := _type_of(name)) is not None:
+            # a type's name as a function is a cast, where such a cast exists
+            return cast(given[0], type, self.parameters, at)
+        if name in ("concat", "concat_ws"):
+            given = [self._printed(g, n) for g, n in zip(given, nodes, strict=True)]
+        found = function(name, tuple(s.type for s in given), at)
+        self._check_volatility(found, at)
+        return self._call(found, given, at)
+
+    def _printed(self, scalar: Scalar, node: exp.Expr) -> Scalar:
+        """An argument of concat as text."""
+        if scalar.type.name == "bool":
+            t, f, none = (Literal(v, TEXT) for v in ("t", "f", None))
+            return Case(((scalar, t), (Not(scalar), f)), none, TEXT)
+        found = coerce(scalar, TEXT, self.parameters, "assignment", leftmost(node))
+        if found is None:
+            raise FeatureNotSupported(f"concat of type {scalar.type} is not supported", position=leftmost(node))
+        return found
+
+    def _check_volatility(self, found: Function, at: int | None) -> None:
+        if found.volatility != "immutable" and self.view:
+            raise FeatureNotSupported(
+                f"{found.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at
+            )
+
+    def _with_unit(self, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
+        """date_trunc('hour', x), extract(hour FROM x): the unit says which row; encode(x, 'hex') has it behind."""
+        index = 1 if name in ("encode", "decode") else 0
+        given = [self.bind(n) for n in nodes]
+        if len(given) != 2:
+            raise UndefinedFunction(
+                f"function {name}({', '.join(str(plain(g.type)) for g in given)}) does not exist",
+                hint="No function matches the given name and argument types. You might need to add explicit type casts.",
+                position=at,
+            )
+        unit = given[index]
+        if not isinstance(unit, Literal) or not isinstance(unit.value, str):
+            raise FeatureNotSupported(f"{name} with a unit that is no literal is not supported", position=at)
+        value = given[1 - index]
+        if value.type == UNKNOWN and index == 0:
+            raise self._ambiguous(name, at)
+        word = unit.value.lower()
+        canonical = SPELLINGS.get(word, word)
+        rows = catalogue.calls(f"{name}:{canonical}")
+        if name == "date_trunc" and value.type.name == "date":
+            value = cast(value, Type("timestamptz"), self.parameters, at)
+        if rows:
+            try:
+                return self._call(function(f"{name}:{canonical}", (value.type,), at), [value], at)
+            except UndefinedFunction as error:
+                if value.type.name not in ("date", "timestamp", "timestamptz"):
+                    error.message = f"function {name}(unknown, {plain(value.type)}) does not exist"
+                    if name == "extract":
+                        error.message = f"function pg_catalog.extract(unknown, {plain(value.type)}) does not exist"
+                    error.args = (error.message,)
+                    raise
+        if value.type.name not in ("date", "timestamp", "timestamptz"):
+            raise FeatureNotSupported(f"{name} of type {plain(value.type)} is not supported", position=at)
+        if canonical in SPELLINGS.values() and not rows:
+            raise FeatureNotSupported(f"unit {unit.value} of {name} is not supported", position=at)
+        if index == 1:
+            raise InvalidParameterValue(f'unrecognized encoding: "{unit.value}"')
+        known = "not supported" if canonical in SPELLINGS.values() else "not recognized"
+        if known == "not supported":
+            raise FeatureNotSupported(f'unit "{unit.value}" not supported for type {plain(value.type)}')
+        raise InvalidParameterValue(f'unit "{unit.value}" not recognized for type {plain(value.type)}')
+
+    def _ambiguous(self, name: str, at: int | None) -> TailgateError:
+        return AmbiguousFunction(
+            f"function {name}(unknown, unknown) is not unique",
+            hint="Could not choose a best candidate function. You might need to add explicit type casts.",
+            position=at,
+        )
+
+    def _aggregate(
+        self, name: str, nodes: list[exp.Expr], at: int | None, *, distinct: bool = False, where: exp.Expr | None = None
+    ) -> Scalar:
+        rows = catalogue.calls(name)
+        if distinct and rows and not any(r.kind == "aggregate" for r in rows):
+            raise WrongObjectType(f"DISTINCT specified, but {name} is not an aggregate function", position=at)
+        if not self.aggregates:
+            raise GroupingError(f"aggregate functions are not allowed in {self.clause}", position=at)
+        star = len(nodes) == 1 and isinstance(nodes[0], exp.Star)
+        if not nodes and name == "count":
+            raise WrongObjectType("count(*) must be used to call a parameterless aggregate function", position=at)
+        given = [] if star else [self.bind(n) for n in nodes]
+        found = function(name, tuple(s.type for s in given), at)
+        made = tuple(self.known(a) for a in arguments(found, given, self.parameters))
+        if any(has_aggregates(a) for a in made):
+            inner = next(p for p in map(aggregate_place, nodes) if p is not None)
+            raise GroupingError("aggregate function calls cannot be nested", position=inner)
+        condition = None
+        if where is not None:
+            condition = replace(self, clause="FILTER", aggregates=False).boolean(where, "FILTER")
+        return placeholder(AggregateCall(found, made, result(found, made), distinct, condition, at))
+
+    def _filter(self, node: exp.Filter) -> Scalar:
+        inner = node.this
+        if not isinstance(inner, exp.Anonymous):
+            raise FeatureNotSupported("FILTER of an ordered-set aggregate is not supported", position=position(node))
+        name, at = str(inner.this), position(inner)
+        if not any(r.kind == "aggregate" for r in catalogue.calls(name)):
+            raise WrongObjectType(f"FILTER specified, but {name} is not an aggregate function", position=at)
+        nodes, distinct = list(inner.expressions), False
+        if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+            nodes, distinct = nodes[0].expressions, True
+        return self._aggregate(name, nodes, at, distinct=distinct, where=node.args["expression"].this)
+
+    def _array(self, node: exp.Array) -> Scalar:
+        nodes = list(node.expressions)
+        if not nodes:
+            raise empty_array(position(node))
+        made, type = self.unify(nodes, [self.bind(n) for n in nodes], "ARRAY")
+        if all(isinstance(m, Literal) for m in made):
+            return Literal(tuple(m.value for m in made if isinstance(m, Literal)), type.array(), position(node))
+        raise FeatureNotSupported("ARRAY of other than literals is not supported", position=position(node))
+
+
+def empty_array(at: int | None) -> TailgateError:
+    return IndeterminateDatatype(
+        "cannot determine type of empty array",
+        hint="Explicitly cast to the desired type, for example ARRAY[]::integer[].",
+        position=at,
+    )
+
+
+def mismatch(what: str, scalar: Scalar, type: Type, place: int | None) -> TailgateError:
+    return CannotCoerce(f"{what} could not convert type {plain(scalar.type)} to {plain(type)}", position=place)
+
+
+def _type_of(name: str) -> Type | None:
+    return Type(name) if name in FACTS and name not in ("record", "unknown") else None
+
+
+def aggregate_place(node: exp.Expr) -> int | None:
+    """Where the first aggregate in a tree begins."""
+    places = [
+        p
+        for n in node.find_all(exp.Anonymous)
+        if any(r.kind == "aggregate" for r in catalogue.calls(str(n.this))) and (p := position(n)) is not None
+    ]
+    return min(places, default=None)
+
+
+def leftmost(node: exp.Expr) -> int | None:
+    """Where an expression begins, parentheses aside: exprLocation()."""
+    places = [p for n in node.walk() if not isinstance(n, (exp.Paren, exp.DataType)) and (p := position(n)) is not None]
+    return min(places, default=None)
+
+
+WORDS: dict[type[exp.Expr], str] = {
+    exp.Subquery: "a subquery in an expression",
+    exp.Exists: "EXISTS",
+    exp.Window: "a window function",
+    exp.WithinGroup: "WITHIN GROUP",
+    exp.Bracket: "a subscript",
+    exp.Dot: "a field of a row",
+    exp.Tuple: "a row as a value",
+    exp.AtTimeZone: "AT TIME ZONE",
+    exp.Collate: "COLLATE",
+    exp.SimilarTo: "SIMILAR TO",
+    exp.Overlaps: "OVERLAPS",
+    exp.BitString: "a bit string",
+    exp.HexString: "a bit string",
+    exp.Star: "*",
+}
+
+
+def _words(node: exp.Expr) -> str:
+    return WORDS.get(type(node), type(node).__name__)

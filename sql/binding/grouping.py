@@ -1,0 +1,73 @@
+"""What stands above GROUP BY: expressions over the input become expressions over groups.
+
+While it is bound, an aggregate stands in its expression as Aggregated; `Groups.over` then replaces it, and each expression equal
+to a key, by a column of the Aggregate. A column that is left is an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from lake.errors import GroupingError
+from lake.types import Type
+from sql.binding.scope import Scope
+from sql.plan import AggregateCall, Column, Scalar
+from sql.rewrite import parts, rebuilt
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """An aggregate inside an expression that is not yet over groups; never in a plan."""
+
+    call: AggregateCall
+
+    @property
+    def type(self) -> Type:
+        return self.call.type
+
+
+def placeholder(call: AggregateCall) -> Scalar:
+    return cast(Scalar, Aggregated(call))
+
+
+def aggregate(scalar: Scalar) -> AggregateCall | None:
+    """The call, if an aggregate stands here."""
+    inner: object = scalar
+    return inner.call if isinstance(inner, Aggregated) else None
+
+
+def has_aggregates(scalar: Scalar) -> bool:
+    return aggregate(scalar) is not None or any(map(has_aggregates, parts(scalar)))
+
+
+@dataclass
+class Groups:
+    """Keys over the input, and the aggregates asked for so far, each once."""
+
+    keys: tuple[Scalar, ...]
+    scope: Scope
+    calls: list[AggregateCall] = field(default_factory=list)
+
+    def over(self, scalar: Scalar) -> Scalar:
+        """The expression over the Aggregate's columns. Raises 42803."""
+        for i, key in enumerate(self.keys):
+            if key == scalar:
+                return Column(i, key.type)
+        if (call := aggregate(scalar)) is not None:
+            if call not in self.calls:
+                self.calls.append(call)
+            return Column(len(self.keys) + self.calls.index(call), call.type)
+        if isinstance(scalar, Column):
+            raise GroupingError(
+                f'column "{self._name(scalar)}" must appear in the GROUP BY clause or be used in an aggregate function',
+                position=scalar.position,
+            )
+        return rebuilt(scalar, self.over)
+
+    def _name(self, column: Column) -> str:
+        for table in self.scope.tables:
+            for named in table.columns:
+                if isinstance(named.scalar, Column) and named.scalar.index == column.index:
+                    return f"{table.alias}.{named.name}" if table.alias else named.name
+        return "?column?"

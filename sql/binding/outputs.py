@@ -1,0 +1,86 @@
+"""Names of output columns, and what GROUP BY and ORDER BY mean by a number or a name.
+
+Source: PostgreSQL 15, src/backend/parser/parse_target.c FigureColname(), parse_clause.c findTargetlistEntrySQL92().
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from lake.errors import AmbiguousColumn, InvalidColumnReference, SyntaxError_
+from sql.grammar.names import position
+from sql.plan import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of SELECT's list, over the input. `node`: None for those that * brought."""
+
+    name: str
+    scalar: Scalar
+    node: exp.Expr | None = None
+
+
+def column_name(node: exp.Expr) -> str:
+    """What PostgreSQL calls an output column without AS."""
+    return _figure(node)[1] or "?column?"
+
+
+def _figure(node: exp.Expr) -> tuple[int, str]:
+    """How good a name is (0: none, 1: a type's, 2: a real one), and the name."""
+    match node:
+        case exp.Column() | exp.Dot():
+            last = node.this if isinstance(node, exp.Column) else node.expression
+            return 2, last.name
+        case exp.Paren() | exp.Bracket() | exp.Collate():
+            return _figure(node.this)
+        case exp.Anonymous():
+            return (2, str(node.this)) if str(node.this)[0].isalpha() or str(node.this)[0] == "_" else (0, "")
+        case exp.Filter() | exp.Window() | exp.WithinGroup():
+            return _figure(node.this)
+        case exp.AtTimeZone():
+            return 2, "timezone"
+        case exp.Cast():
+            strength, name = _figure(node.this)
+            return (strength, name) if strength > 1 else (1, str(node.args["to"].args["kind"]))
+        case exp.Case():
+            default = node.args.get("default")
+            strength, name = _figure(default) if default is not None else (0, "")
+            return (strength, name) if strength > 1 else (1, "case")
+        case exp.Exists():
+            return 2, "exists"
+        case exp.Array():
+            return 2, "array"
+        case exp.Overlaps():
+            return 2, "overlaps"
+        case exp.Tuple():
+            return 2, "row"
+        case exp.Boolean():
+            return 1, "bool"
+    return 0, ""
+
+
+def by_number(node: exp.Expr, outputs: list[Output], clause: str) -> Output | None:
+    """The output that an integer means. Raises 42P10, 42601 for other constants."""
+    inner = node
+    if not isinstance(inner, exp.Literal):
+        return None
+    at = position(inner)
+    if inner.is_string or not inner.this.isdigit():
+        raise SyntaxError_(f"non-integer constant in {clause}", position=at)
+    number = int(inner.this)
+    if not 1 <= number <= len(outputs):
+        raise InvalidColumnReference(f"{clause} position {number} is not in select list", position=at)
+    return outputs[number - 1]
+
+
+def by_name(node: exp.Expr, outputs: list[Output], clause: str) -> Output | None:
+    """The output that a bare name means."""
+    if not isinstance(node, exp.Column) or node.args.get("table") or isinstance(node.this, exp.Star):
+        return None
+    found = [o for o in outputs if o.name == node.name]
+    if any(o.scalar != found[0].scalar for o in found):
+        raise AmbiguousColumn(f'{clause} "{node.name}" is ambiguous', position=position(node))
+    return found[0] if found else None

@@ -1,0 +1,368 @@
+"""Queries: SELECT, VALUES, UNION and WITH to plans.
+
+FROM ─► WHERE ─► GROUP BY ─► HAVING ─► SELECT ─► DISTINCT ─► ORDER BY ─► LIMIT
+Join    Filter   Aggregate   Filter    Project   Distinct    Sort        Limit
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from lake.errors import (
+    DatatypeMismatch,
+    DuplicateAlias,
+    FeatureNotSupported,
+    GroupingError,
+    InvalidColumnReference,
+    SyntaxError_,
+    UndefinedTable,
+)
+from lake.types import INT8, UNKNOWN, Field
+from sql.binding.coercion import Parameters, coerce, common, plain
+from sql.binding.expressions import Expressions, aggregate_place, leftmost
+from sql.binding.grouping import Groups, has_aggregates
+from sql.binding.outputs import Output, by_name, by_number, column_name
+from sql.binding.scope import Scope
+from sql.binding.tables import Names, Source, bind_table
+from sql.grammar.names import position
+from sql.plan import (
+    Aggregate,
+    Column,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Literal,
+    Project,
+    Relation,
+    Scalar,
+    Sort,
+    SortKey,
+    Union_,
+    Values,
+    nullable,
+)  # fmt: skip
+
+ONE_ROW = Values(((),), ())  # what SELECT without FROM reads
+REFUSED = {
+    "into": "SELECT INTO",
+    "windows": "WINDOW",
+    "locks": "FOR UPDATE",
+}
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Binds queries. `view`: for a view, where no parameters and nothing that changes by itself may stand."""
+
+    parameters: Parameters = field(default_factory=Parameters)
+    view: bool = False
+
+    def query(self, tree: exp.Expr, names: Names) -> Relation:
+        """A query with its WITH; output columns of unknown type are text."""
+        clause = tree.args.get("with_")
+        if clause is not None:
+            names = self._ctes(clause, names)
+        return self._body(tree, names)
+
+    def nested(self, tree: exp.Expr, names: Names) -> Relation:
+        return self.query(tree, names)
+
+    def _body(self, tree: exp.Expr, names: Names) -> Relation:
+        match tree:
+            case exp.Select():
+                return self._select(tree, names)
+            case exp.Union():
+                return self._modified(tree, self._union(tree, names))
+            case exp.Values():
+                return self._modified(tree, self._values(tree))
+            case exp.Subquery():
+                return self.query(tree.this, names)
+            case exp.SetOperation():
+                raise FeatureNotSupported(f"{type(tree).__name__.upper()} is not supported", position=position(tree))
+        raise FeatureNotSupported(f"{type(tree).__name__} is not supported", position=position(tree))
+
+    def _ctes(self, clause: exp.Expr, names: Names) -> Names:
+        if clause.args.get("recursive") and any(_names_itself(c) for c in clause.expressions):
+            raise FeatureNotSupported("WITH RECURSIVE is not supported", position=position(clause))
+        seen: set[str] = set()
+        for cte in clause.expressions:
+            name = cte.alias
+            if name in seen:
+                raise DuplicateAlias(f'WITH query name "{name}" specified more than once', position=position(cte))
+            seen.add(name)
+            plan = self.query(cte.this, names)
+            given = [c.name for c in cte.args["alias"].args.get("columns") or []]
+            if len(given) > len(plan.columns):
+                raise InvalidColumnReference(
+                    f'WITH query "{name}" has {len(plan.columns)} columns available but {len(given)} columns specified',
+                    position=position(cte),
+                )
+            columns = tuple(Field(n, f.type, f.nullable) for n, f in zip(given, plan.columns, strict=False)) + plan.columns[len(given) :]
+            names = names.with_cte(name, plan, columns)
+        return names
+
+    # --- SELECT
+
+    def _select(self, tree: exp.Select, names: Names) -> Relation:
+        for key, words in REFUSED.items():
+            if tree.args.get(key):
+                found = tree.args[key]
+                raise FeatureNotSupported(f"{words} is not supported", position=position(found) if isinstance(found, exp.Expr) else None)
+        source = self._from(tree, names)
+        plan, binder = source.plan, Expressions(source.scope, self.parameters, view=self.view)
+        if (where := tree.args.get("where")) is not None:
+            plan = Filter(plan, binder.within("WHERE").boolean(where.this, "WHERE"))
+        outputs = self._outputs(tree, binder, source)
+        groups = self._groups(tree, binder, outputs)
+        order = tree.args.get("order")
+        ordered = self._order(order.expressions if order is not None else [], outputs, binder)
+        having = tree.args.get("having")
+        condition = binder.within("HAVING").boolean(having.this, "HAVING") if having is not None else None
+        scalars = [o.scalar for o in outputs] + [s for s, _ in ordered]
+        if groups is None and (condition is not None or any(map(has_aggregates, scalars))):
+            groups = Groups((), source.scope)
+        if groups is not None:
+            outputs = [Output(o.name, groups.over(o.scalar), o.node) for o in outputs]
+            condition = groups.over(condition) if condition is not None else None
+            ordered = [(groups.over(s), n) for s, n in ordered]
+            plan = Aggregate(plan, groups.keys, tuple(groups.calls))
+            if condition is not None:
+                plan = Filter(plan, condition)
+        return self._finished(tree, plan, outputs, ordered)
+
+    def _from(self, tree: exp.Select, names: Names) -> Source:
+        clause = tree.args.get("from_")
+        if clause is None:
+            return Source(ONE_ROW, Scope())
+        source = bind_table(clause.this, names, self)
+        for join in tree.args.get("joins") or []:
+            right = bind_table(join.this, names, self)
+            try:
+                scope = source.scope.joined(right.scope, len(source.plan.columns))
+            except Exception as error:
+                error.position = position(join.this)  # type: ignore[attr-defined]
+                raise
+            source = Source(Join(source.plan, right.plan, "cross", None, position(join.this)), scope)
+        return source
+
+    def _outputs(self, tree: exp.Select, binder: Expressions, source: Source) -> list[Output]:
+        found: list[Output] = []
+        for node in tree.expressions:
+            if isinstance(node, exp.Star):
+                if tree.args.get("from_") is None:
+                    raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
+                found += [Output(c.name, c.scalar) for c in source.scope.columns]
+            elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+                try:
+                    table = source.scope.table(node.text("table"), position(node))
+                except UndefinedTable:
+                    raise
+                found += [Output(c.name, c.scalar) for c in table.columns]
+            else:
+                inner = node.this if isinstance(node, exp.Alias) else node
+                name = node.alias if isinstance(node, exp.Alias) else column_name(node)
+                found.append(Output(name, binder.typed(inner), inner))
+        return found
+
+    def _groups(self, tree: exp.Select, binder: Expressions, outputs: list[Output]) -> Groups | None:
+        clause = tree.args.get("group")
+        if clause is None:
+            return None
+        keys: list[Scalar] = []
+        inner = binder.within("GROUP BY")
+        for node in clause.expressions:
+            if isinstance(node, (exp.GroupingSets, exp.Rollup, exp.Cube)):
+                words = {"GroupingSets": "GROUPING SETS"}.get(type(node).__name__, type(node).__name__.upper())
+                raise FeatureNotSupported(f"{words} is not supported", position=position(node))
+            if isinstance(node, exp.Tuple):
+                nodes = node.expressions
+            else:
+                nodes = [node]
+            for item in nodes:
+                output = by_number(item, outputs, "GROUP BY")
+                if output is None and not _is_column(item, binder):
+                    output = by_name(item, outputs, "GROUP BY")
+                if output is not None and has_aggregates(output.scalar):
+                    place = aggregate_place(output.node) if output.node is not None else None
+                    raise GroupingError("aggregate functions are not allowed in GROUP BY", position=place)
+                key = output.scalar if output is not None else inner.typed(item)
+                if key.type.name in ("jsonb", "interval"):
+                    raise FeatureNotSupported(
+                        f"GROUP BY of type {key.type} is not supported",
+                        hint="Cast it to text." if key.type.name == "jsonb" else None,
+                        position=leftmost(item),
+                    )
+                if key not in keys:
+                    keys.append(key)
+        return Groups(tuple(keys), binder.scope)
+
+    def _order(self, nodes: list[exp.Expr], outputs: list[Output], binder: Expressions) -> list[tuple[Scalar, exp.Expr]]:
+        """What to sort by, over the input, each with its node."""
+        found = []
+        for node in nodes:
+            inner = node.this
+            output = by_name(inner, outputs, "ORDER BY") or by_number(inner, outputs, "ORDER BY")
+            found.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
+        return found
+
+    def _finished(self, tree: exp.Select, plan: Relation, outputs: list[Output], ordered: list[tuple[Scalar, exp.Expr]]) -> Relation:
+        """Projection, DISTINCT, order and limit; what is only sorted by is dropped at the end."""
+        expressions = [o.scalar for o in outputs]
+        fields = tuple(Field(o.name, o.scalar.type, nullable(o.scalar, plan.columns)) for o in outputs)
+        distinct = tree.args.get("distinct")
+        if distinct is not None and distinct.args.get("on") is not None:
+            raise FeatureNotSupported("DISTINCT ON is not supported", position=position(distinct))
+        hidden: list[Scalar] = []
+        keys: list[SortKey] = []
+        for scalar, node in ordered:
+            if scalar in expressions:
+                index = expressions.index(scalar)
+            elif distinct is not None:
+                raise InvalidColumnReference(
+                    "for SELECT DISTINCT, ORDER BY expressions must appear in select list", position=leftmost(node.this)
+                )
+            else:
+                if scalar not in hidden:
+                    hidden.append(scalar)
+                index = len(expressions) + hidden.index(scalar)
+            keys.append(SortKey(Column(index, scalar.type), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+        extra = tuple(Field(f"?order{i}?", s.type) for i, s in enumerate(hidden))
+        result: Relation = Project(plan, (*expressions, *hidden), fields + extra)
+        if distinct is not None:
+            result = Distinct(result)
+        result = self._sorted(tree, result, tuple(keys))
+        if hidden:
+            result = Project(result, tuple(Column(i, f.type) for i, f in enumerate(fields)), fields)
+        return result
+
+    def _sorted(self, tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...]) -> Relation:
+        for key in keys:
+            if key.expression.type.name in ("jsonb", "interval"):
+                raise FeatureNotSupported(f"ORDER BY of type {key.expression.type} is not supported")
+        if keys:
+            order = tree.args["order"]
+            plan = Sort(plan, keys, position(order))
+        limit, offset = tree.args.get("limit"), tree.args.get("offset")
+        if limit is None and offset is None:
+            return plan
+        if limit is not None and limit.meta.get("ties"):
+            raise FeatureNotSupported("WITH TIES is not supported", position=position(limit))
+        count = self._count(limit.args["expression"], "LIMIT") if limit is not None else None
+        skipped = self._count(offset.args["expression"], "OFFSET") if offset is not None else None
+        return Limit(plan, count, skipped, position(limit or offset or tree))
+
+    def _count(self, node: exp.Expr, clause: str) -> Scalar:
+        """A number of rows: an expression without columns."""
+        empty = Expressions(Scope(), self.parameters, clause, False, self.view)
+        column = node.find(exp.Column)
+        if column is not None:
+            raise InvalidColumnReference(f"argument of {clause} must not contain variables", position=position(column))
+        scalar = empty.bind(node)
+        found = coerce(scalar, INT8, self.parameters, "assignment")
+        if found is None:
+            raise DatatypeMismatch(f"argument of {clause} must be type bigint, not type {plain(scalar.type)}", position=leftmost(node))
+        return found
+
+    # --- others
+
+    def _union(self, tree: exp.Union, names: Names) -> Relation:
+        sides = [tree.this, tree.args["expression"]]
+        plans = [self._side(side, names) for side in sides]
+        word = "UNION"
+        if len(plans[0].columns) != len(plans[1].columns):
+            raise SyntaxError_(f"each {word} query must have the same number of columns", position=leftmost(_first(sides[1])))
+        columns: list[Field] = []
+        made: list[list[Scalar]] = [[], []]
+        for i, (a, b) in enumerate(zip(plans[0].columns, plans[1].columns, strict=True)):
+            scalars = [_output(p, i) for p in plans]
+            type = common(scalars, [None, leftmost(_nth(sides[1], i))], word)
+            for side, scalar in zip(made, scalars, strict=True):
+                found = coerce(scalar, type, self.parameters)
+                assert found is not None
+                side.append(found)
+            columns.append(Field(a.name, type, a.nullable or b.nullable))
+        inputs = tuple(_cast_to(p, tuple(m), tuple(columns)) for p, m in zip(plans, made, strict=True))
+        if tree.args.get("distinct"):
+            return Distinct(Union_(inputs, tuple(columns)))
+        flat = tuple(i for p in inputs for i in (p.inputs if isinstance(p, Union_) else (p,)))
+        return Union_(flat, tuple(columns))
+
+    def _side(self, tree: exp.Expr, names: Names) -> Relation:
+        return self.query(tree.this if isinstance(tree, exp.Subquery) else tree, names)
+
+    def _values(self, tree: exp.Values) -> Relation:
+        rows = [row.expressions for row in tree.expressions]
+        if any(len(r) != len(rows[0]) for r in rows):
+            wrong = next(r for r in rows if len(r) != len(rows[0]))
+            raise SyntaxError_("VALUES lists must all be the same length", position=leftmost(wrong[0]))
+        binder = Expressions(Scope(), self.parameters, "VALUES", False, self.view)
+        bound = [[binder.bind(n) for n in row] for row in rows]
+        fields = []
+        for i in range(len(rows[0])):
+            column, type = binder.unify([r[i] for r in rows], [b[i] for b in bound], "VALUES")
+            for b, scalar in zip(bound, column, strict=True):
+                b[i] = scalar
+            fields.append(Field(f"column{i + 1}", type, any(nullable(b[i], ()) for b in bound)))
+        return Values(tuple(map(tuple, bound)), tuple(fields))
+
+    def _modified(self, tree: exp.Expr, plan: Relation) -> Relation:
+        """ORDER BY and LIMIT of a set operation or VALUES: only output columns, by name or number."""
+        outputs = [Output(f.name, Column(i, f.type)) for i, f in enumerate(plan.columns)]
+        order = tree.args.get("order")
+        keys = []
+        for node in order.expressions if order is not None else []:
+            output = by_name(node.this, outputs, "ORDER BY") or by_number(node.this, outputs, "ORDER BY")
+            if output is None:
+                if isinstance(node.this, exp.Column):
+                    Expressions(Scope(), self.parameters).bind(node.this)
+                raise FeatureNotSupported(
+                    "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+                    detail="Only result column names can be used, not expressions or functions.",
+                    hint="Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+                    position=leftmost(node.this),
+                )
+            keys.append(SortKey(output.scalar, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+        return self._sorted(tree, plan, tuple(keys))
+
+
+def _is_column(node: exp.Expr, binder: Expressions) -> bool:
+    """Whether a bare name is a column of FROM: in GROUP BY those come before output names."""
+    return isinstance(node, exp.Column) and not node.args.get("table") and any(c.name == node.name for c in binder.scope.columns)
+
+
+def _names_itself(cte: exp.Expr) -> bool:
+    return any(t.name == cte.alias and not t.text("db") for t in cte.this.find_all(exp.Table))
+
+
+def _output(plan: Relation, index: int) -> Scalar:
+    """A column of a side; a NULL or literal in quotes that its SELECT made text is still open here."""
+    field = plan.columns[index]
+    inner = plan
+    if isinstance(inner, Project):
+        scalar = inner.expressions[index]
+        if isinstance(scalar, Literal) and scalar.type.name == "text":
+            return Literal(scalar.value, UNKNOWN, scalar.position)
+    return Column(index, field.type)
+
+
+def _cast_to(plan: Relation, scalars: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Relation:
+    if all(isinstance(s, Column) and s.index == i and s.type == f.type for i, (s, f) in enumerate(zip(scalars, plan.columns, strict=True))):
+        return plan
+    return Project(plan, scalars, columns)
+
+
+def _first(tree: exp.Expr) -> exp.Expr:
+    return _nth(tree, 0)
+
+
+def _nth(tree: exp.Expr, index: int) -> exp.Expr:
+    """The node of an output column, for its place."""
+    while isinstance(tree, (exp.Subquery, exp.SetOperation)):
+        tree = tree.this
+    rows = tree.expressions
+    if isinstance(tree, exp.Values):
+        rows = rows[0].expressions
+    return rows[index] if index < len(rows) else tree

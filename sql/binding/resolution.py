@@ -1,0 +1,158 @@
+"""Which of several operators or functions a call means.
+
+Source: PostgreSQL 15, sections "Operators", "Functions" of "Type Conversion"; func_select_candidate() in parse_func.c.
+"""
+
+from __future__ import annotations
+
+from lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
+from lake.types import FACTS, UNKNOWN, Type
+from sql.binding.coercion import Parameters, coerce, from_name, implicit, plain, spelled
+from sql.functions import catalogue, known
+from sql.functions.entry import Function
+from sql.plan import Scalar
+
+CASTS_HINT = "You might need to add explicit type casts."
+
+
+def choose(candidates: tuple[Function, ...], types: tuple[Type, ...]) -> Function | TailgateError | None:
+    """The one that fits best; None if none does, the error (without its text) if several do equally."""
+    fitting = [c for c in candidates if _arity(c, len(types))]
+    names = tuple(spelled(t) for t in types)
+    exact = [c for c in fitting if _expanded(c, len(types)) == names]
+    if exact:
+        return exact[0]
+    if len(types) == 2 and (types[0] == UNKNOWN) != (types[1] == UNKNOWN) and any(c.kind == "operator" for c in fitting):
+        other = names[0] if types[1] == UNKNOWN else names[1]
+        exact = [c for c in fitting if c.arguments == (other, other)]
+        if exact:
+            return exact[0]
+    fitting = [c for c in fitting if all(map(implicit, types, _expanded(c, len(types))))]
+    if len(fitting) <= 1:
+        return fitting[0] if fitting else None
+    fitting = _best(fitting, lambda c: sum(a == n for a, n in zip(_expanded(c, len(types)), names, strict=True)))
+    if len(fitting) == 1:
+        return fitting[0]
+    fitting = _best(
+        fitting, lambda c: sum(a == n or _preferred(a, t) for a, n, t in zip(_expanded(c, len(types)), names, types, strict=True))
+    )
+    if len(fitting) == 1:
+        return fitting[0]
+    return _by_category(fitting, types)
+
+
+def _by_category(fitting: list[Function], types: tuple[Type, ...]) -> Function | TailgateError:
+    """For arguments of unknown type: the category that all candidates have there, text if one has it."""
+    count = len(types)
+    for i, type in enumerate(types):
+        if type != UNKNOWN:
+            continue
+        categories = {_category(_expanded(c, count)[i]) for c in fitting}
+        category = "S" if "S" in categories else categories.pop() if len(categories) == 1 else None
+        if category is None:
+            return AmbiguousFunction("")
+        fitting = [c for c in fitting if _category(_expanded(c, count)[i]) == category]
+        preferred = [c for c in fitting if _is_preferred(_expanded(c, count)[i])]
+        fitting = preferred or fitting
+    if len(fitting) == 1:
+        return fitting[0]
+    known_types = {spelled(t) for t in types if t != UNKNOWN}
+    if len(known_types) == 1 and UNKNOWN in types:
+        (only,) = known_types
+        fitting = [c for c in fitting if all(implicit(from_name(only), a) for a in _expanded(c, count))]
+        if len(fitting) == 1:
+            return fitting[0]
+    return AmbiguousFunction("")
+
+
+def _best(candidates: list[Function], score: object) -> list[Function]:
+    scores = [score(c) for c in candidates]  # type: ignore[operator]
+    return [c for c, s in zip(candidates, scores, strict=True) if s == max(scores)]
+
+
+def _arity(function: Function, count: int) -> bool:
+    return count >= len(function.arguments) if function.variadic else count == len(function.arguments)
+
+
+def _expanded(function: Function, count: int) -> tuple[str, ...]:
+    """Argument types for a number of arguments."""
+    return function.arguments + function.arguments[-1:] * (count - len(function.arguments))
+
+
+def _category(name: str) -> str:
+    return "A" if name.endswith("[]") else FACTS[name].category if name in FACTS else "P"
+
+
+def _is_preferred(name: str) -> bool:
+    return name in ("bool", "text", "float8", "oid", "timestamptz", "interval")
+
+
+def _preferred(name: str, type: Type) -> bool:
+    """Whether a candidate's argument is the preferred type of what is given; an unknown one decides nothing here."""
+    return _is_preferred(name) and type != UNKNOWN and _category(name) == type.facts.category
+
+
+def arguments(function: Function, given: list[Scalar], parameters: Parameters) -> tuple[Scalar, ...]:
+    """The arguments, cast to the types of the function chosen."""
+    made = []
+    for name, scalar in zip(_expanded(function, len(given)), given, strict=True):
+        if name == "any":
+            made.append(scalar)
+            continue
+        cast = coerce(scalar, from_name(name), parameters)
+        assert cast is not None, (function, name, scalar)
+        made.append(cast)
+    return tuple(made)
+
+
+def result(function: Function, given: tuple[Scalar, ...]) -> Type:
+    return function.result(tuple(a.type for a in given)) if callable(function.result) else from_name(function.result)
+
+
+def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Function:
+    """Raises 42883, 42725, or 0A000 for one that only PostgreSQL has."""
+    candidates = catalogue.operators(sign) if len(types) == 2 else catalogue.prefixes(sign)
+    found = choose(candidates, types)
+    texts = [str(plain(t)).split("(")[0] if t.name == "numeric" else str(plain(t)) for t in types]
+    shown = f"{texts[0]} {sign} {texts[1]}" if len(types) == 2 else f"{sign} {texts[0]}"
+    if isinstance(found, TailgateError):
+        raise AmbiguousFunction(
+            f"operator is not unique: {shown}",
+            hint="Could not choose a best candidate operator. " + CASTS_HINT,
+            position=position,
+        )
+    if found is None:
+        if not candidates and sign in known.OPERATORS:
+            raise FeatureNotSupported(f"operator {sign} is not supported", position=position)
+        raise UndefinedFunction(
+            f"operator does not exist: {shown}",
+            hint="No operator matches the given name and argument types. " + CASTS_HINT
+            if len(types) == 2
+            else "No operator matches the given name and argument type. You might need to add an explicit type cast.",
+            position=position,
+        )
+    if not found.duckdb:
+        raise FeatureNotSupported(f"operator {shown} is not supported", position=position)
+    return found
+
+
+def function(name: str, types: tuple[Type, ...], position: int | None) -> Function:
+    """Raises 42883, 42725, or 0A000 for one that only PostgreSQL has."""
+    candidates = catalogue.calls(name)
+    found = choose(candidates, types)
+    shown = f"{name.split(':')[0]}({', '.join(str(plain(t)) for t in types)})"
+    if isinstance(found, TailgateError):
+        raise AmbiguousFunction(
+            f"function {shown} is not unique", hint="Could not choose a best candidate function. " + CASTS_HINT, position=position
+        )
+    if found is None:
+        if not candidates and name in known.FUNCTIONS:
+            raise FeatureNotSupported(f"function {name} is not supported", position=position)
+        raise UndefinedFunction(
+            f"function {shown} does not exist",
+            hint="No function matches the given name and argument types. " + CASTS_HINT,
+            position=position,
+        )
+    if not found.duckdb:
+        raise FeatureNotSupported(f"function {found} is not supported", position=position)
+    return found

@@ -1,0 +1,198 @@
+"""What stands in FROM: relations of the catalog, views expanded, subqueries, CTEs, joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from lake.catalog import Catalog, Item
+from lake.errors import (
+    AmbiguousColumn,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    ProgramLimitExceeded,
+    UndefinedColumn,
+    UndefinedTable,
+)  # fmt: skip
+from lake.types import BOOL, Field
+from sql.binding import scope as scopes
+from sql.binding.coercion import Parameters
+from sql.binding.expressions import Expressions
+from sql.binding.scope import Named, Scope
+from sql.grammar.names import position
+from sql.grammar.queries import query as parse_query
+from sql.plan import And, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan
+from sql.tokens import Cursor
+
+if TYPE_CHECKING:
+    from sql.binding.queries import Queries
+
+VIEW_DEPTH_MAX = 100  # views over views; more is a mistake, and the recursion must end
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A relation and what its columns are called."""
+
+    plan: Relation
+    scope: Scope
+
+
+@dataclass(frozen=True)
+class Names:
+    """What relations' names mean: CTEs first, then the catalog. `used`: ids of the items named by the text itself."""
+
+    catalog: Catalog
+    ctes: dict[str, tuple[Relation, tuple[Field, ...]]] = field(default_factory=dict)
+    used: list[int] = field(default_factory=list)
+    depth: int = 0
+
+    def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
+        return replace(self, ctes={**self.ctes, name: (plan, columns)})
+
+
+@lru_cache(maxsize=512)  # views are bound once a statement that names them
+def tree_of(text: str) -> exp.Expr:
+    """The tree of a view's text. Not to be changed."""
+    cursor = Cursor(text)
+    tree = parse_query(cursor)
+    cursor.finish()
+    return tree
+
+
+def bind_table(node: exp.Expr, names: Names, queries: Queries) -> Source:
+    """One item of FROM with its joins."""
+    source = _primary(node, names, queries)
+    for join in node.args.get("joins") or []:
+        source = _join(source, join, names, queries)
+    return source
+
+
+def _primary(node: exp.Expr, names: Names, queries: Queries) -> Source:
+    at = position(node)
+    match node:
+        case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not isinstance(inner, exp.Query) or inner.args.get("joins"):
+            source = bind_table(inner, names, queries)
+            alias = node.args.get("alias")
+            if alias is None:
+                return source
+            fields = tuple(Field(c.name, c.scalar.type) for c in source.scope.columns)
+            plan = Project(source.plan, tuple(c.scalar for c in source.scope.columns), fields)
+            return _aliased(plan, fields, alias, "")
+        case exp.Subquery():
+            bound = queries.nested(node.this, names)
+            return _aliased(bound, bound.columns, node.args.get("alias"), "")
+        case exp.Lateral():
+            raise FeatureNotSupported("LATERAL is not supported", position=at)
+        case exp.Table() if node.args.get("rows_from"):
+            raise FeatureNotSupported("ROWS FROM is not supported", position=at)
+        case exp.Table() if not isinstance(node.this, exp.Identifier):
+            raise FeatureNotSupported("a function in FROM is not supported", position=at)
+        case exp.Table():
+            if node.args.get("sample"):
+                raise FeatureNotSupported("TABLESAMPLE is not supported", position=position(node.args["sample"]))
+            return _relation(node, names, queries)
+    raise FeatureNotSupported(f"{type(node).__name__} in FROM is not supported", position=at)
+
+
+def _relation(node: exp.Table, names: Names, queries: Queries) -> Source:
+    at, name, schema = position(node), node.name, node.text("db")
+    if schema == "" and name in names.ctes:
+        plan, columns = names.ctes[name]
+        return _aliased(plan, columns, node.args.get("alias"), name)
+    if node.text("catalog"):
+        shown = f"{node.text('catalog')}.{schema}.{name}"
+        raise FeatureNotSupported(f'cross-database references are not implemented: "{shown}"', position=at)
+    if schema not in ("", "public"):
+        raise UndefinedTable(f'relation "{schema}.{name}" does not exist', position=at)
+    if schema:
+        item = names.catalog.find(name)
+        if item is None or not item.is_relation:
+            raise UndefinedTable(f'relation "{schema}.{name}" does not exist', position=at)
+    else:
+        item = names.catalog.relation(name, at)
+    if item.id not in names.used:
+        names.used.append(item.id)
+    plan = _expanded(item, names, queries, at) if item.kind == "view" else Scan(item.id, item.columns, item.key, item.name, at)
+    return _aliased(plan, item.columns, node.args.get("alias"), name)
+
+
+def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Relation:
+    """A plain view's plan, from its text, with its columns' names."""
+    if names.depth >= VIEW_DEPTH_MAX:
+        raise ProgramLimitExceeded("views over views are nested too deep", position=at)
+    inner = Names(names.catalog, depth=names.depth + 1)
+    plan = replace(queries, parameters=Parameters(), view=True).nested(tree_of(item.query), inner)
+    if plan.columns == item.columns:
+        return plan
+    return Project(plan, tuple(Column(i, f.type) for i, f in enumerate(plan.columns)), item.columns)
+
+
+def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None, name: str) -> Source:
+    shown = alias.name if alias is not None and alias.name else name
+    given = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
+    if len(given) > len(columns):
+        raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(given)} columns specified')
+    return Source(plan, scopes.of(shown, columns, given))
+
+
+SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
+
+
+def _join(left: Source, node: exp.Join, names: Names, queries: Queries) -> Source:
+    right = bind_table(node.this, names, queries)
+    at = position(node)
+    width = len(left.plan.columns)
+    try:
+        scope = left.scope.joined(right.scope, width)
+    except Exception as error:
+        error.position = position(node.this)  # type: ignore[attr-defined]
+        raise
+    if node.args.get("kind") == "CROSS":
+        return Source(Join(left.plan, right.plan, "cross", None, at), scope)
+    kind = SIDES.get(node.args.get("side") or "", "inner")
+    using = [i.name for i in node.args.get("using") or []]
+    if node.args.get("method") == "NATURAL":
+        rights = {c.name for c in right.scope.columns}
+        using = [c.name for c in left.scope.columns if c.name in rights]
+        if not using:
+            return Source(Join(left.plan, right.plan, "cross" if kind == "inner" else kind, _true(kind), at), scope)
+    if using or node.args.get("using"):
+        places = [position(i) for i in node.args.get("using") or []] or [at] * len(using)
+        return _using(left, right, using, places, kind, at, queries)
+    binder = Expressions(scope, queries.parameters, "JOIN conditions", False, queries.view)
+    return Source(Join(left.plan, right.plan, kind, binder.boolean(node.args["on"], "JOIN/ON"), at), scope)
+
+
+def _true(kind: JoinKind) -> Scalar | None:
+    return None if kind == "inner" else Literal(True, BOOL)
+
+
+def _using(
+    left: Source, right: Source, using: list[str], places: list[int | None], kind: JoinKind, at: int | None, queries: Queries
+) -> Source:
+    """JOIN … USING: equal columns, shown once, before the others."""
+    width = len(left.plan.columns)
+    moved = right.scope.moved(width)
+    binder = Expressions(Scope(), queries.parameters)
+    conditions: list[Scalar] = []
+    merged: list[Named] = []
+    for name, place in zip(using, places, strict=True):
+        sides = []
+        for word, side in (("left", left.scope), ("right", moved)):
+            found = [c for c in side.columns if c.name == name]
+            if not found:
+                raise UndefinedColumn(f'column "{name}" specified in USING clause does not exist in {word} table', position=place)
+            if len(found) > 1:
+                raise AmbiguousColumn(f'common column name "{name}" appears more than once in {word} table', position=place)
+            sides.append(found[0].scalar)
+        conditions.append(binder.operate("=", list(sides), place))
+        made, type = binder.unify([exp.Null(), exp.Null()], sides, "JOIN/USING")
+        merged.append(Named(name, {"right": made[1], "full": Coalesce(made, type)}.get(kind, made[0])))
+    scope = left.scope.joined(right.scope, width)
+    rest = tuple(c for c in scope.columns if c.name not in using)
+    condition = conditions[0] if len(conditions) == 1 else And(tuple(conditions))
+    return Source(Join(left.plan, right.plan, kind, condition, at), Scope((*merged, *rest), scope.tables))

@@ -1,0 +1,326 @@
+"""What DuckDB lacks, put into a connection: macros, and functions over Arrow arrays with one meaning with the engine's.
+
+Errors carry their SQLSTATE in the text, `[22012] division by zero`; `error_of` makes an error of ours from any of DuckDB's.
+
+The one module of this package that knows the `duckdb` library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from lake.errors import (
+    CharacterNotInRepertoire,
+    DataException,
+    DatetimeFieldOverflow,
+    DivisionByZero,
+    InvalidParameterValue,
+    InvalidTextRepresentation,
+    NumericValueOutOfRange,
+    QueryCanceled,
+    TailgateError,
+    of,
+)  # fmt: skip
+from lake.types import Type
+from sql.functions import arithmetic
+from sql.input import jsonb, numbers
+from sql.input.literals import parse
+
+SETTINGS = (
+    "SET TimeZone = 'UTC'",
+    "SET default_null_order = 'NULLS_LAST_ON_ASC_FIRST_ON_DESC'",
+)
+MACROS = (
+    *arithmetic.MACROS,
+    "tg_float_to_numeric(x, made) AS CASE WHEN isnan(x) OR isinf(x) THEN error('[22003] numeric field overflow') ELSE made END",
+)
+MARK = re.compile(r"\[([0-9A-Z]{5})\] (.*?)(?:\n|$)", re.S)
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+INTEGERS = {"INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
+
+
+def install(connection: duckdb.DuckDBPyConnection) -> None:
+    """All that rendered plans call. Again changes nothing."""
+    for setting in SETTINGS:
+        connection.execute(setting)
+    for macro in MACROS:
+        connection.execute("CREATE OR REPLACE MACRO " + macro)
+    for name, function, arguments, result in FUNCTIONS:
+        try:
+            connection.remove_function(name)
+        except duckdb.InvalidInputException:
+            pass
+        connection.create_function(name, _vectorised(function, result), arguments, result, type="arrow", null_handling="special")
+
+
+def _vectorised(function: Callable[..., Any], result: str) -> Callable[..., Any]:
+    """Value by value over Arrow arrays; NULL in, NULL out. Constants are looked at once."""
+    arrow = ARROW[result]
+
+    def run(*arrays: Any) -> Any:
+        memo: dict[tuple[Any, ...], Any] = {}
+        out = []
+        for values in zip(*(a.to_pylist() for a in arrays), strict=True):
+            if any(v is None for v in values):
+                out.append(None)
+                continue
+            try:
+                found = memo.get(key := tuple(tuple(v) if isinstance(v, list) else v for v in values), memo)
+                if found is memo:
+                    found = function(*values)
+                    if len(memo) < MEMO_MAX:
+                        memo[key] = found
+            except TailgateError as error:
+                raise RuntimeError(f"[{error.sqlstate}] {error.message}") from None
+            out.append(found)
+        return pa.array(out, type=arrow)
+
+    return run
+
+
+MEMO_MAX = 2048  # a vector of DuckDB's: what repeats within one is computed once
+ARROW = {
+    "BOOLEAN": pa.bool_(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(), "VARCHAR": pa.string(), "DATE": pa.date32(), "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMPTZ": pa.timestamp("us", tz="UTC"),
+}  # fmt: skip
+
+
+# --- jsonb -----------------------------------------------------------------------------------------------------------------------
+
+
+def _get(text: str, key: str | int) -> jsonb.Json:
+    """A field or element, or MISSING."""
+    value = jsonb.load(text)
+    match value, key:
+        case dict(), str():
+            return value.get(key, MISSING)
+        case list(), int():
+            return value[key] if -len(value) <= key < len(value) else MISSING
+    return MISSING
+
+
+MISSING = object()
+
+
+def _json(value: jsonb.Json) -> str | None:
+    return None if value is MISSING else jsonb.dump(value)
+
+
+def _text(value: jsonb.Json) -> str | None:
+    """As ->> gives it: strings without quotes, JSON's null as NULL."""
+    if value is MISSING or value is None:
+        return None
+    return value if isinstance(value, str) else jsonb.dump(value)
+
+
+def _path(text: str, path: list[str | None]) -> jsonb.Json:
+    value = jsonb.load(text)
+    for step in path:
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step is not None and numbers.INTEGER.fullmatch(step) and -len(value) <= int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return MISSING
+    return value
+
+
+def _contains(a: jsonb.Json, b: jsonb.Json, top: bool = True) -> bool:
+    """@>: b's parts are all in a; an array contains a scalar that stands alone."""
+    match a, b:
+        case dict(), dict():
+            return all(k in a and _contains(a[k], v, False) for k, v in b.items())
+        case list(), list():
+            return all(any(_contains(x, y, False) for x in a) for y in b)
+        case list(), _ if top and not isinstance(b, dict):
+            return any(type(x) is type(b) and x == b for x in a)
+    return type(a) is type(b) and a == b
+
+
+def _exists(text: str, key: str) -> bool:
+    value = jsonb.load(text)
+    if isinstance(value, (dict, list)):
+        return key in value if isinstance(value, dict) else any(isinstance(v, str) and v == key for v in value)
+    return isinstance(value, str) and value == key
+
+
+def _kind(value: jsonb.Json) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case Decimal():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+    return "object"
+
+
+def _length(text: str) -> int:
+    value = jsonb.load(text)
+    if isinstance(value, list):
+        return len(value)
+    what = "an object" if isinstance(value, dict) else "a scalar"
+    raise InvalidParameterValue(f"cannot get array length of {'a non-array' if what == 'an object' else 'a scalar'}")
+
+
+CAST_WORDS = {"bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real", "float8": "double precision"}
+
+
+def _number_of(text: str, type: str) -> Decimal:
+    value = jsonb.load(text)
+    if not isinstance(value, Decimal):
+        kind = _kind(value)
+        shown = f"jsonb {kind}" if kind in ("null", "boolean", "string", "number") else f"jsonb {kind}"
+        raise InvalidParameterValue(f"cannot cast {shown} to type {CAST_WORDS.get(type, type)}")
+    return value
+
+
+def _jsonb_integer(type: str) -> Callable[[str], int]:
+    def convert(text: str) -> int:
+        value = int(_number_of(text, type).quantize(Decimal(1), rounding=ROUND_HALF_UP, context=numbers.EXACT))
+        low, high = numbers.RANGES[type]
+        if not low <= value <= high:
+            raise NumericValueOutOfRange(f"{CAST_WORDS[type]} out of range")
+        return value
+
+    return convert
+
+
+def _jsonb_real(type: str) -> Callable[[str], float]:
+    return lambda text: numbers.real(str(_number_of(text, type)), type)
+
+
+def _jsonb_bool(text: str) -> bool:
+    value = jsonb.load(text)
+    if not isinstance(value, bool):
+        raise InvalidParameterValue(f"cannot cast jsonb {_kind(value)} to type boolean")
+    return value
+
+
+def _printed(value: Decimal, precision: int, scale: int) -> str:
+    return format(numbers.scaled(value, precision, scale), "f")
+
+
+# --- others ----------------------------------------------------------------------------------------------------------------------
+
+ENCODINGS = {"utf8": "utf-8", "utf-8": "utf-8", "unicode": "utf-8", "latin1": "iso8859-1", "iso88591": "iso8859-1", "sqlascii": "utf-8"}
+
+
+def _convert_from(data: bytes, encoding: str) -> str:
+    name = ENCODINGS.get(re.sub(r"[^a-z0-9]", "", encoding.lower()))
+    if name is None:
+        raise InvalidParameterValue(f'invalid source encoding name "{encoding}"')
+    try:
+        text = data.decode(name)
+    except UnicodeDecodeError as error:
+        # as many bytes as the character's first byte calls for
+        first = data[error.start]
+        size = 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4 if first < 0xF8 else 1
+        shown = " ".join(f"0x{b:02x}" for b in data[error.start : error.start + size])
+        raise CharacterNotInRepertoire(f'invalid byte sequence for encoding "UTF8": {shown}') from None
+    if "\0" in text:
+        raise CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8": 0x00')
+    return text
+
+
+def _to_timestamp(seconds: float) -> datetime:
+    if seconds != seconds:
+        raise DatetimeFieldOverflow("timestamp cannot be NaN")
+    try:
+        return EPOCH + timedelta(microseconds=round(Decimal(seconds) * 1_000_000))
+    except (OverflowError, ValueError):
+        raise DatetimeFieldOverflow(f'timestamp out of range: "{seconds:g}"') from None
+
+
+def _parser(type: str) -> Callable[[str], Any]:
+    target = Type(type)
+    return lambda text: parse(text, target)
+
+
+def _divide(a: str, b: str, scale: int) -> str:
+    """Exact, rounded half away from zero."""
+    divisor = Decimal(b)
+    if not divisor:
+        raise DivisionByZero("division by zero")
+    numerator, denominator = Decimal(a).as_integer_ratio(), divisor.as_integer_ratio()
+    top = numerator[0] * denominator[1] * 10**scale
+    bottom = numerator[1] * denominator[0]
+    negative = (top < 0) != (bottom < 0)
+    quotient = (2 * abs(top) + abs(bottom)) // (2 * abs(bottom))
+    if quotient >= 10**38:
+        raise NumericValueOutOfRange("numeric field overflow")
+    return format(Decimal(-quotient if negative else quotient).scaleb(-scale, context=numbers.EXACT), "f")
+
+
+V = "VARCHAR"
+FUNCTIONS: tuple[tuple[str, Callable[..., Any], list[str], str], ...] = (
+    ("tg_jsonb_parse", jsonb.canonical, [V], V),
+    ("tg_jsonb_get", lambda j, k: _json(_get(j, k)), [V, V], V),
+    ("tg_jsonb_get_text", lambda j, k: _text(_get(j, k)), [V, V], V),
+    ("tg_jsonb_element", lambda j, i: _json(_get(j, i)), [V, "INTEGER"], V),
+    ("tg_jsonb_element_text", lambda j, i: _text(_get(j, i)), [V, "INTEGER"], V),
+    ("tg_jsonb_path", lambda j, p: _json(_path(j, p)), [V, V + "[]"], V),
+    ("tg_jsonb_path_text", lambda j, p: _text(_path(j, p)), [V, V + "[]"], V),
+    ("tg_jsonb_contains", lambda a, b: _contains(jsonb.load(a), jsonb.load(b)), [V, V], "BOOLEAN"),
+    ("tg_jsonb_exists", _exists, [V, V], "BOOLEAN"),
+    ("tg_jsonb_typeof", lambda j: _kind(jsonb.load(j)), [V], V),
+    ("tg_jsonb_array_length", _length, [V], "INTEGER"),
+    ("tg_jsonb_bool", _jsonb_bool, [V], "BOOLEAN"),
+    ("tg_jsonb_int2", _jsonb_integer("int2"), [V], "SMALLINT"),
+    ("tg_jsonb_int4", _jsonb_integer("int4"), [V], "INTEGER"),
+    ("tg_jsonb_int8", _jsonb_integer("int8"), [V], "BIGINT"),
+    ("tg_jsonb_float4", _jsonb_real("float4"), [V], "FLOAT"),
+    ("tg_jsonb_float8", _jsonb_real("float8"), [V], "DOUBLE"),
+    ("tg_jsonb_numeric", lambda j, p, s: _printed(_number_of(j, "numeric"), p, s), [V, "INTEGER", "INTEGER"], V),
+    ("tg_convert_from", _convert_from, ["BLOB", V], V),
+    ("tg_to_timestamp", _to_timestamp, ["DOUBLE"], "TIMESTAMPTZ"),
+    ("tg_text_to_numeric", lambda t, p, s: _printed(numbers.numeric(t), p, s), [V, "INTEGER", "INTEGER"], V),
+    ("tg_decimal_divide", _divide, [V, V, "INTEGER"], V),
+    *(
+        (f"tg_text_to_{name}", _parser(name), [V], Type(name).duckdb)
+        for name in ("bool", "int2", "int4", "int8", "float4", "float8", "date", "timestamp", "timestamptz")
+    ),
+)
+MACROS += (
+    "tg_numeric_divide(a, b, sa, sb, s) AS tg_decimal_divide(CAST(a AS VARCHAR), CAST(b AS VARCHAR), s)",
+)  # fmt: skip
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------------------
+
+
+def error_of(error: duckdb.Error) -> TailgateError:
+    """What PostgreSQL would have said for an error of DuckDB's while it ran a rendered plan."""
+    text = str(error)
+    if match := MARK.search(text):
+        return of(match[1], match[2])
+    if isinstance(error, duckdb.InterruptException):
+        return QueryCanceled("canceling statement due to user request")
+    if isinstance(error, (duckdb.OutOfRangeException, duckdb.ConversionException)):
+        if "DECIMAL" in text.upper():
+            return NumericValueOutOfRange("numeric field overflow")
+        for word, name in INTEGERS.items():
+            if word in text:
+                return NumericValueOutOfRange(f"{name} out of range")
+        if "division" in text:
+            return NumericValueOutOfRange("integer out of range" if "INT32" in text else "bigint out of range")
+        if "timestamp" in text.lower() or "date" in text.lower():
+            return DatetimeFieldOverflow("timestamp out of range")
+        if isinstance(error, duckdb.ConversionException) and "Could not convert string" in text:
+            return InvalidTextRepresentation(text.removeprefix("Conversion Error: ").split("\n")[0])
+        return NumericValueOutOfRange("value out of range")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return of("53200", "out of memory")
+    return DataException(text.split("\n")[0]) if isinstance(error, duckdb.InvalidInputException) else of("XX000", text.split("\n")[0])

@@ -1,0 +1,210 @@
+"""A plan as a tree of text: EXPLAIN's output and the tests' form. Stable: no ids, no addresses.
+
+Project: [c0, count AS n]
+└─ Aggregate: keys=[channel] aggregates=[count(*)]
+   └─ Scan: pageviews
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+
+from typing_extensions import assert_never
+
+from lake.types import Field
+from sql.plan import (
+    Aggregate,
+    AggregateCall,
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Distinct,
+    Extreme,
+    Filter,
+    InList,
+    IsDistinct,
+    IsNull,
+    Join,
+    Limit,
+    Literal,
+    Not,
+    Or,
+    Parameter,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    Sort,
+    Union_,
+    Values,
+)  # fmt: skip
+
+Note = Callable[[Relation], str]  # what to print behind a node, such as how it is maintained
+
+
+def tree(plan: Relation, note: Note | None = None) -> str:
+    """One line a node, children below."""
+    lines: list[str] = []
+
+    def add(node: Relation, first: str, rest: str) -> None:
+        behind = note(node) if note is not None else ""
+        lines.append(f"{first}{line(node)}{'    ' + behind if behind else ''}")
+        below = inputs(node)
+        for i, child in enumerate(below):
+            last = i == len(below) - 1
+            add(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+    add(plan, "", "")
+    return "\n".join(lines)
+
+
+def inputs(plan: Relation) -> tuple[Relation, ...]:
+    """The relations that a node reads, from the left."""
+    match plan:
+        case Scan() | Values():
+            return ()
+        case Join(left=left, right=right):
+            return (left, right)
+        case Union_(inputs=all):
+            return all
+        case Filter() | Project() | Aggregate() | Distinct() | Sort() | Limit():
+            return (plan.input,)
+        case _:
+            assert_never(plan)
+
+
+def line(plan: Relation) -> str:
+    """A node without its inputs."""
+    match plan:
+        case Scan(name=name):
+            return f"Scan: {name}"
+        case Values(rows=rows, columns=columns):
+            if not columns:
+                return "Values: one row"
+            return "Values: " + ", ".join("(" + ", ".join(text(s, ()) for s in row) + ")" for row in rows)
+        case Filter(input=input, condition=condition):
+            return f"Filter: {text(condition, input.columns, outer=True)}"
+        case Project(input=input, expressions=expressions, columns=columns):
+            return "Project: [" + ", ".join(_named(e, f, input.columns) for e, f in zip(expressions, columns, strict=True)) + "]"
+        case Join(left=left, right=right, kind=kind, condition=condition):
+            on = "" if condition is None else f": {text(condition, _both(left, right), outer=True)}"
+            return f"{kind.capitalize()} join{on}"
+        case Aggregate(input=input, keys=keys, aggregates=aggregates):
+            shown = ", ".join(text(k, input.columns, outer=True) for k in keys)
+            calls = ", ".join(aggregate(a, input.columns) for a in aggregates)
+            return f"Aggregate: keys=[{shown}] aggregates=[{calls}]"
+        case Distinct():
+            return "Distinct"
+        case Union_():
+            return "Union all"
+        case Sort(input=input, keys=sort_keys):
+            terms = (
+                text(k.expression, input.columns, outer=True)
+                + (" desc" if k.descending else "")
+                + ("" if k.nulls_first == k.descending else " nulls first" if k.nulls_first else " nulls last")
+                for k in sort_keys
+            )
+            return "Sort: " + ", ".join(terms)
+        case Limit(count=count, offset=offset):
+            skipped = "" if offset is None else f" offset {text(offset, ())}"
+            return f"Limit: {'all' if count is None else text(count, ())}{skipped}"
+        case _:
+            assert_never(plan)
+
+
+def _both(left: Relation, right: Relation) -> tuple[Field, ...]:
+    """Both sides' columns, those of one name told apart by their relations' names where there is one."""
+    names = {f.name for f in left.columns} & {f.name for f in right.columns}
+
+    def shown(side: Relation, word: str) -> tuple[Field, ...]:
+        prefix = side.name if isinstance(side, Scan) else word
+        return tuple(Field(f"{prefix}.{f.name}" if f.name in names else f.name, f.type) for f in side.columns)
+
+    return shown(left, "left") + shown(right, "right")
+
+
+def _named(scalar: Scalar, field: Field, columns: tuple[Field, ...]) -> str:
+    shown = text(scalar, columns, outer=True)
+    return shown if shown == field.name else f"{shown} AS {field.name}"
+
+
+def aggregate(call: AggregateCall, columns: tuple[Field, ...]) -> str:
+    arguments = ", ".join(text(a, columns, outer=True) for a in call.arguments) or "*"
+    distinct = "distinct " if call.distinct else ""
+    where = f" filter (where {text(call.filter, columns, outer=True)})" if call.filter is not None else ""
+    return f"{call.function.name}({distinct}{arguments}){where}"
+
+
+def text(scalar: Scalar, columns: tuple[Field, ...], *, outer: bool = False) -> str:
+    """A scalar as SQL for people; `outer`: without parentheses around it."""
+
+    def inner(s: Scalar) -> str:
+        return text(s, columns)
+
+    def grouped(shown: str) -> str:
+        return shown if outer else f"({shown})"
+
+    match scalar:
+        case Column(index=index):
+            return columns[index].name if index < len(columns) else f"c{index}"
+        case Literal():
+            return _literal(scalar)
+        case Parameter(number=number):
+            return f"${number}"
+        case Call(function=function, arguments=arguments, type=type):
+            if function.kind == "cast":
+                return f"{inner(arguments[0])}::{type}"
+            if function.kind == "operator":
+                return grouped(f"{inner(arguments[0])} {function.name} {inner(arguments[1])}")
+            if function.kind == "prefix":
+                return grouped(f"{function.name} {inner(arguments[0])}")
+            name, _, unit = function.name.partition(":")
+            shown = ([f"'{unit}'"] if unit else []) + [text(a, columns, outer=True) for a in arguments]
+            return f"{name}({', '.join(shown)})"
+        case And(arguments=arguments):
+            return grouped(" AND ".join(map(inner, arguments)))
+        case Or(arguments=arguments):
+            return grouped(" OR ".join(map(inner, arguments)))
+        case Not(argument=IsNull(argument=argument)):
+            return grouped(f"{inner(argument)} IS NOT NULL")
+        case Not(argument=argument):
+            return grouped(f"NOT {inner(argument)}")
+        case IsNull(argument=argument):
+            return grouped(f"{inner(argument)} IS NULL")
+        case IsDistinct(left=left, right=right):
+            return grouped(f"{inner(left)} IS DISTINCT FROM {inner(right)}")
+        case InList(argument=argument, items=items):
+            return grouped(f"{inner(argument)} IN ({', '.join(map(inner, items))})")
+        case Case(branches=branches, otherwise=otherwise):
+            whens = " ".join(f"WHEN {text(c, columns, outer=True)} THEN {text(t, columns, outer=True)}" for c, t in branches)
+            return f"CASE {whens} ELSE {text(otherwise, columns, outer=True)} END"
+        case Coalesce(arguments=arguments):
+            return f"coalesce({', '.join(text(a, columns, outer=True) for a in arguments)})"
+        case Extreme(which=which, arguments=arguments):
+            return f"{which}({', '.join(text(a, columns, outer=True) for a in arguments)})"
+        case _:
+            assert_never(scalar)
+
+
+def _literal(literal: Literal) -> str:
+    value, type = literal.value, literal.type
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if type.name in ("int4", "unknown"):
+        return str(value)
+    if type.name == "text" and isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, bytes):
+        return f"'\\x{value.hex()}'::bytea"
+    if isinstance(value, datetime):
+        return f"'{value.isoformat(sep=' ')}'::{type}"
+    if isinstance(value, date):
+        return f"'{value.isoformat()}'::{type}"
+    if type.name == "numeric":
+        return f"{value:f}"
+    return f"'{value}'::{type}"

@@ -1,0 +1,162 @@
+"""What follows from a plan: which columns identify a row, whether rows ever go, whether it can be read now."""
+
+from __future__ import annotations
+
+from typing_extensions import assert_never
+
+from lake.catalog import Catalog
+from lake.errors import ObjectNotInPrerequisiteState
+from sql.explain import inputs
+from sql.plan import (
+    Aggregate,
+    Call,
+    Column,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    Sort,
+    Union_,
+    Values,
+)  # fmt: skip
+from sql.rewrite import columns_of, conjuncts
+
+Key = tuple[int, ...]
+
+
+def key(plan: Relation) -> Key | None:
+    """Positions of columns that identify a row; () if there is at most one row; None if rows may be there more than once.
+
+    NULLs count as equal here, as in GROUP BY.
+    """
+    match plan:
+        case Scan(key=found):
+            return found
+        case Values(rows=rows):
+            return () if len(rows) <= 1 else None
+        case Filter(input=input, condition=condition):
+            return _without(key(input), _fixed(condition))
+        case Sort(input=input):
+            return key(input)
+        case Limit(input=input):
+            return key(input)
+        case Project(input=input, expressions=expressions):
+            return _projected(key(input), expressions)
+        case Aggregate(keys=keys):
+            return tuple(range(len(keys)))
+        case Distinct(input=input):
+            below = key(input)
+            return tuple(range(len(input.columns))) if below is None else below
+        case Join():
+            return _joined(plan)
+        case Union_(inputs=all):
+            return key(all[0]) if len(all) == 1 else None
+        case _:
+            assert_never(plan)
+
+
+def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None:
+    if below is None:
+        return None
+    places = {e.index: i for i, e in reversed(list(enumerate(expressions))) if isinstance(e, Column)}
+    return tuple(places[k] for k in below) if all(k in places for k in below) else None
+
+
+def _fixed(condition: Scalar) -> frozenset[int]:
+    """Columns that a condition gives one value."""
+    found = set()
+    for term in conjuncts(condition):
+        if isinstance(term, Call) and term.function.name == "=" and term.function.kind == "operator":
+            for a, b in (term.arguments, term.arguments[::-1]):
+                if isinstance(a, Column) and not columns_of(b):
+                    found.add(a.index)
+    return frozenset(found)
+
+
+def _without(below: Key | None, fixed: frozenset[int]) -> Key | None:
+    return None if below is None else tuple(k for k in below if k not in fixed)
+
+
+def _joined(plan: Join) -> Key | None:
+    """A row is a pair, so both keys together; one side's alone if the other's key is found by the condition."""
+    left, right = key(plan.left), key(plan.right)
+    if plan.kind in ("semi", "anti"):
+        return left
+    if left is None or right is None:
+        return None
+    width = len(plan.left.columns)
+    pairs = equalities(plan)
+    lefts, rights = {a for a, _ in pairs}, {b for _, b in pairs}
+    if plan.kind in ("inner", "left") and set(right) <= rights:
+        return left  # at most one partner on the right
+    if plan.kind in ("inner", "right") and set(left) <= lefts:
+        return tuple(width + k for k in right)
+    return (*left, *(width + k for k in right))
+
+
+def equalities(plan: Join) -> tuple[tuple[int, int], ...]:
+    """Pairs of columns (left's position, right's position) that the condition holds equal."""
+    width = len(plan.left.columns)
+    found = []
+    for term in conjuncts(plan.condition):
+        if isinstance(term, Call) and term.function.name == "=" and term.function.kind == "operator":
+            a, b = term.arguments
+            if isinstance(a, Column) and isinstance(b, Column):
+                low, high = sorted((a.index, b.index))
+                if low < width <= high:
+                    found.append((low, high - width))
+    return tuple(found)
+
+
+def append_only(plan: Relation, catalog: Catalog) -> bool:
+    """Whether rows only ever come: no change of the inputs makes one go."""
+    match plan:
+        case Scan(relation=relation):
+            item = catalog[relation]
+            return item.kind == "dead letters" or (item.kind == "source" and item.key is None)
+        case Values():
+            return True
+        case Filter(input=input) | Project(input=input):
+            return append_only(input, catalog)
+        case Distinct(input=input):
+            return append_only(input, catalog)
+        case Join(kind=kind, left=left, right=right):
+            return kind in ("inner", "cross", "semi") and append_only(left, catalog) and append_only(right, catalog)
+        case Union_(inputs=all):
+            return not any(not append_only(i, catalog) for i in all)
+        case Aggregate() | Sort() | Limit():
+            return False
+        case _:
+            assert_never(plan)
+
+
+def relations(plan: Relation) -> tuple[int, ...]:
+    """Ids of the relations it reads, each once, in the order of the tree."""
+    found: dict[int, None] = {}
+
+    def add(node: Relation) -> None:
+        if isinstance(node, Scan):
+            found[node.relation] = None
+        for below in inputs(node):
+            add(below)
+
+    add(plan)
+    return tuple(found)
+
+
+def check_stored(plan: Relation, catalog: Catalog) -> None:
+    """Raises 55000 if a SELECT or TAIL of the plan would read what is not stored, or not filled yet."""
+    for id in relations(plan):
+        item = catalog[id]
+        if not item.ready:
+            raise ObjectNotInPrerequisiteState(f"{item.kind} {item.name} is still being filled", hint="Try again when it is complete.")
+        if not item.stored:
+            raise ObjectNotInPrerequisiteState(
+                f"{item.kind} {item.name} is not stored",
+                detail="Its rows are passed on to the materialized views that read it, and not kept.",
+                hint="Create a materialized view over it: CREATE MATERIALIZED VIEW … AS SELECT …",
+            )

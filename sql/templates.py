@@ -1,0 +1,37 @@
+"""Filling the templates of the function catalogue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lake.types import Type
+
+HOLE = re.compile(r"\{(\d+|\*|type|precision\d*|scale\d*|length|now)\}")
+
+
+def filled(template: str, arguments: Sequence[str], types: Sequence[Type], result: Type, spelling: str, now: str = "") -> str:
+    """The template with arguments and facts of the types in it. `spelling`: the result's type in the engine's words.
+
+    >>> from lake.types import INT4
+    >>> filled("CAST({0} div {1} AS {type})", ["a", "b"], [INT4, INT4], INT4, "INT")
+    'CAST(a div b AS INT)'
+    """
+
+    def hole(match: re.Match[str]) -> str:
+        name = match[1]
+        if name.isdigit():
+            return arguments[int(name)]
+        if name == "*":
+            return ", ".join(arguments)
+        if name == "type":
+            return spelling
+        if name == "now":
+            return now
+        if name == "length":
+            return str(result.modifiers[0])
+        fact, index = re.fullmatch(r"([a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]
+        decimal = (types[int(index)] if index else result).decimal
+        return str(decimal[0 if fact == "precision" else 1])
+
+    return HOLE.sub(hole, template)
