@@ -1,0 +1,200 @@
+"""The log between processes: opening, waiting, what a header keeps, sections in files of their own, who the engine is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake import Lake, crash, engines
+from lake.entry import Header, Section, decode_header, encode_header, stream
+from lake.errors import FeatureNotSupported, Gone, ObjectNotInPrerequisiteState
+from lake.processes import Process
+from lake.retention import sweep
+from lake.types import INT8, TEXT, Field
+from lake.writing import open_epoch
+from tests.lake.relations import add, changes, counted, item, snapshot
+
+BAG = item(16384, (Field("a", INT8), Field("b", TEXT)), None)
+
+
+def test_a_lake_is_made_once_and_is_its_owners_alone(tmp_path: Path) -> None:
+    made: list[str] = []
+    threads = [threading.Thread(target=lambda: made.append(Lake.create(tmp_path / "lake").id)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 8
+    assert len(set(made)) == 1
+    assert (tmp_path / "lake").stat().st_mode & 0o777 == 0o700
+    assert Lake.open(tmp_path / "lake").id == made[0]
+
+
+def test_an_absent_lake_and_an_unknown_format_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ObjectNotInPrerequisiteState):
+        Lake(tmp_path / "nothing")
+    lake = Lake.create(tmp_path / "lake")
+    (lake.path / "lake.json").write_text(json.dumps({"id": "x", "format": 2}))
+    with pytest.raises(FeatureNotSupported):
+        Lake(lake.path)
+    with pytest.raises(FeatureNotSupported):
+        decode_header(encode_header(Header(1, 1, 1, "tick")).replace(b'"format":1', b'"format":2'))
+
+
+def test_a_header_keeps_what_it_was_given() -> None:
+    header = Header(
+        7, 10, 2, "tick", 3, None, {"k": {"t": {"0": 5}}}, 4, 9, '{"ids":[]}', "2.1", 17, (Section(1, 2, 0, 64),), {"fills": [1]}
+    )
+    line = encode_header(header)
+    assert len(line) % 64 == 0
+    assert decode_header(line) == header
+    later = line.replace(b'{"format"', b'{"made_up":5,"format"')
+    assert decode_header(later).extra == {"fills": [1], "made_up": 5}
+
+
+def test_fields_that_are_not_given_are_carried_on(lake: Lake) -> None:
+    writer = open_epoch(lake)
+    writer.append(offsets={"k": {"t": {"0": 5}}}, inbox=3, state="ids", checkpoint="1.1", batch=8, extra={"fills": {"1": 2}}, clock=77)
+    add(writer, BAG)
+    writer.close()
+    newest = open_epoch(lake).newest
+    assert (newest.offsets, newest.inbox, newest.state, newest.checkpoint) == ({"k": {"t": {"0": 5}}}, 3, "ids", "1.1")
+    assert (newest.batch, newest.extra, newest.clock, newest.catalog_version) == (8, {"fills": {"1": 2}}, 77, 3)
+
+
+def test_waiting_ends_with_the_entry_or_the_time(lake: Lake) -> None:
+    writer = open_epoch(lake)
+    reader = Lake(lake.path)
+    began = time.monotonic()
+    assert reader.log.wait(1, 0.05) is None
+    assert 0.04 < time.monotonic() - began < 1
+    timer = threading.Timer(0.05, writer.append)
+    timer.start()
+    found = reader.log.wait(1, 10)
+    assert found is not None
+    assert found.n == 2
+    timer.join()
+
+
+def test_a_wait_is_woken(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader who hears of an entry by another way does not wait for the next look."""
+    monkeypatch.setattr("lake.log.POLL_S", 30.0)
+    writer = open_epoch(lake)
+    reader = Lake(lake.path)
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(reader.log.wait(1, 20)))
+    thread.start()
+    time.sleep(0.1)
+    writer.append()
+    reader.log.notify()
+    thread.join(5)
+    assert found
+    assert found[0].n == 2
+
+
+def test_a_reader_far_behind_finds_the_newest(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it would look for next is gone, so it lists the folder again."""
+    monkeypatch.setattr("lake.log.LISTING_S", 0.0)
+    writer = open_epoch(lake)
+    reader = Lake(lake.path)
+    assert reader.log.newest() is not None
+    for _ in range(5):
+        writer.append()
+    for n in range(1, 5):
+        (lake.log.folder / str(n)).unlink()
+    newest = reader.log.newest()
+    assert newest is not None
+    assert newest.n == 6
+    with pytest.raises(Gone):
+        list(reader.log.after(1))
+    assert [e.header.n for e in reader.log.after(4)] == [5, 6]
+
+
+def test_an_entry_by_time(lake: Lake) -> None:
+    writer = open_epoch(lake)
+    start = writer.newest.time
+    times = [writer.append(time=start + 10 * i).time for i in range(1, 20)]
+    for at, n in ((start - 1, None), (start, 1), (start + 9, 1), (times[0], 2), (times[7] + 5, 9), (times[-1] + 100, 20)):
+        found = lake.log.find(at)
+        assert (found and found.n) == n
+
+
+def test_a_large_section_lies_beside_its_entry(lake: Lake, tmp_path: Path) -> None:
+    writer = open_epoch(lake)
+    add(writer, BAG)
+    table = changes(BAG, [([i, "x"], 1) for i in range(1000)])
+    spilled = tmp_path / "from-the-executor"
+    spilled.write_bytes(stream(table))
+    header = writer.append([(BAG.id, spilled)])
+    spilled.unlink()
+    assert header.relations[0].file == f"3.{writer.epoch}.{BAG.id}.arrow"
+    assert counted(lake.log.read(3).changes(BAG.id)) == counted(table)
+    assert snapshot(lake, BAG) == counted(table)
+    orphan = lake.log.folder / f"9.{writer.epoch}.{BAG.id}.arrow"
+    orphan.write_bytes(b"")
+    writer.close()
+    open_epoch(lake)
+    sweep(lake)
+    assert not orphan.exists()
+    assert (lake.log.folder / header.relations[0].file).exists()
+
+
+def test_changes_without_weights_or_rows_are_no_section(lake: Lake) -> None:
+    writer = open_epoch(lake)
+    with pytest.raises(ValueError, match="__weight"):
+        writer.append([(BAG.id, pa.table({"a": [1]}))])
+    assert writer.append([(BAG.id, changes(BAG, []))]).relations == ()
+
+
+def test_the_next_engine_waits_for_the_jvm_of_the_last(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as jvm:
+        writer = open_epoch(lake)
+        writer.announce(address="127.0.0.1:1", token="secret", jvm=jvm.pid)
+        assert (lake.path / "engine.json").stat().st_mode & 0o777 == 0o600
+        there = engines.announced(Lake(lake.path))
+        assert there is not None
+        assert (there.epoch, there.address, there.token, there.jvm) == (1, "127.0.0.1:1", "secret", Process.of(jvm.pid))
+        writer._lock.release()  # as if the Python driver had been killed
+        monkeypatch.setattr(engines, "GONE_TIMEOUT_S", 0.2)
+        with pytest.raises(ObjectNotInPrerequisiteState, match="JVM"):
+            open_epoch(lake)
+        monkeypatch.setattr(engines, "GONE_TIMEOUT_S", 30.0)
+        killer = threading.Timer(0.3, jvm.kill)
+        killer.start()
+        began = time.monotonic()
+        open_epoch(lake).close()
+        assert time.monotonic() - began > 0.2
+        killer.join()
+
+
+def test_a_process_is_told_from_a_later_one_of_its_number() -> None:
+    mine = Process.of(os.getpid())
+    assert mine.lives()
+    assert not Process(mine.pid, mine.started + 1, mine.boot).lives()
+    assert not Process(mine.pid, mine.started, "another boot").lives()
+
+
+def test_no_child_inherits_the_lock(lake: Lake) -> None:
+    writer = open_epoch(lake)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False) as child:
+        writer.close()
+        open_epoch(Lake(lake.path)).close()
+        child.kill()
+
+
+def test_a_crash_point_ends_the_process_at_its_count() -> None:
+    program = "from lake import crash\nfor i in range(5): print(i, flush=True); crash.point('here')"
+    environment = {**os.environ, "TAILGATE_CRASH": "here:3", "PYTHONPATH": str(Path(crash.__file__).parents[1])}
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert ended.stdout.split() == ["0", "1", "2"]
