@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -40,6 +41,7 @@ SETTINGS = (
 MACROS = (
     *arithmetic.MACROS,
     "tg_float_to_numeric(x, made) AS CASE WHEN isnan(x) OR isinf(x) THEN error('[22003] numeric field overflow') ELSE made END",
+    "tg_numeric_divide(a, b, sa, sb, s) AS tg_decimal_divide(CAST(a AS VARCHAR), CAST(b AS VARCHAR), s)",
 )
 MARK = re.compile(r"\[([0-9A-Z]{5})\] (.*?)(?:\n|$)", re.S)
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -50,23 +52,22 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
     """All that rendered plans call. Again changes nothing."""
     for setting in SETTINGS:
         connection.execute(setting)
+    create: Any = connection.create_function  # its stub knows no types by name
+    for name, function, arguments, result in FUNCTIONS:
+        with suppress(duckdb.InvalidInputException):
+            connection.remove_function(name)
+        create(name, _vectorised(function, len(arguments), result), arguments, result, type="arrow", null_handling="special")
     for macro in MACROS:
         connection.execute("CREATE OR REPLACE MACRO " + macro)
-    for name, function, arguments, result in FUNCTIONS:
-        try:
-            connection.remove_function(name)
-        except duckdb.InvalidInputException:
-            pass
-        connection.create_function(name, _vectorised(function, result), arguments, result, type="arrow", null_handling="special")
 
 
-def _vectorised(function: Callable[..., Any], result: str) -> Callable[..., Any]:
+def _vectorised(function: Callable[..., Any], arity: int, result: str) -> Callable[..., Any]:
     """Value by value over Arrow arrays; NULL in, NULL out. Constants are looked at once."""
     arrow = ARROW[result]
 
     def run(*arrays: Any) -> Any:
         memo: dict[tuple[Any, ...], Any] = {}
-        out = []
+        out: list[Any] = []
         for values in zip(*(a.to_pylist() for a in arrays), strict=True):
             if any(v is None for v in values):
                 out.append(None)
@@ -82,7 +83,9 @@ def _vectorised(function: Callable[..., Any], result: str) -> Callable[..., Any]
             out.append(found)
         return pa.array(out, type=arrow)
 
-    return run
+    # DuckDB counts parameters
+    by_arity: dict[int, Callable[..., Any]] = {1: lambda a: run(a), 2: lambda a, b: run(a, b), 3: lambda a, b, c: run(a, b, c)}
+    return by_arity[arity]
 
 
 MEMO_MAX = 2048  # a vector of DuckDB's: what repeats within one is computed once
@@ -293,9 +296,6 @@ FUNCTIONS: tuple[tuple[str, Callable[..., Any], list[str], str], ...] = (
         for name in ("bool", "int2", "int4", "int8", "float4", "float8", "date", "timestamp", "timestamptz")
     ),
 )
-MACROS += (
-    "tg_numeric_divide(a, b, sa, sb, s) AS tg_decimal_divide(CAST(a AS VARCHAR), CAST(b AS VARCHAR), s)",
-)  # fmt: skip
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------------------
