@@ -24,6 +24,8 @@ from lake.processes import Process
 if TYPE_CHECKING:
     from lake.folder import Lake
 
+LOCK_WAIT_S = 0.3  # a child being started shares all open files until the kernel has finished its exec, a moment after fork returns
+LOCK_POLL_S = 0.01
 ALIVE_S = 10.0  # an engine whose newest entry is younger lives, where locks do not tell; it writes at least that often
 GONE_TIMEOUT_S = 30.0  # an earlier JVM has ended after about one; 30 is a machine in trouble
 GONE_POLL_S = 0.05
@@ -42,7 +44,9 @@ class EngineLock:
         self._descriptor: int | None = self._open()
         _held.add(self)
         try:
-            locked = self._try()
+            deadline = time.monotonic() + LOCK_WAIT_S
+            while not (locked := self._try()) and time.monotonic() < deadline:
+                time.sleep(LOCK_POLL_S)
         except OSError as e:
             self.release()
             if e.errno not in _NO_LOCKS:
