@@ -115,8 +115,8 @@ class Load:
         self._producer = Producer(
             {"bootstrap.servers": kafka, "linger.ms": 2, "queue.buffering.max.messages": 2 * ALARM_QUEUE, "log_level": 2}
         )
-        client = SchemaRegistryClient({"url": registry})
-        self._key, self._value = Encoder(client, f"{USERS}-key", KEY), Encoder(client, f"{USERS}-value", ENVELOPE)
+        with SchemaRegistryClient({"url": registry}) as client:
+            self._key, self._value = Encoder(client, f"{USERS}-key", KEY), Encoder(client, f"{USERS}-value", ENVELOPE)
         self._user_count = users
         self._users: dict[int, dict[str, Any]] = {}
         self._position = int(time.time() * 1000)  # in the binary log; above that of any load before

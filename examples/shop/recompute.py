@@ -36,7 +36,7 @@ class Topics:
 
     def __init__(self, kafka: str, registry: str) -> None:
         self._kafka = kafka
-        self._registry = SchemaRegistryClient({"url": registry})
+        self._registry = registry
         self._schemas: dict[int, Any] = {}
 
     def messages(self, topic: str) -> Iterator[Message]:
@@ -72,7 +72,8 @@ class Topics:
         """A value in Confluent's wire format."""
         (id,) = struct.unpack(">I", value[1:5])
         if id not in self._schemas:
-            self._schemas[id] = fastavro.parse_schema(json.loads(self._registry.get_schema(id).schema_str))
+            with SchemaRegistryClient({"url": self._registry}) as registry:
+                self._schemas[id] = fastavro.parse_schema(json.loads(registry.get_schema(id).schema_str))
         return fastavro.schemaless_reader(io.BytesIO(value[5:]), self._schemas[id], None)
 
     def view(self) -> tuple[Rows, int]:
