@@ -36,6 +36,7 @@ from sql.plan import (
     Union_,
     Values,
 )
+from sql.rewrite import columns_of
 
 AGGREGATES = ("count", "sum", "min", "max", "avg")
 
@@ -103,7 +104,12 @@ class _Compiler:
             return Stream(Source(item.id), Linear(), item.columns, True)
         raise FeatureNotSupported(f'a materialized view over {item.kind} "{item.name}" is not supported', position=scan.position)
 
-    def _join(self, join: Join) -> Stream:
+    def _join(self, join: Join, measured: frozenset[int] | None = None) -> Stream:
+        """`measured`: what is read of it besides groups, if groups are all that is otherwise.
+
+        A side whose rows are told apart by keys and groups alone has few different rows, and many of each: it is kept as rows with
+        weights, not as rows that are known to be new.
+        """
         if join.kind not in ("inner", "cross"):
             raise FeatureNotSupported(
                 f"{join.kind.upper()} JOIN in a materialized view is not supported",
@@ -119,10 +125,15 @@ class _Compiler:
             )
         left, right = self.stream(join.left), self.stream(join.right)
         append_only = left.append_only and right.append_only
+        if measured is not None:
+            width = len(join.left.columns)
+            left = replace(left, append_only=left.append_only and any(i < width for i in measured))
+            right = replace(right, append_only=right.append_only and any(i >= width for i in measured))
         return Stream(Joined(left, right, *keys), Linear(), left.columns + right.columns, append_only)
 
     def _aggregate(self, node: Aggregate) -> Stream:
-        below = self.stream(node.input)
+        measured = frozenset(i for call in node.aggregates for s in _scalars(call) for i in columns_of(s))
+        below = self._join(node.input, measured) if isinstance(node.input, Join) else self.stream(node.input)
         wanted: list[Scalar] = list(node.keys)
         calls = []
         for call in node.aggregates:
@@ -136,6 +147,10 @@ class _Compiler:
         columns = tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions))
         entering = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
         return Stream(Reduced(entering, len(node.keys), tuple(calls)), Linear(), node.columns, False)
+
+
+def _scalars(call: AggregateCall) -> tuple[Scalar, ...]:
+    return call.arguments if call.filter is None else (*call.arguments, call.filter)
 
 
 def _argument(call: AggregateCall) -> Scalar | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.plan import nodes
-from engine.plan.change import Joined, Reduced, Stateful, Stream
+from engine.plan.change import Joined, Origin, Reduced, Stateful, Stream
 from engine.plan.compile import compile_rewritten
 from engine.plan.digest import digest
 from engine.plan.plans import PlanOf, bound
@@ -24,24 +24,28 @@ from lake.catalog import Catalog, Item
 from sql.plan import Aggregate, Distinct, Join, Relation, Scan
 
 GAP = 4  # blanks between the tree and what stands beside it
+WIDE = 80  # a line longer than this does not push the others' notes to the right
 
 
 def explain(item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound) -> str:
     """The text for a materialized view of the catalog; a plain view is explained as if it were one."""
     plan = rewrite(plan_of(item, catalog))
     tree = list(_lines(_Explained(item, catalog, streams), plan, "", ""))
-    width = max(len(left) for left, _ in tree) + GAP
+    width = max((len(left) for left, _ in tree if len(left) <= WIDE), default=0) + GAP
     lines = [f"{item.kind.capitalize()}: {item.name}"]
-    lines += [f"{left:<{width}}maintained by: {right}" if right else left for left, right in tree]
+    lines += [f"{left + ' ' * GAP:<{width}}maintained by: {right}" if right else left for left, right in tree]
     return "\n".join([*lines, *_notes(plan, catalog)])
 
 
 class _Explained:
     def __init__(self, item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -> None:
         self.item, self.catalog, self.streams = item, catalog, streams
+        self._known: dict[int, Origin] = {}
 
     def operator(self, plan: Relation) -> Stateful | None:
-        origin = compile_rewritten(plan, self.catalog, self.streams).origin
+        origin = self._known.get(id(plan)) or compile_rewritten(plan, self.catalog, self.streams).origin
+        if isinstance(origin, Reduced) and isinstance(plan, Aggregate):
+            self._known[id(plan.input)] = origin.input.origin  # a join is kept in the way that suits what reads it
         return origin if isinstance(origin, Joined | Reduced) else None
 
     def shared(self, operator: Stateful) -> str:
@@ -74,10 +78,7 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
         case Join():
             operator = explained.operator(plan)
             assert isinstance(operator, Joined)
-            sides = [("left", operator.left), ("right", operator.right)]
-            appended = [side for side, s in sides if s.append_only]
-            note = f"; append-only: {' and '.join(appended)}" if appended else ""
-            return f"join, both sides kept by key{note}{explained.shared(operator)}"
+            return f"join, {_kept(operator)}{explained.shared(operator)}"
         case Aggregate() | Distinct():
             operator = explained.operator(plan)
             assert isinstance(operator, Reduced)
@@ -88,6 +89,13 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
             return f"reduce, {state}{note}{explained.shared(operator)}"
         case _:
             return "linear"
+
+
+def _kept(join: Joined) -> str:
+    sides = [s for s, stream in (("left", join.left), ("right", join.right)) if stream.append_only]
+    if len(sides) == 2:
+        return "both sides kept by key, never looked up"
+    return "both sides kept by key" + (f", the {sides[0]} never looked up" if sides else "")
 
 
 def _notes(plan: Relation, catalog: Catalog) -> list[str]:

@@ -42,6 +42,25 @@ def names(relation: Relation) -> Names:
     return tuple(f.name for f in relation.columns)
 
 
+def label(scalar: Scalar, over: Names) -> str:
+    """A name for a column that was nobody's: of what it is computed from.
+
+    >>> from sql.plan import Column
+    >>> from lake.types import TEXT
+    >>> label(Column(0, TEXT), ("a", "b"))
+    'a'
+    """
+    match scalar:
+        case Column(index=index):
+            return over[index]
+        case Call(function, (_, Literal(value=str() as key))) if function.name in ("->", "->>"):
+            return key
+        case Call(_, (argument, *_)):
+            return label(argument, over)
+        case _:
+            return "?column?"
+
+
 def words(scalar: Scalar, over: Names) -> str:
     def go(s: Scalar) -> str:
         text = words(s, over)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from engine.plan.rewrites.equijoin import split_joins
 from engine.plan.rewrites.merge import drop_identities, merge_filters, merge_projections
+from engine.plan.rewrites.narrow import narrow_joins
 from engine.plan.rewrites.order import order_joins
 from engine.plan.rewrites.prune import prune_columns
 from engine.plan.rewrites.push import push_filters
@@ -24,6 +25,8 @@ PASSES: tuple[Pass, ...] = (
     order_joins,
     split_joins,
     push_filters,
+    merge_projections,
+    narrow_joins,
     prune_columns,
     merge_projections,
     merge_filters,

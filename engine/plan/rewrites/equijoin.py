@@ -15,6 +15,7 @@ from engine.plan.casts import cast_to
 from engine.plan.fallible import fallible
 from engine.plan.relations import bottom_up, project
 from engine.plan.scalars import conjunction, renumber
+from engine.plan.words import label, names
 from lake.types import FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 from sql.plan import Call, Column, Filter, Join, Project, Relation, Scalar
 from sql.rewrite import columns_of, conjuncts, shifted
@@ -144,7 +145,7 @@ def _with(relation: Relation, keys: tuple[Scalar, ...]) -> tuple[Relation, tuple
         else:
             places.append(len(fields))
             added.append(key)
-            fields.append(Field("?column?", key.type))
+            fields.append(Field(label(key, names(relation)), key.type))
     if not added:
         return relation, tuple(places)
     own = tuple(Column(i, f.type) for i, f in enumerate(columns))

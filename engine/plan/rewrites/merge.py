@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from engine.plan.relations import bottom_up, is_identity
 from engine.plan.scalars import conjunction
-from sql.plan import Column, Filter, Literal, Project, Relation, Scalar
+from sql.plan import Aggregate, AggregateCall, Column, Filter, Literal, Project, Relation, Scalar
 from sql.rewrite import conjuncts, substituted, walk
 
 
@@ -25,16 +26,33 @@ def merge_filters(relation: Relation) -> Relation:
 
 
 def merge_projections(relation: Relation) -> Relation:
+    """Also into an aggregate, which projects what it reads anyway."""
+
     def rule(node: Relation) -> Relation:
-        if not isinstance(node, Project) or not isinstance(node.input, Project):
+        if not isinstance(node, Project | Aggregate) or not isinstance(node.input, Project):
             return node
-        inner = node.input
-        used = Counter(s.index for e in node.expressions for s in walk(e) if isinstance(s, Column))
-        if any(used[i] > 1 and not _cheap(e) for i, e in enumerate(inner.expressions)):
+        inner = node.input.expressions
+        read = node.expressions if isinstance(node, Project) else (*node.keys, *(s for c in node.aggregates for s in _read(c)))
+        used = Counter(s.index for e in read for s in walk(e) if isinstance(s, Column))
+        if any(used[i] > 1 and not _cheap(e) for i, e in enumerate(inner)):
             return node
-        return Project(inner.input, tuple(substituted(e, inner.expressions) for e in node.expressions), node.columns)
+
+        def through(scalar: Scalar) -> Scalar:
+            return substituted(scalar, inner)
+
+        if isinstance(node, Project):
+            return Project(node.input.input, tuple(map(through, node.expressions)), node.columns)
+        calls = (
+            replace(c, arguments=tuple(map(through, c.arguments)), filter=None if c.filter is None else through(c.filter))
+            for c in node.aggregates
+        )
+        return Aggregate(node.input.input, tuple(map(through, node.keys)), tuple(calls))
 
     return bottom_up(relation, rule)
+
+
+def _read(call: AggregateCall) -> tuple[Scalar, ...]:
+    return call.arguments if call.filter is None else (*call.arguments, call.filter)
 
 
 def drop_identities(relation: Relation) -> Relation:

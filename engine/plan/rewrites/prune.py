@@ -70,7 +70,7 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             if not keys and not wanted:
                 wanted = [0][: len(aggregates)]
             calls = tuple(aggregates[i] for i in wanted)
-            below, places = _exactly(input, _read([*keys, *(s for c in calls for s in _scalars(c))]))
+            below, places = _prune(input, _read([*keys, *(s for c in calls for s in _scalars(c))]))
             if below is input and len(calls) == len(aggregates):
                 return relation, _identity(relation)
             out = {i: i for i in range(len(keys))} | {len(keys) + old: len(keys) + new for new, old in enumerate(wanted)}

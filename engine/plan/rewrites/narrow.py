@@ -1,0 +1,123 @@
+"""What is computed from one side of a join is computed before it, if the join then holds less.
+
+    γ_{f(l)}(L ⋈ R) = γ_x(π_{l, x=f(l)}(L) ⋈ R)        and then nobody reads l: a join keeps `data -> 'n'` instead of `data`
+
+Rows that differ only in what is thrown away become equal that way, and a join keeps equal rows as one with a weight: of page views
+by the hour it holds one row for each user and hour.
+
+Only expressions that cannot fail move, as below a join they are asked of rows without a partner, and only those which read a column
+that is read nowhere else above the join. `prune_columns` takes the column away after this pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan.fallible import fallible
+from engine.plan.relations import inputs, with_inputs
+from engine.plan.scalars import conjunction, renumber
+from engine.plan.words import label, names
+from lake.types import Field
+from sql.plan import Aggregate, AggregateCall, Column, Filter, Join, Project, Relation, Scalar
+from sql.rewrite import columns_of, conjuncts, parts, rebuilt, shifted
+
+Moved = dict[Scalar, int]  # an expression, and the column that it is now
+
+
+def narrow_joins(relation: Relation) -> Relation:
+    if isinstance(relation, Project | Aggregate):
+        relation = _narrowed(relation)
+    return with_inputs(relation, tuple(narrow_joins(i) for i in inputs(relation)))
+
+
+def _narrowed(reader: Project | Aggregate) -> Relation:
+    """The reader of a join, over a join of sides that compute what they can."""
+    below = reader.input
+    conditions: tuple[Scalar, ...] = ()
+    if isinstance(below, Filter):
+        conditions, below = conjuncts(below.condition), below.input
+    if not isinstance(below, Join) or below.kind != "inner" or below.condition is None:
+        return reader
+    read = (*_scalars(reader), *conditions)
+    width, whole = len(below.left.columns), len(below.columns)
+    plain = columns_of(below.condition) | frozenset(c for scalar in read for c in _plain(scalar, width))
+    left = _candidates(read, plain, 0, width)
+    right = _candidates(read, plain, width, whole)
+    if not left and not right:
+        return reader
+    place = {i: i if i < width else i + len(left) for i in range(whole)}
+    one = _with(below.left, left)
+    other = _with(below.right, tuple(shifted(e, -width) for e in right))
+    moved: Moved = {e: width + n for n, e in enumerate(left)} | {e: whole + len(left) + n for n, e in enumerate(right)}
+    joined: Relation = Join(one, other, "inner", renumber(below.condition, place), below.position)
+    if conditions:
+        joined = Filter(joined, conjunction(tuple(_reading(c, moved, place) for c in conditions)))
+    return _rebuilt(reader, joined, moved, place)
+
+
+def _candidates(read: tuple[Scalar, ...], plain: frozenset[int], start: int, end: int) -> tuple[Scalar, ...]:
+    """The expressions of one side's columns that may move, each once."""
+    found: dict[Scalar, None] = {}
+
+    def visit(scalar: Scalar) -> None:
+        used = columns_of(scalar)
+        if not isinstance(scalar, Column) and used and all(start <= i < end for i in used) and not fallible(scalar):
+            if used - plain:
+                found[scalar] = None
+            return
+        for part in parts(scalar):
+            visit(part)
+
+    for scalar in read:
+        visit(scalar)
+    return tuple(found)
+
+
+def _plain(scalar: Scalar, width: int) -> frozenset[int]:
+    """Columns that are read other than through an expression which may move."""
+    used = columns_of(scalar)
+    one_side = all(i < width for i in used) or all(i >= width for i in used)
+    if not isinstance(scalar, Column) and used and one_side and not fallible(scalar):
+        return frozenset()
+    if isinstance(scalar, Column):
+        return used
+    return frozenset(i for part in parts(scalar) for i in _plain(part, width))
+
+
+def _with(side: Relation, expressions: tuple[Scalar, ...]) -> Relation:
+    if not expressions:
+        return side
+    own = tuple(Column(i, f.type) for i, f in enumerate(side.columns))
+    fields = tuple(Field(label(e, names(side)), e.type) for e in expressions)
+    return Project(side, own + expressions, side.columns + fields)
+
+
+def _reading(scalar: Scalar, moved: Moved, place: dict[int, int]) -> Scalar:
+    """The scalar over the new join."""
+    if scalar in moved:
+        return Column(moved[scalar], scalar.type)
+    if isinstance(scalar, Column):
+        return replace(scalar, index=place[scalar.index])
+    return rebuilt(scalar, lambda s: _reading(s, moved, place))
+
+
+def _scalars(reader: Project | Aggregate) -> tuple[Scalar, ...]:
+    if isinstance(reader, Project):
+        return reader.expressions
+    return (*reader.keys, *(s for call in reader.aggregates for s in _of(call)))
+
+
+def _of(call: AggregateCall) -> tuple[Scalar, ...]:
+    return call.arguments if call.filter is None else (*call.arguments, call.filter)
+
+
+def _rebuilt(reader: Project | Aggregate, input: Relation, moved: Moved, place: dict[int, int]) -> Relation:
+    def new(scalar: Scalar) -> Scalar:
+        return _reading(scalar, moved, place)
+
+    if isinstance(reader, Project):
+        return Project(input, tuple(map(new, reader.expressions)), reader.columns)
+    calls = tuple(
+        replace(c, arguments=tuple(map(new, c.arguments)), filter=None if c.filter is None else new(c.filter)) for c in reader.aggregates
+    )
+    return Aggregate(input, tuple(map(new, reader.keys)), calls)
