@@ -67,7 +67,8 @@ class Serving:
         self._snapshots = Snapshots()
         self._jobs = Jobs()
         self._following = ThreadPoolExecutor(FOLLOWING_THREADS, "tailgate-follow")
-        self._feeds: dict[object, tuple[Feed, int]] = {}
+        self._feeds: dict[object, tuple[Feed, int]] = {}  # by key, with the number of followers
+        self._feeds_lock = threading.Lock()
         self._callbacks: list[Callable[[int], None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._advance: asyncio.Future[None] | None = None
@@ -285,20 +286,22 @@ class Serving:
     def _feed(self, source: Item | Prepared, values: Sequence[object], after: int) -> tuple[Feed, bool]:
         """What many may follow together; a query that has moved past `after` is followed alone."""
         feed = feed_of(self._lake, self._sandbox, self._entries, source, values)
-        known = self._feeds.get(feed.key)
-        if known is not None and isinstance(known[0], Maintained) and known[0].n > self._entries.at(after):
-            return feed, False
-        feed, followers = known or (feed, 0)
-        self._feeds[feed.key] = (feed, followers + 1)
-        return feed, True
+        start = self._entries.at(after)
+        with self._feeds_lock:
+            known, followers = self._feeds.get(feed.key, (feed, 0))
+            if isinstance(known, Maintained) and known.n > start:
+                return feed, False
+            self._feeds[feed.key] = (known, followers + 1)
+            return known, True
 
     def _release(self, feed: Feed, shared: bool) -> None:
-        if shared:
-            kept, followers = self._feeds[feed.key]
-            if followers > 1:
-                self._feeds[feed.key] = (kept, followers - 1)
-                return
-            del self._feeds[feed.key]
+        with self._feeds_lock:
+            if shared:
+                kept, followers = self._feeds[feed.key]
+                if followers > 1:
+                    self._feeds[feed.key] = (kept, followers - 1)
+                    return
+                del self._feeds[feed.key]
         feed.close()
 
 

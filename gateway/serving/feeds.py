@@ -25,6 +25,7 @@ from lake.catalog import Item
 from lake.errors import ProgramLimitExceeded
 from lake.types import WEIGHT, arrow_schema
 from sql import plan
+from sql.duckdb import render
 
 if TYPE_CHECKING:
     from lake import Lake
@@ -111,8 +112,6 @@ class QueryFeed:
 
 class LinearFeed(QueryFeed):
     def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object], over_changes: plan.Relation) -> None:
-        from sql.duckdb import render
-
         super().__init__(lake, sandbox, prepared, values)
         (item,) = prepared.items
         self._shape = mirror.shape(item)

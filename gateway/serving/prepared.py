@@ -11,8 +11,10 @@ from sqlglot import exp
 from gateway.serving.mirrors import State
 from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
-from lake.types import FACTS, INT8, WEIGHT, Field, Type
+from lake.types import FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from sql import plan
+from sql.bind import bind_query
+from sql.duckdb import render
 from sql.statements import QueryText, Select
 
 KEPT = 2000  # bound queries; a client with its own literals in every statement must not fill memory
@@ -56,10 +58,7 @@ class Statements:
 
 
 def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
-    from sql.bind import bind_query
-    from sql.duckdb import render
-
-    query = bind_query(tree, catalog, tuple(None if oid in UNSPECIFIED else BY_OID.get(oid) for oid in oids))
+    query = bind_query(tree, catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
     relations = frozenset(scan.relation for scan in scans(query.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
     return Prepared(query.columns, query.parameters, relations, catalog_n, render(query.plan), query, items, volatile(query.plan))

@@ -34,6 +34,7 @@ class Snapshot:
         self._lake, self._cursor = lake, cursor
         self._busy = threading.Lock()
         self._own: dict[int, None] = {}
+        self._aborted = False
         self.closed = False
         self.opened = clocks.monotonic()
         self.past = at is not None
@@ -56,7 +57,20 @@ class Snapshot:
         with self._busy:
             if self.closed:
                 raise errors.of("72000", "snapshot too old", hint=f"A transaction may stay open for {AGE_AT_MOST:.0f} seconds.")
-            yield self._cursor
+            if self._aborted:
+                self._again()
+            try:
+                yield self._cursor
+            except BaseException:
+                self._aborted = True
+                raise
+
+    def _again(self) -> None:
+        """DuckDB ends a transaction at its first error, PostgreSQL goes on after ROLLBACK TO: from here on rows come from the lake."""
+        with contextlib.suppress(duckdb.Error):
+            self._cursor.rollback()
+        self._cursor.begin()
+        self.shared, self._own, self._aborted = frozenset(), {}, False
 
     def bring(self, items: Iterable[Item]) -> None:
         """Makes these readable here; inside `use`. Raises the error that an item has at this time."""

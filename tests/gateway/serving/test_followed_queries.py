@@ -1,0 +1,129 @@
+"""Following a query: what its changes add up to is its answer, at every time."""
+
+import asyncio
+import random
+from collections import Counter
+
+import pytest
+
+from gateway.serving import Batch, Serving, feeds
+from gateway.serving.prepared import linear
+from lake.errors import ProgramLimitExceeded
+from lake.types import INT8, TEXT
+from tests.gateway.serving.made import Made, Row, bag, serving
+from tests.gateway.serving.test_mirrors import Random
+from tests.gateway.serving.test_queries import select
+
+NARROW = {"id": INT8, "name": TEXT}
+
+LINEAR = [
+    "SELECT name FROM d",
+    "SELECT id, name FROM v WHERE id > 3",
+    "SELECT 1 AS one FROM d WHERE name = 'a'",
+    "SELECT name, id, name FROM v",
+]
+OTHER = [
+    "SELECT name, count(*) FROM d GROUP BY name",
+    "SELECT count(*) FROM v",
+    "SELECT v.id, d.name FROM v JOIN d ON d.id = v.id",
+    "SELECT id FROM d ORDER BY id DESC LIMIT 2",
+    "SELECT DISTINCT name FROM d",
+    "SELECT v.name, d.name FROM v LEFT JOIN d ON d.id = v.id",
+]
+
+
+@pytest.mark.parametrize("text", [*LINEAR, *OTHER])
+def test_the_sum_of_the_batches_is_the_answer(made: Made, run, seed: int, text: str) -> None:
+    """From now and from the past, alone and together, with the other one's changes remembered or not."""
+
+    async def work() -> None:
+        v, d = made.create("v", NARROW), made.create("d", NARROW, None)
+        one, two = Random(random.Random(seed), made, v.id, True, False), Random(random.Random(seed + 1), made, d.id, False, False)
+
+        def tick() -> int:
+            which = random.random()
+            return made.tick(
+                {v.id: one.changes()}
+                if which < 0.4
+                else {d.id: two.changes()}
+                if which < 0.8
+                else {v.id: one.changes(), d.id: two.changes()}
+            )
+
+        times = [tick() for _ in range(8)]
+        async with serving(made) as server:
+            prepared = server.prepare(select(text))
+            assert (linear(prepared) is not None) == (text in LINEAR)
+            final = asyncio.get_running_loop().create_future()
+            starts = [times[-1], times[-1], times[2], times[5]]
+            tasks = [asyncio.create_task(followed(server, prepared, start, final)) for start in starts]
+            for _ in range(10):
+                last = tick()
+                await asyncio.sleep(0.01)
+                if len(tasks) < 6:
+                    starts.append(times[3])
+                    tasks.append(asyncio.create_task(followed(server, prepared, times[3], final)))
+            final.set_result(last)
+            made.tick({})
+            answers: dict[int, Counter[Row]] = {}
+            for batches in await asyncio.gather(*tasks):
+                total: Counter[Row] = Counter()
+                for batch in batches:
+                    if batch.table is not None:
+                        for row, weight in bag(batch.table).items():
+                            total[row] += weight
+                        assert all(weight > 0 for weight in total.values() if weight)
+                    if batch.time not in answers:
+                        with server.snapshot(batch.time) as past:
+                            answers[batch.time] = bag(await server.run(prepared, at=past))
+                    assert +total == answers[batch.time]
+            assert not server._feeds
+
+    run(work)
+
+
+async def followed(server: Serving, prepared: object, start: int, final: "asyncio.Future[int]") -> list[Batch]:
+    out: list[Batch] = []
+    stream = server.changes(prepared, after=start, snapshot=True)  # type: ignore[arg-type]
+    async for batch in stream:
+        out.append(batch)
+        if final.done() and batch.time >= final.result():
+            break
+    await stream.aclose()  # type: ignore[attr-defined]
+    return out
+
+
+def test_a_constant_ends(made: Made, run) -> None:
+    async def work() -> None:
+        time = made.tick({})
+        async with serving(made) as server:
+            batches = [b async for b in server.changes(server.prepare(select("SELECT 1 AS x")), after=time, snapshot=True)]
+            assert [bag(b.table) for b in batches] == [{(1,): 1}]
+
+    run(work)
+
+
+def test_values(made: Made, run) -> None:
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        time = made.tick({item.id: [((1, "a"), 1), ((2, "b"), 1)]})
+        async with serving(made) as server:
+            prepared = server.prepare(select("SELECT name FROM v WHERE id = $1"))
+            streams = [server.changes(prepared, after=time, snapshot=True, values=[n]) for n in (1, 2)]
+            assert [bag((await anext(s)).table) for s in streams] == [{("a",): 1}, {("b",): 1}]
+            for stream in streams:
+                await stream.aclose()  # type: ignore[attr-defined]
+
+    run(work)
+
+
+def test_too_large(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        time = made.tick({item.id: [((i, "a"), 1) for i in range(100)]})
+        monkeypatch.setattr(feeds, "MAINTAINED_ROWS", 50)
+        async with serving(made) as server:
+            with pytest.raises(ProgramLimitExceeded):
+                await anext(server.changes(server.prepare(select("SELECT count(*) FROM v")), after=time, snapshot=True))
+
+    run(work)

@@ -1,0 +1,257 @@
+"""Queries over the mirrors: bound once, at one time, with PostgreSQL's errors, stopped when asked to."""
+
+import asyncio
+
+import pytest
+
+from gateway.serving import Serving, snapshots
+from lake import errors
+from lake.types import INT8, TEXT
+from sql.statements import Select, parse
+from tests.gateway.serving.made import Made, bag, serving, unready
+
+NARROW = {"id": INT8, "name": TEXT}
+
+
+def select(text: str) -> Select:
+    statement = parse(text)
+    assert isinstance(statement, Select)
+    return statement
+
+
+async def ask(server: Serving, text: str, *values: object, **more: object) -> list[tuple[object, ...]]:
+    table = await server.run(server.prepare(select(text)), values, **more)  # type: ignore[arg-type]
+    return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=repr)
+
+
+def test_rows_by_name_type_and_copy(made: Made, run) -> None:
+    """A relation without a key shows every copy; names and types are the view's."""
+
+    async def work() -> None:
+        keyed, plain = made.create("v", NARROW), made.create("d", NARROW, None)
+        made.tick({keyed.id: [((1, "a"), 1)], plain.id: [((1, "x"), 3), ((2, None), 1)]})
+        async with serving(made) as server:
+            prepared = server.prepare(select("SELECT * FROM d"))
+            assert [(f.name, str(f.type)) for f in prepared.columns] == [("id", "bigint"), ("name", "text")]
+            assert prepared.relations == {plain.id}
+            assert bag(await server.run(prepared)) == {(1, "x"): 3, (2, None): 1}
+            assert await ask(server, "SELECT count(*) FROM d") == [(4,)]
+            assert await ask(server, "SELECT v.name, d.name FROM v JOIN d ON d.id = v.id") == [("a", "x")] * 3
+            assert server.run_now(prepared).equals(await server.run(prepared))
+            assert server.prepare(select("SELECT * FROM d")) is prepared
+
+    run(work)
+
+
+def test_parameters(made: Made, run) -> None:
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        made.tick({item.id: [((i, f"n{i}"), 1) for i in range(10)]})
+        async with serving(made) as server:
+            prepared = server.prepare(select("SELECT name FROM v WHERE id = $1 OR name = $2"))
+            assert [str(t) for t in prepared.parameters] == ["bigint", "text"]
+            assert await ask(server, "SELECT name FROM v WHERE id = $1 OR name = $2", 3, "n5") == [("n3",), ("n5",)]
+            assert await ask(server, "SELECT name FROM v WHERE id = $1", None) == []
+
+    run(work)
+
+
+def test_errors_of_the_text(made: Made, run) -> None:
+    async def work() -> None:
+        made.create("v", NARROW)
+        async with serving(made) as server:
+            with pytest.raises(errors.UndefinedTable) as table:
+                server.prepare(select("SELECT * FROM nonsense"))
+            assert table.value.position == 14
+            with pytest.raises(errors.UndefinedColumn):
+                server.prepare(select("SELECT nonsense FROM v"))
+
+    run(work)
+
+
+def test_a_view_that_fails_says_so(made: Made, run) -> None:
+    """While the errors of a view sum above zero SELECT fails with them; others are not touched; it heals."""
+
+    async def work() -> None:
+        bad, good = made.create("bad", NARROW), made.create("good", NARROW)
+        made.tick({bad.id: [((1, "a"), 1)], good.id: [((1, "a"), 1)]})
+        async with serving(made) as server:
+            assert await ask(server, "SELECT id FROM bad") == [(1,)]
+            failed = made.tick({bad.errors: [(("22012", "division by zero"), 2)]})
+            await server.wait(failed - 1, 5)
+            for _ in range(2):
+                with pytest.raises(errors.DivisionByZero, match="division by zero") as caught:
+                    await ask(server, "SELECT id FROM bad")
+                assert '"bad"' in (caught.value.hint or "")
+            assert await ask(server, "SELECT id FROM good") == [(1,)]
+            with server.snapshot() as block, pytest.raises(errors.DivisionByZero):
+                await ask(server, "SELECT id FROM bad", at=block)
+            with server.snapshot(failed - 1) as before:
+                assert await ask(server, "SELECT id FROM bad", at=before) == [(1,)]
+            healed = made.tick({bad.errors: [(("22012", "division by zero"), -2)]})
+            await server.wait(healed - 1, 5)
+            assert await ask(server, "SELECT id FROM bad") == [(1,)]
+
+    run(work)
+
+
+def test_a_view_that_failed_before_it_was_asked_for(made: Made, run) -> None:
+    async def work() -> None:
+        bad = made.create("bad", NARROW)
+        made.tick({bad.errors: [(("22003", "out of range"), 1)]})
+        async with serving(made) as server:
+            with pytest.raises(errors.NumericValueOutOfRange):
+                await ask(server, "SELECT id FROM bad")
+            with server.snapshot() as block, pytest.raises(errors.NumericValueOutOfRange):
+                await ask(server, "SELECT id FROM bad", at=block)
+
+    run(work)
+
+
+def test_not_filled_and_not_stored(made: Made, run) -> None:
+    async def work() -> None:
+        from dataclasses import replace
+
+        made.put(unready(made.create("filling", NARROW)))
+        made.put(replace(made.create("topic", NARROW), stored=False, kind="source"))
+        async with serving(made) as server:
+            with pytest.raises(errors.ObjectNotInPrerequisiteState, match='"filling" is still being filled'):
+                server.prepare(select("SELECT * FROM filling"))
+            with pytest.raises(errors.ObjectNotInPrerequisiteState):
+                server.prepare(select("SELECT * FROM topic"))
+
+    run(work)
+
+
+def test_a_block_reads_at_one_time(made: Made, run) -> None:
+    """Relations mirrored before, first used inside, and dropped meanwhile: all at the block's time."""
+
+    async def work() -> None:
+        one, two, three = (made.create(name, NARROW) for name in ("one", "two", "three"))
+        made.tick({i.id: [((1, "old"), 1)] for i in (one, two, three)})
+        async with serving(made) as server:
+            assert await ask(server, "SELECT name FROM one") == [("old",)]
+            assert await ask(server, "SELECT name FROM three") == [("old",)]
+            block = server.snapshot()
+            later = made.tick({i.id: [((1, "old"), -1), ((1, "new"), 1)] for i in (one, two, three)})
+            await server.wait(later - 1, 5)
+            three_prepared = server.prepare(select("SELECT name FROM three"))
+            made.drop(three)
+            while "three" in {i.name for i in server.catalog.items.values()}:
+                await server.wait(server.time, 5)
+            assert await ask(server, "SELECT name FROM one", at=block) == [("old",)]
+            assert await ask(server, "SELECT name FROM two", at=block) == [("old",)]
+            assert (await server.run(three_prepared, at=block)).to_pylist() == [{"name": "old"}]
+            block.close()
+            assert await ask(server, "SELECT name FROM one") == [("new",)]
+            assert await ask(server, "SELECT name FROM two") == [("new",)]
+            with pytest.raises(errors.UndefinedTable):
+                server.prepare(select("SELECT name FROM three"))
+            with pytest.raises(errors.UndefinedTable):
+                await server.run(three_prepared)
+
+    run(work)
+
+
+def test_the_past(made: Made, run) -> None:
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        times = [made.tick({item.id: [((i, "x"), 1)]}) for i in range(5)]
+        async with serving(made) as server:
+            for i, time in enumerate(times):
+                with server.snapshot(time) as past:
+                    assert past.time == time
+                    assert await ask(server, "SELECT count(*) FROM v", at=past) == [(i + 1,)]
+            assert server.oldest() <= times[0]
+
+    run(work)
+
+
+SLOW = "SELECT count(*) FROM v a, v b, v c, v d WHERE a.id + b.id * c.id + d.id = 7777"
+
+
+def test_cancel_and_timeout(made: Made, run) -> None:
+    """Within a moment, and what comes after runs."""
+
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        made.tick({item.id: [((i, "x"), 1) for i in range(3000)]})
+        async with serving(made) as server:
+            loop = asyncio.get_running_loop()
+            await ask(server, "SELECT count(*) FROM v")
+            for block in (None, server.snapshot()):
+                began = loop.time()
+                with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+                    await ask(server, SLOW, timeout=0.3, at=block)
+                task = asyncio.create_task(ask(server, SLOW, at=block))
+                await asyncio.sleep(0.3)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                assert await ask(server, "SELECT count(*) FROM v", at=block) == [(3000,)]
+                assert loop.time() - began < 5
+
+    run(work)
+
+
+def test_a_block_goes_on_after_an_error(made: Made, run) -> None:
+    """At its time: what ROLLBACK TO a savepoint needs."""
+
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        made.tick({item.id: [((0, "x"), 1)]})
+        async with serving(made) as server:
+            await ask(server, "SELECT count(*) FROM v")
+            with server.snapshot() as block:
+                later = made.tick({item.id: [((1, "x"), 1)]})
+                await server.wait(later - 1, 5)
+                for _ in range(2):
+                    with pytest.raises(errors.DivisionByZero):
+                        await ask(server, "SELECT 1 / id FROM v", at=block)
+                    assert await ask(server, "SELECT count(*) FROM v", at=block) == [(1,)]
+            assert await ask(server, "SELECT count(*) FROM v") == [(2,)]
+
+    run(work)
+
+
+def test_what_changed(made: Made, run) -> None:
+    """Ready bytes stay right while nothing that was read has changed."""
+
+    async def work() -> None:
+        one, two = made.create("one", NARROW), made.create("two", NARROW)
+        time = made.tick({one.id: [((1, "a"), 1)], two.id: [((1, "a"), 1)]})
+        async with serving(made) as server:
+            first, second = (server.prepare(select(f"SELECT * FROM {n}")) for n in ("one", "two"))
+            told: list[int] = []
+            server.on_advance(told.append)
+            later = made.tick({one.id: [((2, "b"), 1)]})
+            assert await server.wait(time, 5) == later
+            await asyncio.sleep(0)
+            assert told == [later]
+            assert server.changed_since(first, time)
+            assert not server.changed_since(first, later)
+            assert not server.changed_since(second, time)
+            made.create("three", NARROW)
+            await server.wait(later, 5)
+            assert server.changed_since(second, later)
+
+    run(work)
+
+
+def test_too_many_blocks(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        made.create("v", NARROW)
+        monkeypatch.setattr(snapshots, "OPEN_AT_MOST", 3)
+        async with serving(made) as server:
+            opened = [server.snapshot() for _ in range(3)]
+            with pytest.raises(errors.ConfigurationLimitExceeded):
+                server.snapshot()
+            opened[0].close()
+            server.snapshot().close()
+            monkeypatch.setattr(snapshots, "AGE_AT_MOST", 0.0)
+            server.snapshot()
+            await asyncio.sleep(0.1)
+            with pytest.raises(errors.TailgateError, match="snapshot too old"):
+                await ask(server, "SELECT * FROM v", at=opened[1])
+
+    run(work)
