@@ -49,7 +49,7 @@ class Statements:
             case Drop():
                 return self._drop(statement)
             case Explain(target=target) if isinstance(target, Name | CreateView):
-                return {**self._answer("EXPLAIN"), "rows": self._explain(target).splitlines()}
+                return {**self._answer("EXPLAIN"), "lines": self._explain(target).splitlines()}
         raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
 
     def newest(self, after: int, timeout: float) -> Answer:

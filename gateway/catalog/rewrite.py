@@ -190,7 +190,7 @@ class _Rules:
         return node
 
     def operator(self, node: exp.Operator) -> exp.Expression:
-        sign = node.args["operator"].split(".")[-1]
+        sign = node.args["operator"].name.split(".")[-1]  # our grammar's tree holds a word there
         left, right = node.this, node.expression
         made: dict[str, Callable[[], exp.Expression]] = {
             "~": lambda: exp.RegexpLike(this=left, expression=right),
