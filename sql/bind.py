@@ -20,14 +20,15 @@ from sql.statements.values import CreateView, Name, QueryText
 from sql.tokens import Cursor
 
 
-def bind_query(query: QueryText | str, catalog: Catalog, parameters: tuple[Type, ...] = (), *, view: bool = False) -> Query:
-    """The query's plan. `parameters`: types that are known of $1, $2, …; unknown for the others.
+def bind_query(query: QueryText | str, catalog: Catalog, parameters: tuple[Type, ...] | None = (), *, view: bool = False) -> Query:
+    """The query's plan. `parameters`: types that are known of $1, $2, …; unknown for the others; None where there are none, as
+    in a simple query.
 
     `view`: the query of a view, where parameters, and functions whose value changes by itself, are refused. Errors carry a SQLSTATE
     and a position in the statement the query came from.
     """
     tree = _tree(query)
-    types = Parameters(parameters)
+    types = Parameters(parameters or (), parameters is not None and not view)
     names = Names(catalog)
     plan = Queries(types, view).query(tree, names)
     for number, type in enumerate(types.types, 1):

@@ -102,12 +102,12 @@ ARROW = {
 def _get(text: str, key: str | int) -> jsonb.Json:
     """A field or element, or MISSING."""
     value = jsonb.load(text)
-    match value, key:
-        case dict(), str():
-            return value.get(key, MISSING)
-        case list(), int():
-            return value[key] if -len(value) <= key < len(value) else MISSING
-    return MISSING
+    if isinstance(key, str):
+        return value.get(key, MISSING) if isinstance(value, dict) else MISSING
+    if isinstance(value, dict):
+        return MISSING
+    items = value if isinstance(value, list) else [value]  # a scalar is stored as an array of one, and read as one
+    return items[key] if -len(items) <= key < len(items) else MISSING
 
 
 MISSING = object()
@@ -306,6 +306,8 @@ def error_of(error: duckdb.Error) -> TailgateError:
     text = str(error)
     if match := MARK.search(text):
         return of(match[1], match[2])
+    if "must not end with escape character" in text:
+        return of("22025", "LIKE pattern must not end with escape character")
     if isinstance(error, duckdb.InterruptException):
         return QueryCanceled("canceling statement due to user request")
     if isinstance(error, (duckdb.OutOfRangeException, duckdb.ConversionException)):

@@ -163,7 +163,7 @@ def _quoted(text: str, start: int, quote: int) -> Token:
     if not value:
         raise near("zero-length delimited identifier", text[start : end + 1], start)
     if quote > start:
-        value = _unicode(value, start)
+        value = _unicode(value, quote + 1)
     return Token("quoted", text[start : end + 1], _cut(value), start)
 
 
@@ -193,7 +193,7 @@ def _string(text: str, start: int, quote: int) -> Token:
         at = match.end()
     value = "".join(parts).replace("''", "'") if prefix != "e" else _unescape("".join(parts), start)
     if prefix == "u&":
-        value = _unicode(value, start)
+        value = _unicode(value, quote + 1)
     if prefix in ("b", "x"):
         return Token("bits", text[start:at], prefix + value, start)
     return Token("string", text[start:at], value, start)
@@ -212,12 +212,16 @@ def _unescape(raw: str, position: int) -> str:
 
 
 def _unicode(raw: str, position: int) -> str:
+    """With \\XXXX and \\+XXXXXX replaced; `position`: where the inner text begins."""
+
     def one(match: re.Match[str]) -> str:
         short, long, other = match.groups()
         if other == "\\":
             return "\\"
         if other is not None:
-            raise SyntaxError_("invalid Unicode escape", hint="Unicode escapes must be \\XXXX or \\+XXXXXX.", position=position)
+            raise SyntaxError_(
+                "invalid Unicode escape", hint="Unicode escapes must be \\XXXX or \\+XXXXXX.", position=position + match.start()
+            )
         return chr(int(short or long, 16))
 
     return re.sub(r"\\(?:([0-9A-Fa-f]{4})|\+([0-9A-Fa-f]{6})|(.|$))", one, raw, flags=re.S)

@@ -26,8 +26,9 @@ STRINGS = ("text", "varchar", "bpchar", "name")
 class Parameters:
     """The types of $1, $2, …: given, or found where they are first used."""
 
-    def __init__(self, given: tuple[Type, ...] = ()) -> None:
+    def __init__(self, given: tuple[Type, ...] = (), allowed: bool = False) -> None:
         self.types: list[Type] = list(given)
+        self.allowed = allowed
 
     def at(self, number: int, position: int | None) -> Parameter:
         while len(self.types) < number:

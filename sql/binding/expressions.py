@@ -177,7 +177,7 @@ class Expressions:
 
     def _parameter(self, node: exp.Parameter) -> Scalar:
         number = int(node.name)
-        if number < 1 or number > 65535 or self.view:
+        if number < 1 or number > 65535 or not self.parameters.allowed:
             raise UndefinedParameter(f"there is no parameter ${number}", position=position(node))
         return self.parameters.at(number, position(node))
 
@@ -337,8 +337,6 @@ class Expressions:
         return Extreme("greatest" if name == "greatest" else "least", made, type)
 
     def _nullif(self, nodes: list[exp.Expr], at: int | None) -> Scalar:
-        if len(nodes) != 2:
-            raise UndefinedFunction("NULLIF takes two arguments", position=at)
         given = [self.bind(n) for n in nodes]
         equal = self.operate("=", given, at)
         assert isinstance(equal, Call)
@@ -356,7 +354,7 @@ class Expressions:
             return self._coalesce(name, nodes)
         if name == "nullif":
             return self._nullif(nodes, at)
-        if name in ("~", "@", "|/", "||/", "!!") and len(nodes) == 1:
+        if name in ("+", "~", "@", "|/", "||/", "!!") and len(nodes) == 1:
             return self._prefix(name, nodes[0], at)
         if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
             return self._aggregate(name, nodes[0].expressions, at, distinct=True)
@@ -371,6 +369,7 @@ class Expressions:
         if any(r.kind == "aggregate" for r in rows):
             return self._aggregate(name, nodes, at)
         if any(isinstance(n, exp.Star) for n in nodes):
+            function(name, (), at)
             raise WrongObjectType(f"{name}(*) specified, but {name} is not an aggregate function", position=at)
         given = [self.bind(n) for n in nodes]
         if not rows and len(given) == 1 and (type := _type_of(name)) is not None:

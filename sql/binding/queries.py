@@ -140,11 +140,7 @@ class Queries:
         source = bind_table(clause.this, names, self)
         for join in tree.args.get("joins") or []:
             right = bind_table(join.this, names, self)
-            try:
-                scope = source.scope.joined(right.scope, len(source.plan.columns))
-            except Exception as error:
-                error.position = position(join.this)  # type: ignore[attr-defined]
-                raise
+            scope = source.scope.joined(right.scope, len(source.plan.columns))
             source = Source(Join(source.plan, right.plan, "cross", None, position(join.this)), scope)
         return source
 
@@ -156,10 +152,7 @@ class Queries:
                     raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
                 found += [Output(c.name, c.scalar) for c in source.scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                try:
-                    table = source.scope.table(node.text("table"), position(node))
-                except UndefinedTable:
-                    raise
+                table = source.scope.table(node.text("table"), position(node))
                 found += [Output(c.name, c.scalar) for c in table.columns]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node

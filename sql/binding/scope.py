@@ -25,10 +25,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What an alias stands for."""
+    """What an alias stands for; `relation`: the name that it hides, if any."""
 
     alias: str
     columns: tuple[Named, ...]
+    relation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Scope:
         def move(columns: tuple[Named, ...]) -> tuple[Named, ...]:
             return tuple(Named(c.name, shifted(c.scalar, by)) for c in columns)
 
-        return Scope(move(self.columns), tuple(Table(t.alias, move(t.columns)) for t in self.tables), self.outer)
+        return Scope(move(self.columns), tuple(Table(t.alias, move(t.columns), t.relation) for t in self.tables), self.outer)
 
     def column(self, name: str, table: str | None, position: int | None) -> Scalar:
         """Raises 42703, 42702, 42P01."""
@@ -75,6 +76,13 @@ class Scope:
     def table(self, alias: str, position: int | None) -> Table:
         found = next((t for t in self.tables if t.alias == alias), None)
         if found is None:
+            hidden = next((t for t in self.tables if t.relation == alias), None)
+            if hidden is not None:
+                raise UndefinedTable(
+                    f'invalid reference to FROM-clause entry for table "{alias}"',
+                    hint=f'Perhaps you meant to reference the table alias "{hidden.alias}".',
+                    position=position,
+                )
             raise UndefinedTable(f'missing FROM-clause entry for table "{alias}"', position=position)
         return found
 
@@ -105,11 +113,11 @@ def _placed(scalar: Scalar, position: int | None) -> Scalar:
     return replace(scalar, position=position) if isinstance(scalar, Column) else scalar
 
 
-def of(alias: str, fields: tuple[Field, ...], names: tuple[str, ...] = ()) -> Scope:
+def of(alias: str, fields: tuple[Field, ...], names: tuple[str, ...] = (), relation: str = "") -> Scope:
     """The scope of one relation; `names` are those of its alias: the first columns' new names."""
     shown = names + tuple(f.name for f in fields[len(names) :])
     columns = tuple(Named(n, Column(i, f.type)) for i, (n, f) in enumerate(zip(shown, fields, strict=True)))
-    return Scope(columns, (Table(alias, columns),))
+    return Scope(columns, (Table(alias, columns, relation),))
 
 
 def distance(a: str, b: str) -> int:

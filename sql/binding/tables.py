@@ -136,7 +136,7 @@ def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None,
     given = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
     if len(given) > len(columns):
         raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(given)} columns specified')
-    return Source(plan, scopes.of(shown, columns, given))
+    return Source(plan, scopes.of(shown, columns, given, name))
 
 
 SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
@@ -146,11 +146,7 @@ def _join(left: Source, node: exp.Join, names: Names, queries: Queries) -> Sourc
     right = bind_table(node.this, names, queries)
     at = position(node)
     width = len(left.plan.columns)
-    try:
-        scope = left.scope.joined(right.scope, width)
-    except Exception as error:
-        error.position = position(node.this)  # type: ignore[attr-defined]
-        raise
+    scope = left.scope.joined(right.scope, width)
     if node.args.get("kind") == "CROSS":
         return Source(Join(left.plan, right.plan, "cross", None, at), scope)
     kind = SIDES.get(node.args.get("side") or "", "inner")
@@ -161,8 +157,7 @@ def _join(left: Source, node: exp.Join, names: Names, queries: Queries) -> Sourc
         if not using:
             return Source(Join(left.plan, right.plan, "cross" if kind == "inner" else kind, _true(kind), at), scope)
     if using or node.args.get("using"):
-        places = [position(i) for i in node.args.get("using") or []] or [at] * len(using)
-        return _using(left, right, using, places, kind, at, queries)
+        return _using(left, right, using, kind, at, queries)
     binder = Expressions(scope, queries.parameters, "JOIN conditions", False, queries.view)
     return Source(Join(left.plan, right.plan, kind, binder.boolean(node.args["on"], "JOIN/ON"), at), scope)
 
@@ -171,25 +166,23 @@ def _true(kind: JoinKind) -> Scalar | None:
     return None if kind == "inner" else Literal(True, BOOL)
 
 
-def _using(
-    left: Source, right: Source, using: list[str], places: list[int | None], kind: JoinKind, at: int | None, queries: Queries
-) -> Source:
+def _using(left: Source, right: Source, using: list[str], kind: JoinKind, at: int | None, queries: Queries) -> Source:
     """JOIN … USING: equal columns, shown once, before the others."""
     width = len(left.plan.columns)
     moved = right.scope.moved(width)
     binder = Expressions(Scope(), queries.parameters)
     conditions: list[Scalar] = []
     merged: list[Named] = []
-    for name, place in zip(using, places, strict=True):
+    for name in using:
         sides = []
         for word, side in (("left", left.scope), ("right", moved)):
             found = [c for c in side.columns if c.name == name]
             if not found:
-                raise UndefinedColumn(f'column "{name}" specified in USING clause does not exist in {word} table', position=place)
+                raise UndefinedColumn(f'column "{name}" specified in USING clause does not exist in {word} table')
             if len(found) > 1:
-                raise AmbiguousColumn(f'common column name "{name}" appears more than once in {word} table', position=place)
+                raise AmbiguousColumn(f'common column name "{name}" appears more than once in {word} table')
             sides.append(found[0].scalar)
-        conditions.append(binder.operate("=", list(sides), place))
+        conditions.append(binder.operate("=", list(sides), at))
         made, type = binder.unify([exp.Null(), exp.Null()], sides, "JOIN/USING")
         merged.append(Named(name, {"right": made[1], "full": Coalesce(made, type)}.get(kind, made[0])))
     scope = left.scope.joined(right.scope, width)

@@ -104,8 +104,8 @@ def _numerics() -> list[Function]:
         Function("*", (n, n), product_scale, plain % "*", plain % "*", "operator"),
         Function("/", (n, n), quotient_scale, "tg_numeric_divide({0}, {1}, 38, {scale})",
                  "CAST(tg_numeric_divide({0}, {1}, {scale0}, {scale1}, {scale}) AS {type})", "operator"),
-        Function("%", (n, n), common_scale, plain % "%", "CAST(tg_modulo({0}, {1}) AS {type})", "operator"),
-        Function("mod", (n, n), common_scale, plain % "%", "CAST(tg_modulo({0}, {1}) AS {type})"),
+        Function("%", (n, n), common_scale, plain % "%", "CAST(tg_remainder({0}, {1}) AS {type})", "operator"),
+        Function("mod", (n, n), common_scale, plain % "%", "CAST(tg_remainder({0}, {1}) AS {type})"),
         Function("-", (n,), same_scale, "CAST(- {0} AS {type})", "(- {0})", "prefix"),
         Function("@", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})", "prefix"),
         Function("abs", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})"),
@@ -113,7 +113,12 @@ def _numerics() -> list[Function]:
     ]  # fmt: skip
 
 
-ROWS = (*_integers(), *_floats(), *_numerics())
+def _signs() -> list[Function]:
+    rows = [Function("+", (t,), t, "{0}", "{0}", "prefix") for t in (*INTEGERS, *FLOATS)]
+    return [*rows, Function("+", ("numeric",), same_scale, "{0}", "{0}", "prefix"), Function("-", ("interval",), "interval", kind="prefix")]
+
+
+ROWS = (*_integers(), *_floats(), *_numerics(), *_signs())
 
 
 def _guarded(sign: str, guards: str = "") -> str:
@@ -124,8 +129,9 @@ def _guarded(sign: str, guards: str = "") -> str:
 _ZERO = f"WHEN b = 0 AND NOT isnan(a) THEN {duckdb_error('22012', 'division by zero')} "
 _SMALL = f"WHEN (a %s b) = 0 AND a <> 0 AND %s THEN {duckdb_error('22003', UNDERFLOW)} "
 MACROS = (
-    f"tg_divide(a, b) AS CASE WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')} ELSE a // b END",
-    f"tg_modulo(a, b) AS CASE WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')} WHEN b = -1 THEN a - a ELSE a % b END",
+    f"tg_divide(a, b) AS CASE WHEN a IS NULL THEN NULL WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')} ELSE a // b END",
+    f"tg_modulo(a, b) AS CASE WHEN a IS NULL THEN NULL WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')} WHEN b = -1 THEN a - a ELSE a % b END",
+    f"tg_remainder(a, b) AS CASE WHEN a IS NULL THEN NULL WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')} ELSE a % b END",
     f"tg_add(a, b) AS {_guarded('+') % ''}",
     f"tg_subtract(a, b) AS {_guarded('-') % ''}",
     f"tg_multiply(a, b) AS {_guarded('*') % (_SMALL % ('*', 'b <> 0'))}",

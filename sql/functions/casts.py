@@ -9,8 +9,8 @@ Source: PostgreSQL 15, catalog pg_cast.
 from __future__ import annotations
 
 from lake.types import NUMERIC, Type, numeric
-from sql.functions.arithmetic import DUCKDB, SPARK
-from sql.functions.entry import Context, Function, ResultType
+from sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
+from sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error
 
 ORDER = ("int2", "int4", "int8", "numeric", "float4", "float8")  # each is cast implicitly to those after it
 
@@ -27,6 +27,15 @@ def _same(types: tuple[Type, ...]) -> Type:
 
 def _whole(types: tuple[Type, ...]) -> Type:
     return numeric(0)
+
+
+NARROWED_SPARK = (
+    f"(CASE WHEN abs(CAST({{0}} AS FLOAT)) = float('Infinity') AND abs({{0}}) < double('Infinity') THEN {spark_error('22003', OVERFLOW)}"
+    f" WHEN CAST({{0}} AS FLOAT) = 0 AND {{0}} <> 0 THEN {spark_error('22003', UNDERFLOW)} ELSE CAST({{0}} AS FLOAT) END)"
+)
+NARROWED_DUCKDB = (
+    f"(CASE WHEN CAST({{0}} AS FLOAT) = 0 AND {{0}} <> 0 THEN {duckdb_error('22003', UNDERFLOW)} ELSE CAST({{0}} AS FLOAT) END)"
+)
 
 
 def _numbers() -> list[Function]:
@@ -49,6 +58,9 @@ def _numbers() -> list[Function]:
             if j < i and target.startswith("int"):
                 spark = {"numeric": "round({0}, 0)", "float4": "rint({0})", "float8": "rint({0})"}.get(source, "{0}")
                 duckdb = {"float4": "round_even({0}, 0)", "float8": "round_even({0}, 0)"}.get(source, "{0}")
+            if (source, target) == ("float8", "float4"):
+                rows.append(_cast(source, target, context, NARROWED_SPARK, NARROWED_DUCKDB))
+                continue
             spark = f"CAST({spark} AS {SPARK[target]})"
             duckdb = f"CAST({duckdb} AS {DUCKDB[target]})"
             rows.append(_cast(source, target, context, spark, duckdb))
@@ -126,9 +138,8 @@ TIMES = (
 OTHERS = (
     _cast("bool", "int4", "explicit", "CAST({0} AS INT)", "CAST({0} AS INTEGER)"),
     _cast("int4", "bool", "explicit", "({0} <> 0)", "({0} <> 0)"),
-    _cast("int2", "oid", "implicit", "CAST({0} AS BIGINT)", "CAST({0} AS BIGINT)"),
-    _cast("int4", "oid", "implicit", "CAST({0} AS BIGINT)", "CAST({0} AS BIGINT)"),
-    _cast("int8", "oid", "implicit", "{0}", "{0}"),
+    # for catalogs only
+    *(_cast(t, "oid", "implicit", "", "") for t in ("int2", "int4", "int8")),
     _cast("oid", "int8", "assignment", "{0}", "{0}"),
 )
 

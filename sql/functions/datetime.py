@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from lake.types import numeric
-from sql.functions.entry import Function, ResultType
+from sql.functions.entry import Function, ResultType, duckdb_error, spark_error
 
 # spellings of units, as PostgreSQL's datetktbl and deltatktbl
 SPELLINGS = {
@@ -156,6 +156,21 @@ def _shifts() -> list[Function]:
     return rows
 
 
+# days since 1970 of the first date that PostgreSQL has, and of the last
+FIRST_DAY, LAST_DAY = -2440588, 2145042905
+
+
+def _days(day: str, sign: str, days: str) -> tuple[str, str]:
+    """A date some days on, in Spark and DuckDB; 22008 beyond PostgreSQL's range."""
+    spark = f"CAST(datediff({day}, DATE'1970-01-01') AS BIGINT) {sign} {days}"
+    duckdb = f"CAST({day} - DATE '1970-01-01' AS BIGINT) {sign} {days}"
+    beyond = f"NOT BETWEEN {FIRST_DAY} AND {LAST_DAY}"
+    return (
+        f"(CASE WHEN {spark} {beyond} THEN {spark_error('22008', 'date out of range')} ELSE date_from_unix_date(CAST({spark} AS INT)) END)",
+        f"(CASE WHEN {duckdb} {beyond} THEN {duckdb_error('22008', 'date out of range')} ELSE DATE '1970-01-01' + CAST({duckdb} AS INTEGER) END)",
+    )
+
+
 ROWS = (
     *_truncations(),
     *_fields(),
@@ -164,9 +179,9 @@ ROWS = (
     Function("to_timestamp", ("float8",), "timestamptz", "tg_to_timestamp({0})", "tg_to_timestamp({0})"),
     Function("to_timestamp", ("text", "text"), "timestamptz"),
     Function("-", ("date", "date"), "int4", "datediff({0}, {1})", "CAST({0} - {1} AS INTEGER)", "operator"),
-    Function("+", ("date", "int4"), "date", "date_add({0}, {1})", "({0} + {1})", "operator"),
-    Function("+", ("int4", "date"), "date", "date_add({1}, {0})", "({1} + {0})", "operator"),
-    Function("-", ("date", "int4"), "date", "date_sub({0}, {1})", "({0} - {1})", "operator"),
+    Function("+", ("date", "int4"), "date", *_days("{0}", "+", "{1}"), "operator"),
+    Function("+", ("int4", "date"), "date", *_days("{1}", "+", "{0}"), "operator"),
+    Function("-", ("date", "int4"), "date", *_days("{0}", "-", "{1}"), "operator"),
     *(
         Function(sign, arguments, result, kind="operator")
         for sign, arguments, result in (

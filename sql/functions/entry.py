@@ -46,6 +46,11 @@ class Function:
         return f"{self.name}({', '.join(self.arguments)})"
 
 
+def strict(template: str, arguments: int) -> str:
+    """A template that would look past a NULL, made to give NULL for it."""
+    return f"(CASE WHEN {' OR '.join(f'{{{n}}} IS NULL' for n in range(arguments))} THEN NULL ELSE {template} END)"
+
+
 def spark_error(sqlstate: str, message: str) -> str:
     """Spark SQL that raises; the engine reads SQLSTATE and message from the text behind the mark."""
     return f"raise_error('\\u0001{sqlstate}{message}')"

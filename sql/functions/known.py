@@ -5,6 +5,10 @@ Source: PostgreSQL 15, catalogs pg_proc and pg_operator; what is only of use ins
 
 FUNCTIONS = frozenset(
     """
+    user current_user current_role session_user current_catalog current_schema current_database current_setting version localtime
+    array_agg string_agg json_agg jsonb_agg json_object_agg jsonb_object_agg bool_and bool_or every bit_and bit_or bit_xor mode stddev
+    stddev_pop stddev_samp variance var_pop var_samp corr covar_pop covar_samp regr_slope percentile_cont percentile_disc rank dense_rank
+    row_number ntile lag lead first_value last_value nth_value cume_dist percent_rank unnest generate_series xmlagg range_agg age power
     abbrev abs aclcontains acldefault aclinsert aclremove acos acosd acosh age area array_agg array_agg_array_finalfn
     array_agg_array_transfn array_agg_finalfn array_agg_transfn array_append array_dims array_fill array_larger array_lower
     array_ndims array_position array_positions array_prepend array_remove array_replace array_smaller array_subscript_handler

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lake.types import Type, numeric
-from sql.functions.arithmetic import OVERFLOW, same_scale, whole
+from sql.functions.arithmetic import OVERFLOW, UNDERFLOW, same_scale, whole
 from sql.functions.entry import Function, duckdb_error, spark_error
 
 LAST_DIGIT = "the last digit may differ"
@@ -28,8 +28,8 @@ def _sign(types: tuple[Type, ...]) -> Type:
 
 
 SQRT_GUARD = "(CASE WHEN {0} < 0 THEN %s ELSE sqrt({0}) END)"
-EXP_SPARK = f"(CASE WHEN isnan({{0}}) THEN {{0}} WHEN exp({{0}}) = double('Infinity') AND {{0}} < double('Infinity') THEN {spark_error('22003', OVERFLOW)} ELSE exp({{0}}) END)"
-EXP_DUCKDB = f"(CASE WHEN isinf(exp({{0}})) AND NOT isinf({{0}}) THEN {duckdb_error('22003', OVERFLOW)} ELSE exp({{0}}) END)"
+EXP_SPARK = f"(CASE WHEN isnan({{0}}) THEN {{0}} WHEN exp({{0}}) = double('Infinity') AND {{0}} < double('Infinity') THEN {spark_error('22003', OVERFLOW)} WHEN exp({{0}}) = 0 AND {{0}} > double('-Infinity') THEN {spark_error('22003', UNDERFLOW)} ELSE exp({{0}}) END)"
+EXP_DUCKDB = f"(CASE WHEN isinf(exp({{0}})) AND NOT isinf({{0}}) THEN {duckdb_error('22003', OVERFLOW)} WHEN exp({{0}}) = 0 AND NOT isinf({{0}}) THEN {duckdb_error('22003', UNDERFLOW)} ELSE exp({{0}}) END)"
 
 ROWS = (
     _row("round", (F,), F, "rint({0})", "round_even({0}, 0)"),

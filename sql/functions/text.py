@@ -6,10 +6,11 @@ ligatures become two letters there.
 
 from __future__ import annotations
 
-from sql.functions.entry import Function, duckdb_error, spark_error
+from sql.functions.entry import Function, duckdb_error, spark_error, strict
 
 T = "text"
-PRINTED = ("int2", "int4", "int8", "numeric", "bool", "date", "timestamp", "uuid")  # types that || prints
+PRINTED = ("int2", "int4", "int8", "numeric", "bool", "date", "timestamp", "uuid", "jsonb")  # types that || prints
+UNPRINTED = ("float4", "float8", "timestamptz", "time", "interval", "oid", "bytea")
 CASE_NOTE = "full case mapping: upper('ß') is 'SS'"
 
 
@@ -17,20 +18,21 @@ def _text(name: str, arguments: tuple[str, ...], spark: str, duckdb: str, result
     return Function(name, arguments, result, spark, duckdb, note=note)
 
 
+NEGATIVE = "negative substring length not allowed"
+
+
 def _substrings() -> list[Function]:
+    """Positions before the first are counted and empty; the end is computed beyond 32 bits."""
     rows = []
-    negative = "negative substring length not allowed"
+    start, end = "greatest({1}, 1)", "greatest(CAST({1} AS BIGINT) + {2}, 1)"
+    spark = f"substring({{0}}, {start}, CAST(least({end} - {start}, 2147483647) AS INT))"
+    duckdb = f"substring({{0}}, {start}, {end} - {start})"
     for name in ("substring", "substr"):
-        spark = "substring({0}, greatest({1}, 1), greatest(CAST({1} AS BIGINT) + {2}, 1) - greatest({1}, 1))"
-        duckdb = "substring({0}, greatest({1}, 1), greatest(CAST({1} AS BIGINT) + {2}, 1) - greatest({1}, 1))"
-        spark = spark.replace(
-            "greatest(CAST({1} AS BIGINT) + {2}, 1) - greatest({1}, 1)",
-            "CAST(least(greatest(CAST({1} AS BIGINT) + {2}, 1) - greatest({1}, 1), 2147483647) AS INT)",
-        )
         rows += [
-            _text(name, (T, "int4"), "substring({0}, greatest({1}, 1))", "substring({0}, greatest({1}, 1))"),
-            _text(name, (T, "int4", "int4"), f"(CASE WHEN {{2}} < 0 THEN {spark_error('22011', negative)} ELSE {spark} END)",
-                  f"(CASE WHEN {{2}} < 0 THEN {duckdb_error('22011', negative)} ELSE {duckdb} END)"),
+            _text(name, (T, "int4"), strict(f"substring({{0}}, {start})", 2), strict(f"substring({{0}}, {start})", 2)),
+            _text(name, (T, "int4", "int4"),
+                  strict(f"CASE WHEN {{2}} < 0 THEN {spark_error('22011', NEGATIVE)} ELSE {spark} END", 3),
+                  strict(f"CASE WHEN {{2}} < 0 THEN {duckdb_error('22011', NEGATIVE)} ELSE {duckdb} END", 3)),
         ]  # fmt: skip
     return rows
 
@@ -47,13 +49,15 @@ def _trims() -> list[Function]:
 
 
 ZERO_FIELD = "field position must not be zero"
-SPLIT_SPARK = f"(CASE WHEN {{2}} = 0 THEN {spark_error('22023', ZERO_FIELD)} WHEN {{1}} = '' THEN CASE WHEN {{2}} IN (1, -1) THEN {{0}} ELSE '' END ELSE split_part({{0}}, {{1}}, {{2}}) END)"
-SPLIT_DUCKDB = f"(CASE WHEN {{2}} = 0 THEN {duckdb_error('22023', ZERO_FIELD)} WHEN {{1}} = '' THEN CASE WHEN {{2}} IN (1, -1) THEN {{0}} ELSE '' END ELSE split_part({{0}}, {{1}}, {{2}}) END)"
+WHOLE = "WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} ELSE '' END ELSE split_part({0}, {1}, {2}) END"
+SPLIT_SPARK = strict(f"CASE WHEN {{2}} = 0 THEN {spark_error('22023', ZERO_FIELD)} {WHOLE}", 3)
+SPLIT_DUCKDB = strict(f"CASE WHEN {{2}} = 0 THEN {duckdb_error('22023', ZERO_FIELD)} {WHOLE}", 3)
 
 ROWS = (
     Function("||", (T, T), T, "concat({0}, {1})", "({0} || {1})", "operator"),
     *(Function("||", (T, t), T, "concat({0}, CAST({1} AS STRING))", "({0} || CAST({1} AS VARCHAR))", "operator") for t in PRINTED),
     *(Function("||", (t, T), T, "concat(CAST({0} AS STRING), {1})", "(CAST({0} AS VARCHAR) || {1})", "operator") for t in PRINTED),
+    *(Function("||", pair, T, kind="operator") for t in UNPRINTED for pair in ((T, t), (t, T))),
     Function("||", ("bytea", "bytea"), "bytea", "concat({0}, {1})", "({0} || {1})", "operator"),
     Function("~~", (T, T), "bool", "({0} LIKE {1})", "({0} LIKE {1} ESCAPE '\\')", "operator"),
     Function("~~*", (T, T), "bool", "({0} ILIKE {1})", "({0} ILIKE {1} ESCAPE '\\')", "operator"),
@@ -71,11 +75,13 @@ ROWS = (
     _text("replace", (T, T, T), "replace({0}, {1}, {2})", "replace({0}, {1}, {2})"),
     _text("split_part", (T, T, "int4"), SPLIT_SPARK, SPLIT_DUCKDB),
     _text("left", (T, "int4"), "left({0}, CASE WHEN {1} < 0 THEN greatest(0, length({0}) + {1}) ELSE {1} END)", "left({0}, {1})"),
-    _text("right", (T, "int4"), "right({0}, CASE WHEN {1} < 0 THEN greatest(0, length({0}) + {1}) ELSE {1} END)",
-          "(CASE WHEN {1} = 0 THEN '' ELSE right({0}, {1}) END)"),
+    # the least integer has no negative, and PostgreSQL then cuts nothing
+    _text("right", (T, "int4"),
+          "right({0}, CASE WHEN {1} = -2147483648 THEN length({0}) WHEN {1} < 0 THEN greatest(0, length({0}) + {1}) ELSE {1} END)",
+          strict("CASE WHEN {1} = 0 THEN '' WHEN {1} = -2147483648 THEN {0} ELSE right({0}, {1}) END", 2)),
     _text("strpos", (T, T), "instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)", "int4"),
     _text("position", (T, T), "instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)", "int4"),
-    _text("repeat", (T, "int4"), "repeat({0}, {1})", "repeat({0}, greatest({1}, 0))"),
+    _text("repeat", (T, "int4"), "repeat({0}, {1})", strict("repeat({0}, greatest({1}, 0))", 2)),
     _text("reverse", (T,), "reverse({0})", "reverse({0})", note="DuckDB keeps combining marks with their letters"),
     _text("starts_with", (T, T), "startswith({0}, {1})", "starts_with({0}, {1})", "bool"),
     _text("md5", (T,), "md5({0})", "md5({0})"),

@@ -208,6 +208,15 @@ def _trim(cursor: Cursor, token: Token) -> exp.Expr:
     return _named(function, token, arguments)
 
 
+def _nullif(cursor: Cursor, token: Token) -> exp.Expr:
+    cursor.expect("(")
+    arguments = [expressions.expression(cursor)]
+    cursor.expect(",")
+    arguments.append(expressions.expression(cursor))
+    cursor.expect(")")
+    return _named("nullif", token, arguments)
+
+
 def _plain(function: str) -> Callable[[Cursor, Token], exp.Expr]:
     """A call whose name is a key word: COALESCE(a, b)."""
 
@@ -230,7 +239,7 @@ SPECIAL: dict[str, Callable[[Cursor, Token], exp.Expr]] = {
     "coalesce": _plain("coalesce"),
     "greatest": _plain("greatest"),
     "least": _plain("least"),
-    "nullif": _plain("nullif"),
+    "nullif": _nullif,
     "grouping": _plain("grouping"),
     "normalize": _plain("normalize"),
 }

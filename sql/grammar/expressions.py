@@ -69,7 +69,7 @@ def _prefix(cursor: Cursor, boolean: bool) -> exp.Expr:
         if token.value in ("+", "-"):
             operand = expression(cursor, SIGN, boolean=boolean)
             if token.value == "+":
-                return place(exp.Paren(this=operand), token.position)
+                return place(exp.Anonymous(this="+", expressions=[operand]), token.position)
             return place(exp.Neg(this=operand), token.position)
         operand = expression(cursor, OTHER + 1, boolean=boolean)
         return place(exp.Anonymous(this=token.value, expressions=[operand]), token.position)
@@ -79,7 +79,7 @@ def _prefix(cursor: Cursor, boolean: bool) -> exp.Expr:
 def _operand(cursor: Cursor, level: int, boolean: bool) -> exp.Expr:
     """What stands right of an operator: an operand, or ANY, SOME, ALL of a query or an array."""
     token = cursor.token
-    if boolean and token.kind == "word" and token.value in ("any", "some", "all") and cursor.at("(", 1):
+    if boolean and token.kind == "word" and token.value in ("any", "some", "all"):
         cursor.advance()
         inner = parenthesised(cursor)
         return place((exp.All if token.value == "all" else exp.Any)(this=inner), token.position)

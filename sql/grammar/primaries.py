@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lake.errors import SyntaxError_
 from sql import words
 from sql.grammar import calls, expressions, queries
 from sql.grammar.names import identifier, is_name, label, place
@@ -144,6 +145,9 @@ def _named(cursor: Cursor) -> exp.Expr:
             return place(_column([*parts, place(exp.Star(), star.position)]), token.position)
         cursor.advance()
         parts.append(label(cursor))
+    if len(parts) > 4:
+        shown = ".".join(p.name for p in parts)
+        raise SyntaxError_(f"improper qualified name (too many dotted names): {shown}", position=token.position)
     if cursor.at("(") and isinstance(function := parts[-1], exp.Identifier):
         return calls.call(cursor, function, schema=parts[-2].name, position=token.position)
     if cursor.token.kind == "string" and len(parts) > 1:

@@ -246,11 +246,9 @@ def order_by(cursor: Cursor) -> list[exp.Expr]:
             descending = cursor.advance().value == ">"
         first = None
         if cursor.at_word("nulls"):
-            cursor.advance()
-            word = cursor.any_word("first", "last")
-            if word is None:
+            first = cursor.word("nulls", "first")
+            if not first and not cursor.word("nulls", "last"):
                 raise cursor.error()
-            first = word == "first"
         found.append(exp.Ordered(this=this, desc=descending, nulls_first=descending if first is None else first))
         if not cursor.sign(","):
             return found

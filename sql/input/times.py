@@ -15,7 +15,9 @@ BLANKS = " \t\n\r\f\v"
 TIME = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?P<fraction>\.\d*)?)?)"
 ZONE = r"\s*(?P<zone>[zZ]|[uU][tT][cC]|[gG][mM][tT]|[+-]\d{1,2}(?::?\d{2}(?::?\d{2})?)?)"
 COMPACT = re.compile(r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})")
-TIMESTAMP = re.compile(rf"(?P<year>\d{{4,6}})-(?P<month>\d{{1,2}})-(?P<day>\d{{1,2}})(?:(?:[tT]|\s+|\s*[tT]\s*){TIME}(?:{ZONE})?)?")
+TIMESTAMP = re.compile(
+    rf"(?P<year>\d{{4,6}})-(?P<month>\d{{1,2}})-(?P<day>\d{{1,2}})(?:(?:[tT]|\s+|\s*[tT]\s*){TIME}(?:{ZONE})?|\s*(?P<dayzone>[zZ]|[+-]\d{{1,2}}(?::?\d{{2}})?))?"
+)
 CLOCK = re.compile(rf"{TIME}(?:{ZONE})?")
 LETTERS = re.compile(
     r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|now|today|tomorrow|yesterday|infinity|allballs|\bbc\b|\bad\b|[0-9]/[0-9]", re.I
@@ -48,8 +50,11 @@ def moment(text: str, type: str) -> tuple[datetime, timedelta | None]:
     except (ValueError, OverflowError):
         if int(found["year"]) > 9999:
             raise FeatureNotSupported("years beyond 9999 are not supported") from None
-        raise out_of_range(text) from None
-    return value, _zone(found.get("zone"), text)
+        error = out_of_range(text)
+        if not 1 <= int(found["month"]) <= 12 or not 1 <= int(found["day"]) <= 31:
+            error.hint = 'Perhaps you need a different "datestyle" setting.'
+        raise error from None
+    return value, _zone(found.get("zone") or found.get("dayzone"), text)
 
 
 def _clock(found: dict[str, str | None], text: str) -> tuple[int, int, int, int]:

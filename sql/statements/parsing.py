@@ -86,9 +86,9 @@ def parse(text: str | StatementText) -> Statement:
 
 def statement(cursor: Cursor) -> Statement:
     """The statement that begins here."""
-    if queries.at_query(cursor):
-        return select(cursor)
     token = cursor.token
+    if queries.at_query(cursor) or cursor.at("("):
+        return select(cursor)
     reader = STATEMENTS.get(token.value) if token.kind == "word" else None
     if reader is None:
         refuse(cursor)

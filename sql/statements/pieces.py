@@ -81,7 +81,7 @@ def option_value(cursor: Cursor) -> OptionValue:
 
 def query(cursor: Cursor) -> QueryText:
     """A query from here to its end."""
-    if not queries.at_query(cursor):
+    if not queries.at_query(cursor) and not cursor.at("("):
         raise cursor.error()
     start = cursor.position
     tree = queries.query(cursor)

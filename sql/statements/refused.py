@@ -122,6 +122,11 @@ SHOWINGS: dict[tuple[str, ...], str | None] = {
 }
 
 
+POSTGRESQL = frozenset(
+    "alter call comment delete do grant insert listen load lock merge notify reindex revoke truncate unlisten update".split()
+)
+
+
 def _known(cursor: Cursor, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:
     return max((words for words in table if cursor.at_word(*words)), key=len, default=None)
 
@@ -133,8 +138,10 @@ def _refusal(what: str, hint: str | None, position: int) -> TailgateError:
 def refuse(cursor: Cursor) -> None:
     """Raises if a statement that is known elsewhere begins here."""
     words = _known(cursor, STATEMENTS)
-    # a lone name such as `list` is a typo, not a statement
-    if words is not None and (cursor.peek().kind != "end" or words in (("checkpoint",), ("vacuum",), ("analyze",))):
+    # a lone name such as `list` is a typo or the beginning of a statement
+    if words is not None and cursor.peek().kind == "end" and words[0] not in ("checkpoint", "vacuum", "analyze", "analyse", "cluster"):
+        raise cursor.error(cursor.peek() if words[0] in POSTGRESQL else None)
+    if words is not None:
         raise _refusal(" ".join(words).upper(), STATEMENTS[words], cursor.position)
 
 

@@ -1,0 +1,36 @@
+"""What tests of `sql` share: a small catalog, and the same relations in a real PostgreSQL."""
+
+from __future__ import annotations
+
+import pytest
+from lake.catalog import Catalog, Change, Item
+from lake.types import BOOL, BYTEA, DATE, FLOAT8, INT2, INT4, INT8, JSONB, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
+
+COLUMNS = {
+    "users": (Field("id", INT4, False), Field("email", TEXT), Field("is_vip", BOOL), Field("created_at", TIMESTAMPTZ)),
+    "orders": (
+        Field("id", INT8, False),
+        Field("user_id", INT4),
+        Field("amount", Type("numeric", (10, 2))),
+        Field("placed", TIMESTAMP),
+        Field("day", DATE),
+    ),
+    "events": (Field("data", JSONB), Field("n", INT2), Field("x", FLOAT8), Field("name", Type("varchar", (20,))), Field("raw", BYTEA)),
+}
+KEYS = {"users": (0,), "orders": (0,)}
+
+
+def make_catalog() -> Catalog:
+    catalog = Catalog()
+    for name, columns in COLUMNS.items():
+        key = KEYS.get(name)
+        catalog = catalog.apply(Change((Item(catalog.next_id, "source", name, columns, key, stored=key is not None),)))
+    return catalog
+
+
+@pytest.fixture(scope="session")
+def catalog() -> Catalog:
+    return make_catalog()
+
+
+DDL = [f"CREATE TEMPORARY TABLE {name} ({', '.join(f'{c.name} {c.type}' for c in columns)})" for name, columns in COLUMNS.items()]

@@ -1,0 +1,231 @@
+"""One expression over rows of arguments, on PostgreSQL, DuckDB and Spark; what each answered, in one form.
+
+An answer is ('value', stored form) or ('error', SQLSTATE).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from dataclasses import dataclass
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import psycopg
+from lake.catalog import Catalog, Change, Item
+from lake.types import Field, Type
+from samples import SAMPLES, SMALL
+from lake.errors import TailgateError
+from sql import plan
+from sql.bind import bind_query
+from sql.binding.coercion import from_name
+from sql.duckdb import render
+from sql.duckdb_functions import error_of
+from sql.functions.entry import Function
+from sql.functions.mathematics import LAST_DIGIT
+from sql.input.literals import parse
+from sql.input.numbers import EXACT
+
+LISTS = 60  # argument lists of each row, NULLs and edges among them
+EXTREME = ("NaN", "Infinity", "-Infinity", "1e308", "-1e308", "3.4e38")  # sums of these depend on the order of rows
+Answer = tuple[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of the catalogue as an expression over a, b, c."""
+
+    function: Function
+    expression: str
+    types: tuple[Type, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+
+
+def declared(name: str) -> Type:
+    """A column's type for an argument type."""
+    if name == "any":
+        return Type("int4")
+    if name == "bpchar":
+        return Type("bpchar", (5,))
+    return Type("numeric", (14, 2)) if name == "numeric" else from_name(name)
+
+
+def case_of(function: Function, seed: int) -> Case:
+    names = ["a", "b", "c"][: len(function.arguments)]
+    name, _, unit = function.name.partition(":")
+    match function.kind:
+        case "operator":
+            text = f"a {name} b"
+        case "prefix":
+            text = f"{name} a"
+        case "cast":
+            result = function.result if isinstance(function.result, str) else "numeric(20,4)"
+            text = f"a::{result}"
+        case "aggregate":
+            text = f"{name}({', '.join(names) or '*'})"
+        case _:
+            text = f"{name}({', '.join(names)})"
+            if name in ("encode", "decode"):
+                text = f"{name}(a, '{unit}')"
+            elif name == "extract":
+                text = f"extract({unit} FROM a)"
+            elif name == "position":
+                text = "position(b IN a)"
+            elif unit:
+                text = f"{name}('{unit}', a)"
+            elif name in ("current_date", "current_timestamp", "localtimestamp"):
+                text = name
+    if function.name == "~~":
+        text = "a LIKE b"
+    if function.name == "~~*":
+        text = "a ILIKE b"
+    types = tuple(map(declared, function.arguments))
+    pools = [SMALL.get(name, {}).get(i, SAMPLES[_pool(t)]) for i, t in enumerate(function.arguments)]
+    if function.kind == "aggregate":
+        pools = [[v for v in pool if v not in EXTREME] for pool in pools]
+    rows = list(itertools.product(*pools))
+    random.Random(f"{seed}{function}").shuffle(rows)
+    return Case(function, text, types, tuple(rows[:LISTS]))
+
+
+def _pool(name: str) -> str:
+    return "int4" if name == "any" else name
+
+
+# --- PostgreSQL
+
+
+def on_postgres(connection: psycopg.Connection[Any], case: Case, result: Type) -> tuple[str, list[Answer]]:
+    """Its type's name, and the answers."""
+    columns = ["i int", *(f"{n} {t}" for n, t in zip("abc", case.types, strict=False))]
+    connection.execute("DROP TABLE IF EXISTS arguments")
+    connection.execute(f"CREATE TEMPORARY TABLE arguments ({', '.join(columns)})")
+    if case.rows:
+        marks = ", ".join(["%s", *(f"%s::{t}" for t in case.types)])
+        with connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO arguments VALUES ({marks})", [(i, *row) for i, row in enumerate(case.rows)])  # type: ignore[arg-type]
+    aggregate = case.function.kind == "aggregate"
+    shown = f"SELECT pg_typeof({case.expression})::text, ({case.expression})::text FROM arguments"
+    try:
+        rows = connection.execute(shown + ("" if aggregate else " ORDER BY i")).fetchall()  # type: ignore[arg-type]
+        return rows[0][0], [_postgres_value(r[1], result) for r in rows]
+    except psycopg.Error as error:
+        if aggregate:
+            return "", [("error", error.sqlstate)]
+    answers: list[Answer] = []
+    type = ""
+    for i in range(len(case.rows)):
+        try:
+            found = connection.execute(shown + f" WHERE i = {i}").fetchone()  # type: ignore[arg-type]
+            assert found is not None
+            type = found[0]
+            answers.append(_postgres_value(found[1], result))
+        except psycopg.Error as error:
+            answers.append(("error", error.sqlstate))
+    return type, answers
+
+
+def _postgres_value(text: str | None, type: Type) -> Answer:
+    try:
+        return ("value", None if text is None else normal(parse(text, Type(type.name, is_array=type.is_array))))
+    except TailgateError:
+        return ("beyond", text)  # infinity, the year 10000: a value that has no stored form
+
+
+# --- ours
+
+
+def bound(case: Case) -> tuple[Catalog, plan.Query]:
+    fields = tuple(Field(n, t) for n, t in zip("abc", case.types, strict=False))
+    columns = (Field("i", Type("int4"), False), *fields)
+    catalog = Catalog().apply(Change((Item(20000, "table", "arguments", columns, (0,), stored=True),)))
+    return catalog, bind_query(f"SELECT {case.expression} FROM arguments", catalog)
+
+
+def on_duckdb(connection: duckdb.DuckDBPyConnection, case: Case, query: plan.Query, expected: list[Answer]) -> list[Answer]:
+    types = ["INTEGER", *(t.duckdb for t in case.types)]
+    connection.execute("DROP TABLE IF EXISTS r20000")
+    connection.execute(f"CREATE TABLE r20000 ({', '.join(f'c{i} {t}' for i, t in enumerate(types))})")
+    rows = [(i, *(stored(v, t) for v, t in zip(row, case.types, strict=True))) for i, row in enumerate(case.rows)]
+    marks = ", ".join(f"CAST(? AS {t})" for t in types)
+    if rows:
+        connection.executemany(f"INSERT INTO r20000 VALUES ({marks})", rows)
+    text = render(query.plan)
+    type = query.columns[0].type
+    if case.function.kind == "aggregate":
+        return [_ask(connection, text, type)]
+    narrow = text.replace("FROM r20000", "FROM (SELECT * FROM r20000 WHERE c0 = :i)")
+    good = [i for i, answer in enumerate(expected) if answer[0] == "value"]
+    answers: dict[int, Answer] = {}
+    try:
+        wide = text.replace("FROM r20000", f"FROM (SELECT * FROM r20000 WHERE c0 IN ({', '.join(map(str, good))}) ORDER BY c0)")
+        if good:
+            for i, row in zip(good, connection.execute(wide).fetchall(), strict=True):
+                answers[i] = ("value", normal(unstored(row[0], type)))
+    except duckdb.Error:
+        pass
+    for i in range(len(case.rows)):
+        if i not in answers:
+            answers[i] = _ask(connection, narrow.replace(":i", str(i)), type)
+    return [answers[i] for i in range(len(case.rows))]
+
+
+def _ask(connection: duckdb.DuckDBPyConnection, text: str, type: Type) -> Answer:
+    try:
+        found = connection.execute(text).fetchone()
+        assert found is not None
+        return ("value", normal(unstored(found[0], type)))
+    except duckdb.Error as error:
+        return ("error", error_of(error).sqlstate)
+
+
+def stored(text: str | None, type: Type) -> Any:
+    """A value as a parameter of DuckDB."""
+    if text is None:
+        return None
+    value = parse(text, type)
+    if type.name == "interval":
+        assert isinstance(value, tuple)
+        return dict(zip(("months", "days", "micros"), value, strict=True))
+    if type.is_array:
+        assert isinstance(value, tuple)
+        return list(value)
+    return value
+
+
+def unstored(value: Any, type: Type) -> Any:
+    if isinstance(value, dict) and type.name == "interval":
+        return tuple(value.values())
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(timezone.utc)
+    if isinstance(value, str) and type.name == "bpchar":
+        return value.rstrip(" ")  # as its cast to text, which PostgreSQL was asked for
+    return bytes(value) if isinstance(value, (bytearray, memoryview)) else value
+
+
+def agree(function: Function, expected: Answer, got: Answer) -> bool:
+    """Whether an answer is PostgreSQL's, as far as the catalogue promises."""
+    if expected[0] == "beyond":
+        return got[0] == "error" or isinstance(got[1], str)  # DuckDB hands out such dates as text
+    if expected[0] == got[0] == "value" and None not in (expected[1], got[1]):
+        if function.name in ("/", "avg") and isinstance(expected[1], Decimal):
+            # PostgreSQL's scale follows the value, ours is the column's
+            return abs(expected[1] - got[1]) <= Decimal(1).scaleb(max(int(expected[1].as_tuple().exponent), -16))
+        if function.note == LAST_DIGIT and isinstance(expected[1], float):
+            return math.isclose(expected[1], got[1], rel_tol=1e-15)
+    return expected == got
+
+
+def normal(value: Any) -> Any:
+    """Equal values as equal Python values: NaN is itself, numerics without trailing zeros, -0.0 told from 0.0."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else "-0.0" if value == 0 and math.copysign(1, value) < 0 else value
+    if isinstance(value, Decimal):
+        return Decimal(0) if not value else EXACT.create_decimal(value).normalize(EXACT)
+    return value
+
+
+__all__ = ["Answer", "Case", "bound", "case_of", "date", "on_duckdb", "on_postgres"]
