@@ -10,9 +10,10 @@ from typing import cast
 from typing_extensions import assert_never
 
 from engine.plan import graph
+from engine.plan.casts import cast_to
 from engine.plan.change import Joined, Kept, Reduced, Source, Stream, View
 from engine.plan.graph import Linear
-from engine.plan.relations import is_identity
+from engine.plan.relations import is_identity, read_by
 from engine.plan.rewrites import rewrite
 from engine.plan.rewrites.equijoin import keys_of
 from engine.plan.shape import NOTHING, select, then, where
@@ -132,7 +133,7 @@ class _Compiler:
         return Stream(Joined(left, right, *keys), Linear(), left.columns + right.columns, append_only)
 
     def _aggregate(self, node: Aggregate) -> Stream:
-        measured = frozenset(i for call in node.aggregates for s in _scalars(call) for i in columns_of(s))
+        measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))
         below = self._join(node.input, measured) if isinstance(node.input, Join) else self.stream(node.input)
         wanted: list[Scalar] = list(node.keys)
         calls = []
@@ -147,10 +148,6 @@ class _Compiler:
         columns = tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions))
         entering = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
         return Stream(Reduced(entering, len(node.keys), tuple(calls)), Linear(), node.columns, False)
-
-
-def _scalars(call: AggregateCall) -> tuple[Scalar, ...]:
-    return call.arguments if call.filter is None else (*call.arguments, call.filter)
 
 
 def _argument(call: AggregateCall) -> Scalar | None:
@@ -169,6 +166,8 @@ def _argument(call: AggregateCall) -> Scalar | None:
             position=call.position,
         )
     argument = call.arguments[0] if call.arguments else None
+    if argument is not None and name in ("min", "max"):
+        argument = cast_to(argument, call.type)  # one of the values, but a numeric's modifiers may be wider
     if name == "count" and isinstance(argument, Literal) and argument.value is not None:
         argument = None
     if call.filter is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from lake.types import Field
-from sql.plan import Aggregate, Column, Distinct, Filter, Join, Limit, Project, Relation, Scalar, Scan, Sort, Union_, Values
+from sql.plan import Aggregate, AggregateCall, Column, Distinct, Filter, Join, Limit, Project, Relation, Scalar, Scan, Sort, Union_, Values
 
 
 def inputs(relation: Relation) -> tuple[Relation, ...]:
@@ -51,6 +51,26 @@ def walk(relation: Relation) -> Iterator[Relation]:
     yield relation
     for input in inputs(relation):
         yield from walk(input)
+
+
+def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
+    """The scalars of a node, not of those below it."""
+    match relation:
+        case Filter(condition=condition):
+            return (condition,)
+        case Project(expressions=expressions):
+            return expressions
+        case Join(condition=condition):
+            return () if condition is None else (condition,)
+        case Aggregate(keys=keys, aggregates=aggregates):
+            return (*keys, *(s for call in aggregates for s in read_by(call)))
+        case _:
+            return ()
+
+
+def read_by(call: AggregateCall) -> tuple[Scalar, ...]:
+    """The scalars of an aggregate."""
+    return call.arguments if call.filter is None else (*call.arguments, call.filter)
 
 
 def column(relation: Relation, index: int) -> Column:

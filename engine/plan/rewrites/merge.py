@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from engine.plan.relations import bottom_up, is_identity
+from engine.plan.relations import bottom_up, is_identity, read_by
 from engine.plan.scalars import conjunction
-from sql.plan import Aggregate, AggregateCall, Column, Filter, Literal, Project, Relation, Scalar
+from sql.plan import Aggregate, Column, Filter, Literal, Project, Relation, Scalar
 from sql.rewrite import conjuncts, substituted, walk
 
 
@@ -32,7 +32,7 @@ def merge_projections(relation: Relation) -> Relation:
         if not isinstance(node, Project | Aggregate) or not isinstance(node.input, Project):
             return node
         inner = node.input.expressions
-        read = node.expressions if isinstance(node, Project) else (*node.keys, *(s for c in node.aggregates for s in _read(c)))
+        read = node.expressions if isinstance(node, Project) else (*node.keys, *(s for c in node.aggregates for s in read_by(c)))
         used = Counter(s.index for e in read for s in walk(e) if isinstance(s, Column))
         if any(used[i] > 1 and not _cheap(e) for i, e in enumerate(inner)):
             return node
@@ -49,10 +49,6 @@ def merge_projections(relation: Relation) -> Relation:
         return Aggregate(node.input.input, tuple(map(through, node.keys)), tuple(calls))
 
     return bottom_up(relation, rule)
-
-
-def _read(call: AggregateCall) -> tuple[Scalar, ...]:
-    return call.arguments if call.filter is None else (*call.arguments, call.filter)
 
 
 def drop_identities(relation: Relation) -> Relation:

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.plan.fallible import fallible
-from engine.plan.relations import inputs, with_inputs
+from engine.plan.relations import inputs, scalars_of, with_inputs
 from engine.plan.scalars import conjunction, renumber
 from engine.plan.words import label, names
 from lake.types import Field
-from sql.plan import Aggregate, AggregateCall, Column, Filter, Join, Project, Relation, Scalar
+from sql.plan import Aggregate, Column, Filter, Join, Project, Relation, Scalar
 from sql.rewrite import columns_of, conjuncts, parts, rebuilt, shifted
 
 Moved = dict[Scalar, int]  # an expression, and the column that it is now
@@ -38,7 +38,7 @@ def _narrowed(reader: Project | Aggregate) -> Relation:
         conditions, below = conjuncts(below.condition), below.input
     if not isinstance(below, Join) or below.kind != "inner" or below.condition is None:
         return reader
-    read = (*_scalars(reader), *conditions)
+    read = (*scalars_of(reader), *conditions)
     width, whole = len(below.left.columns), len(below.columns)
     plain = columns_of(below.condition) | frozenset(c for scalar in read for c in _plain(scalar, width))
     left = _candidates(read, plain, 0, width)
@@ -99,16 +99,6 @@ def _reading(scalar: Scalar, moved: Moved, place: dict[int, int]) -> Scalar:
     if isinstance(scalar, Column):
         return replace(scalar, index=place[scalar.index])
     return rebuilt(scalar, lambda s: _reading(s, moved, place))
-
-
-def _scalars(reader: Project | Aggregate) -> tuple[Scalar, ...]:
-    if isinstance(reader, Project):
-        return reader.expressions
-    return (*reader.keys, *(s for call in reader.aggregates for s in _of(call)))
-
-
-def _of(call: AggregateCall) -> tuple[Scalar, ...]:
-    return call.arguments if call.filter is None else (*call.arguments, call.filter)
 
 
 def _rebuilt(reader: Project | Aggregate, input: Relation, moved: Moved, place: dict[int, int]) -> Relation:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from typing_extensions import assert_never
 
-from engine.plan.relations import take
+from engine.plan.relations import read_by, take
 from engine.plan.scalars import renumber
 from sql.plan import (
     Aggregate,
@@ -70,7 +70,7 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             if not keys and not wanted:
                 wanted = [0][: len(aggregates)]
             calls = tuple(aggregates[i] for i in wanted)
-            below, places = _prune(input, _read([*keys, *(s for c in calls for s in _scalars(c))]))
+            below, places = _prune(input, _read([*keys, *(s for c in calls for s in read_by(c))]))
             if below is input and len(calls) == len(aggregates):
                 return relation, _identity(relation)
             out = {i: i for i in range(len(keys))} | {len(keys) + old: len(keys) + new for new, old in enumerate(wanted)}
@@ -122,10 +122,6 @@ def _identity(relation: Relation) -> Places:
 
 def _read(scalars: Iterable[Scalar]) -> frozenset[int]:
     return frozenset(i for s in scalars for i in columns_of(s))
-
-
-def _scalars(call: AggregateCall) -> tuple[Scalar, ...]:
-    return call.arguments if call.filter is None else (*call.arguments, call.filter)
 
 
 def _renumber_call(call: AggregateCall, places: Places) -> AggregateCall:

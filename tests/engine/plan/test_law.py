@@ -1,0 +1,166 @@
+"""The law: at every time a view holds what its query gives over the rows at that time.
+
+Random tables, queries over them and views over views; changes go through the real circuit in ticks; after each tick every view is compared
+with the reference. A view for which the reference has failing rows may hold more than it (fewer rows failed), and says so by errors.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from engine.plan import circuit, nodes
+from engine.plan.fallible import fallible
+from engine.plan.plans import Streams
+from engine.plan.relations import scalars_of, walk
+from lake.catalog import Catalog, Change, Item
+from lake.errors import FeatureNotSupported, TailgateError
+from lake.types import arrow_schema, field_to_json
+from sql import plan
+from sql.bind import bind_query
+from sql.rewrite import columns_of
+from sql.rewrite import walk as walk_scalars
+from tests.reference import NAN, Result, Row, Table, World, evaluate
+
+pytestmark = pytest.mark.spark
+
+KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+WORLDS, VIEWS, TICKS = 12, 12, 5
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from engine.runtime import session
+
+    running = session.start(tmp_path_factory.mktemp("spark"), 1)
+    yield running
+    running.stop()
+
+
+class Views:
+    """Views that are never filled: all that their tables hold comes as history, in ticks."""
+
+    def __init__(self, session: Any, folder: Path, world: World) -> None:
+        self.session, self.folder, self.world, self.ids = session, folder, world, ""
+        put = tuple(Item(t.id, "source", t.name, t.columns, t.key or (0,), stored=True, options=_options(t)) for t in world.tables)
+        self.catalog = Catalog().apply(Change(put=put))
+        self.queries: dict[str, str] = {}
+        self.rows: dict[int, Counter[Row]] = {}
+
+    def add(self, name: str, query: str) -> bool:
+        """Whether the query can be kept up to date; constants that fail are said when it is bound or built, as in PostgreSQL."""
+        try:
+            bound = bind_query(query, self.catalog, view=True)
+        except TailgateError:
+            return False
+        if any(_fails_always(s) for node in walk(bound.plan) for s in scalars_of(node)):
+            return False
+        id = self.catalog.next_id
+        item = Item(id, "materialized view", name, bound.columns, None, True, id + 1, bound.depends, query=query)
+        after = self.catalog.apply(Change(put=(item,)))
+        try:
+            stream = Streams(after)(item)
+        except FeatureNotSupported:
+            return False
+        self.catalog = self.catalog.apply(Change(put=(nodes.number(replace(item, ready=False), after, stream),)))
+        self.queries[name] = query
+        self.rows[id], self.rows[id + 1] = Counter(), Counter()
+        return True
+
+    def start(self) -> None:
+        from engine.runtime.circuits import Circuits
+
+        streams = Streams(self.catalog)
+        self.circuit = Circuits(self.session).build(circuit.compile_catalog(self.catalog, streams))
+        self.channels: dict[int, list[str]] = {}
+        for item in self.catalog.items.values():
+            if item.kind == "materialized view":
+                for fill in circuit.fill_inputs(item, streams(item)):
+                    self.channels.setdefault(fill.item, []).append(fill.channel)
+
+    def tick(self, changes: list[tuple[Table, Row, int]]) -> None:
+        records = []
+        for table in self.world.tables:
+            mine = [(row, weight) for t, row, weight in changes if t == table]
+            if mine:
+                data = _arrow(table, mine)
+                records += [(None, data, channel, 0, 0, datetime(2026, 1, 1), 0) for channel in self.channels.get(table.id, ())]
+        if not records:
+            return
+        frame = self.session.createDataFrame(records, KAFKA)
+        result = self.circuit.tick(frame._jdf, str(self.folder), 0, self.ids, 1)
+        self.ids = result.stateIds()
+        for i, relation in enumerate(result.relations()):
+            for row in pa.ipc.open_stream(bytes(result.changes(i))).read_all().to_pylist():
+                *values, weight = row.values()
+                self.rows[relation][tuple(map(_plain, values))] += weight
+        for held in self.rows.values():
+            for row in [r for r, n in held.items() if n == 0]:
+                del held[row]
+
+    def check(self) -> int:
+        """How many views were compared without any failing row."""
+        exact = 0
+        for name, query in self.queries.items():
+            item = self.catalog.relation(name)
+            expected = self.expected(query)
+            found, errors = self.rows[item.id], self.rows[item.errors]
+            assert all(n > 0 for n in found.values()), (name, query)
+            assert expected.errors or not errors, (name, query, errors)
+            if not expected.errors:
+                exact += 1
+                assert found == expected.rows, (name, query, expected.rows - found, found - expected.rows)
+        return exact
+
+    def expected(self, query: str) -> Result:
+        return evaluate(bind_query(query, self.catalog, view=True).plan, self.world.rows)
+
+
+def _fails_always(scalar: plan.Scalar) -> bool:
+    """Whether some part of it is a constant that may fail."""
+    return any(fallible(s) and not columns_of(s) for s in walk_scalars(scalar))
+
+
+def _options(table: Table) -> dict[str, Any]:
+    columns = [field_to_json(c) for c in table.columns]
+    return {
+        "topic": table.name, "brokers": "kafka:9092", "channel": table.name, "kafka": {}, "envelope": "upsert", "columns": columns,
+        "value_format": {"type": "json"}, "key_format": {"type": "text"}, "primary_key": [table.columns[0].name], "include": [],
+    }  # fmt: skip
+
+
+def _arrow(table: Table, changes: list[tuple[Row, int]]) -> bytearray:
+    schema = arrow_schema(table.columns, weight=True)
+    columns = [[row[i] for row, _ in changes] for i in range(len(table.columns))]
+    arrays = [pa.array(values, type=f.type) for values, f in zip([*columns, [w for _, w in changes]], schema, strict=True)]
+    out = io.BytesIO()
+    batch = pa.record_batch(arrays, schema=schema)
+    with pa.ipc.new_stream(out, schema) as writer:
+        writer.write_batch(batch)
+    return bytearray(out.getvalue())
+
+
+def _plain(value: Any) -> Any:
+    return NAN if isinstance(value, float) and value != value else value
+
+
+@pytest.mark.parametrize("number", range(WORLDS))
+def test_every_view_is_its_query(session: Any, tmp_path: Path, seed: int, number: int) -> None:
+    world = World(seed * 1000 + number)
+    views = Views(session, tmp_path, world)
+    while len(views.queries) < VIEWS:
+        views.add(f"v{len(views.queries)}", world.query(errors=len(views.queries) % 2 == 0))
+    views.start()
+    exact = 0
+    for _ in range(TICKS):
+        views.tick(world.change(12))
+        exact += views.check()
+    assert exact > 0
