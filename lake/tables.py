@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from lake import checkpoints, crash, merging
@@ -21,7 +22,7 @@ from lake.checkpoints import Checkpoint
 from lake.entry import Header
 from lake.errors import Replaced
 from lake.folder import Lake
-from lake.reading import since_wanted
+from lake.reading import read_table, since_wanted
 from lake.stored import Stored, begun, relations, table_path
 from lake.weights import total
 
@@ -33,13 +34,16 @@ UNCHANGED_MS = 60_000  # how often a checkpoint is written when no relation chan
 class Table:
     """A table as this process sees it: its newest recorded version, and the entry up to which that holds the relation.
 
-    `seen` is the version that was last looked at, which is later when the table was tended since.
+    `seen` is the version that was last looked at, which is later when the table was tended since. `rows` are what it holds, if
+    they are few; None if they are many, or were not looked at (`opened` is False then).
     """
 
     delta: DeltaTable
     version: int
     position: int
     seen: int
+    opened: bool = False
+    rows: pa.Table | None = None
 
 
 @dataclass
@@ -116,7 +120,7 @@ class Follower:
                 merging.clear(table.delta, stored, n)
                 table.version = table.seen = table.delta.version()
                 crash.point("round.cleared")
-            table.position = n
+            table.position, table.opened = n, False
 
     def _bring(self, stored: Stored, entries: list[int], n: int) -> None:
         table = self._tables[stored.id]
@@ -124,7 +128,10 @@ class Follower:
         changes = total((part for part in parts if part is not None), stored.changes)
         if changes.num_rows:
             refresh(table, stored)
-            merging.apply(table.delta, stored, changes, n)
+            if not table.opened:
+                table.rows = read_table(self.lake, stored, table.seen) if merging.few(table.delta) else None
+                table.opened = True
+            table.rows = merging.apply(table.delta, stored, changes, n, table.rows)
             table.version = table.seen = table.delta.version()
             crash.point("round.table")
 

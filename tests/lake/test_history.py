@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from lake import Lake, checkpoints, crash, reading, retention, segments, tending
+from lake import Lake, checkpoints, crash, merging, reading, retention, segments, tending
 from lake.catalog import Item
 from lake.retention import sweep
 from lake.tables import Follower
@@ -130,6 +130,7 @@ def test_a_relation_at_a_time_is_the_sum_of_its_changes(data: st.DataObject, key
             (tending, "COMMITS_MAX", 2),
             (tending, "SMALL_FILES", 2),
             (tending, "GRACE_S", -1.0),
+            (merging, "FEW_ROWS", data.draw(st.sampled_from([0, 2, 20_000]))),
         ):
             patch.setattr(module, name, value)
         run = Run(folder + "/lake", (keyed, bag))

@@ -214,7 +214,7 @@ def check_w5_conflict(lake: Lake) -> None:
     history.entries += write(old, 1).entries
     apply = merging.apply
 
-    def paused(table: Any, stored: Any, changes: pa.Table, n: int) -> None:
+    def paused(*given: Any) -> pa.Table | None:
         with contextlib.suppress(RuntimeError):
             lock.append(1)
             if len(lock) == 1:
@@ -222,11 +222,12 @@ def check_w5_conflict(lake: Lake) -> None:
                 with pytest.MonkeyPatch.context() as inner:
                     inner.setattr(merging, "apply", apply)
                     Follower(Lake(lake.path), new.epoch).round()
-        apply(table, stored, changes, n)
+        return apply(*given)
 
     lock: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "apply", paused)
+        patch.setattr(merging, "FEW_ROWS", 0)
         patch.setattr("lake.tables.THREADS", 1)
         with contextlib.suppress(Exception):
             follower.round()

@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake import Lake, checkpoints, reading, tending
+from lake import Lake, checkpoints, merging, reading, tending
 from lake.retention import sweep
 from lake.stored import relations, table_path
 from lake.tables import Follower
@@ -139,14 +139,15 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.data(), st.sampled_from(ALL_TYPES))
-def test_any_value_of_a_type_can_be_a_key(data: st.DataObject, type: Any) -> None:
+@given(st.data(), st.sampled_from(ALL_TYPES), st.sampled_from([0, 1, merging.FEW_ROWS]))
+def test_any_value_of_a_type_can_be_a_key(data: st.DataObject, type: Any, few: int) -> None:
     """Keys are found again by a merge whatever they are: NULL, NaN, nested, large, with microseconds."""
     import tempfile
 
     keys = data.draw(st.lists(values(type), min_size=1, max_size=4, unique_by=repr))
     relation = item(16384, (Field("k", type), Field("v", INT8)), (0,))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "FEW_ROWS", few)
         lake = Lake.create(folder + "/lake")
         writer = open_epoch(lake)
         add(writer, relation)
