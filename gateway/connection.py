@@ -176,11 +176,13 @@ class Connection(asyncio.Protocol):
             if self._transport is not None and data:
                 self._transport.write(data)
 
-    async def drain(self) -> None:
+    async def drain(self, timeout: float | None = None) -> bool:
+        # not wait_for, which may answer a cancelling with a result (until Python 3.12)
         if self._writable is not None:
-            await asyncio.shield(self._writable)
+            await asyncio.wait((self._writable,), timeout=timeout)
         if self._transport is None:
             raise asyncio.CancelledError
+        return self._writable is None
 
     def close(self) -> None:
         self.flush()

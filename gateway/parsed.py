@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from gateway.catalog import catalog_tree, is_catalog_query
+from lake.catalog import Catalog
 from lake.errors import TailgateError
-from sql.statements import Empty, Statement, StatementText, parse, split
+from sql.statements import Empty, QueryText, Select, Statement, StatementText, parse, split
 
 KEPT = 1000
 KEPT_BYTES_MAX = 20_000  # longer texts are read each time: a thousand of them would be 20 MB and more as trees
@@ -17,11 +19,16 @@ def statements(text: str) -> tuple[tuple[Statement, StatementText], ...]:
 
 
 def _read(text: str) -> tuple[tuple[Statement, StatementText], ...]:
-    out = []
+    out: list[tuple[Statement, StatementText]] = []
     for part in split(text):
         try:
             statement = parse(part.text)
         except TailgateError as error:
+            tree = catalog_tree(part.text)
+            if tree is not None and is_catalog_query(tree, Catalog()):
+                # what clients ask pg_catalog needs more of PostgreSQL's grammar than what users write
+                out.append((Select(QueryText(part.text, 0, tree)), part))
+                continue
             if error.position is not None:
                 error.position += part.position
             raise

@@ -358,6 +358,8 @@ def _release(session: Session, _: Bound, statement: s.Release, values: Sequence[
 def _rollback_to(session: Session, _: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
     _block(session, "ROLLBACK TO SAVEPOINT")
     session.transaction.back_to(statement.name, keep=True)
+    if session.transaction.state is State.FAILED:
+        session.settings.begin()
     session.transaction.move(Move.RECOVER)
     return "ROLLBACK"
 

@@ -36,19 +36,22 @@ if TYPE_CHECKING:
 log = logging.getLogger("tailgate.gateway")
 
 STATEMENTS_MAX = 10_000  # prepared statements of one session: a client that never closes any would fill memory
-FOLLOWER_STALL_S = 60.0  # a follower that reads nothing for so long while there is something to read is cut off
+STALL_S = 60.0  # a follower that reads nothing for so long while there is something for it is cut off
 
 Work = Coroutine[Any, Any, None]
 
 
 class Out(Protocol):
-    """The way to the client. `write` collects, `flush` sends in one piece, `drain` waits until the client has taken most of it."""
+    """The way to the client. `write` collects, `flush` sends in one piece.
+
+    `drain` waits until the client has taken most of it: False if it did not within `timeout` seconds, cancelled if it is gone.
+    """
 
     def write(self, data: bytes) -> None: ...
 
     def flush(self) -> None: ...
 
-    async def drain(self) -> None: ...
+    async def drain(self, timeout: float | None = None) -> bool: ...
 
     def close(self) -> None: ...
 
@@ -65,7 +68,8 @@ class Session:
         self.portals: dict[str, Portal] = {}
         self.user = self.database = ""
         self.process, self.secret = 0, b""
-        self.settings = Settings({}, lambda name, value: None)
+        self.settings = Settings({})
+        self._told: dict[str, str] = {}  # reported settings as the client knows them
         self.following = False  # a TAIL goes on until the client leaves
         self._interrupted: str | None = None
         self._task: asyncio.Task[Any] | None = None
@@ -105,10 +109,10 @@ class Session:
         try:
             await work
         except asyncio.CancelledError:
-            if self._interrupted is None:
+            reason = self._interruption()
+            if reason is None:
                 raise
-            _uncancel()
-            self.fail(e.QueryCanceled(self._interrupted))
+            self.fail(e.QueryCanceled(reason))
         except Exception as error:  # noqa: BLE001  # told to the client, and logged if it is ours
             self.fail(error)
         finally:
@@ -121,6 +125,14 @@ class Session:
         if self._task is not None:
             self._interrupted = reason
             self._task.cancel()
+
+    def _interruption(self) -> str | None:
+        """Why the statement was ended; None if it is the session that ends. The task goes on after this."""
+        reason, self._interrupted = self._interrupted, None
+        uncancel = getattr(asyncio.current_task(), "uncancel", None)  # Python 3.10 does not count cancellings
+        if reason is not None and uncancel is not None:
+            uncancel()
+        return reason
 
     def _malformed(self, message: m.Malformed) -> None:
         if self.machine.malformed(message) is Verdict.IGNORE:
@@ -147,7 +159,7 @@ class Session:
             negotiation = startup.negotiation(message)
             self.user, self.database, asked = startup.user_and_settings(message)
             self.gateway.admit(self)
-            self.settings = Settings(dict(asked), self._reported)
+            self.settings = Settings(dict(asked))
         except startup.Refused as refused:
             self.fatal(refused.sqlstate, refused.message)
             return
@@ -156,7 +168,8 @@ class Session:
             return
         self.settings.fix("session_authorization", self.user)
         self.machine.happened(Event.AUTHENTICATED)
-        self.out.write(negotiation + startup.greeting(self.settings.reported(), self.process, self.secret))
+        self._told = self.settings.reported()
+        self.out.write(negotiation + startup.greeting(self._told.items(), self.process, self.secret))
         self.out.flush()
 
     def password(self, message: m.PasswordMessage) -> None:
@@ -196,10 +209,10 @@ class Session:
                 await self._simple(statement, text, raw)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError):
-                if self._interrupted is None:
+                reason = self._interruption()
+                if reason is None:
                     raise
-                _uncancel()
-                error = e.QueryCanceled(self._interrupted)
+                error = e.QueryCanceled(reason)
             # texts that do not parse tell their position in the whole text themselves
             self.fail(error, position)
         self.ready()
@@ -255,18 +268,18 @@ class Session:
         try:
             while limit is None or count < limit:
                 if self.following:
-                    await self._follower_drain()
+                    await self._send()
                 table = await result.fetch(None if limit is None else limit - count)
                 count += table.num_rows
                 for at in range(0, table.num_rows, 8192):
                     self.out.write(encoder.data_rows(table.slice(at, 8192)))
                     if table.num_rows > 8192:
-                        await self._follower_drain()
+                        await self._send()
                 if result.ended:
                     break
                 if self.following and limit is not None and count:
                     return False  # what there is now; the next Execute waits for more
-                await self._follower_drain()
+                await self._send()
         finally:
             self.following = False
         if limit is not None and count == limit and not (result.ended and isinstance(result, TailRows)):
@@ -281,11 +294,11 @@ class Session:
         try:
             while True:
                 if self.following:
-                    await self._follower_drain()
+                    await self._send()
                 table = await rows.fetch(None)
                 for at in range(0, table.num_rows, 8192):
                     self.out.write(encoder.rows(table.slice(at, 8192)))
-                    await self._follower_drain()
+                    await self._send()
                 count += table.num_rows
                 if rows.ended:
                     break
@@ -294,15 +307,13 @@ class Session:
             await rows.close()
         self.out.write(encoder.end() + backend.COPY_DONE + backend.command_complete(f"COPY {count}"))
 
-    async def _follower_drain(self) -> None:
+    async def _send(self) -> None:
         """Sends what there is and waits until the client takes it, but not for ever."""
         self.out.flush()
-        try:
-            await asyncio.wait_for(self.out.drain(), FOLLOWER_STALL_S)
-        except asyncio.TimeoutError:
-            message = f"terminating connection because the client read nothing for {FOLLOWER_STALL_S:.0f} s"
+        if not await self.out.drain(STALL_S if self.following else None):
+            message = f"terminating connection because the client read nothing for {STALL_S:.0f} s"
             self.fatal(e.ConfigurationLimitExceeded.sqlstate, message)
-            raise asyncio.CancelledError from None
+            raise asyncio.CancelledError
 
     # --- extended query
 
@@ -514,6 +525,8 @@ class Session:
         self.transaction.move(Move.FINISH)
         if not self.transaction.in_block:
             self.drop_portals()
+        if self.settings.changed:
+            self._report()
         self.out.write(backend.READY_FOR_QUERY[self.transaction.status])
         self.out.flush()
 
@@ -526,6 +539,8 @@ class Session:
             log.error("a statement of %s ended in an error of our own", self.user, exc_info=error)
             report = backend.Report("ERROR", "XX000", f"internal error: {type(error).__name__}: {error}")
         self.out.write(backend.error_response(report))
+        if self.transaction.state is State.BLOCK:
+            self.settings.end(undo=True)
         self.transaction.move(Move.ERROR)
         self.drop_portals()
         self.machine.happened(Event.FAILED)
@@ -539,8 +554,13 @@ class Session:
     def notice(self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None) -> None:
         self.out.write(backend.notice_response(backend.Report(severity, sqlstate, message, None, hint)))
 
-    def _reported(self, name: str, value: str) -> None:
-        self.out.write(backend.parameter_status(name, value))
+    def _report(self) -> None:
+        """Tells the reported settings that are other than the client knows: once, before ReadyForQuery, as PostgreSQL does."""
+        now = self.settings.reported()
+        for name, value in now.items():
+            if self._told[name] != value:
+                self.out.write(backend.parameter_status(name, value))
+        self._told, self.settings.changed = now, False
 
     def statement_settings(self) -> dict[str, str]:
         """What a statement's meaning depends on, for the engine."""
@@ -556,13 +576,6 @@ class Session:
     def drop_portals(self) -> None:
         for name in list(self.portals):
             self.drop_portal(name)
-
-
-def _uncancel() -> None:
-    """The cancelling of this task has been answered. Python 3.10 does not count them."""
-    uncancel = getattr(asyncio.current_task(), "uncancel", None)
-    if uncancel is not None:
-        uncancel()
 
 
 def _parameter(text: str) -> int | None:

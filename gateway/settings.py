@@ -275,19 +275,19 @@ def milliseconds(shown: str) -> int:
 
 
 class Settings:
-    """One session's. `changed` is called with (name, value) of each reported setting when its value is another."""
+    """One session's. `changed`: some reported setting may have been; set back by who tells the client."""
 
-    def __init__(self, startup: Mapping[str, str], changed: Callable[[str, str], None]) -> None:
+    def __init__(self, startup: Mapping[str, str]) -> None:
         """`startup`: values as the start-up gave them and RESET brings them back; unknown names are errors."""
         self._values = {key: row.default for key, row in TABLE.items()}
         self._before: dict[str, str] | None = None  # at the beginning of the block
         self._local: dict[str, str] = {}  # what SET LOCAL covers: the values to come back at the end of the block
-        self._changed: Callable[[str, str], None] = lambda name, value: None
+        self.changed = False
         self.style = Style()
         for name, value in startup.items():
             self.set(name, value)
         self._reset = dict(self._values)
-        self._changed = changed
+        self.changed = False
 
     def fix(self, name: str, value: str) -> None:
         """Of a setting that is the server's: user names and the like."""
@@ -351,8 +351,8 @@ class Settings:
         for key, row in sorted(TABLE.items()):
             yield row.name, self._values[key], row.about
 
-    def reported(self) -> list[tuple[str, str]]:
-        return [(row.name, self._values[key]) for key, row in TABLE.items() if row.reported]
+    def reported(self) -> dict[str, str]:
+        return {row.name: self._values[key] for key, row in TABLE.items() if row.reported}
 
     def _put(self, key: str, value: str) -> None:
         if self._values.get(key) == value:
@@ -360,7 +360,7 @@ class Settings:
         self._values[key] = value
         row = TABLE.get(key)
         if row is not None and row.reported:
-            self._changed(row.name, value)
+            self.changed = True
         if key in ("timezone", "intervalstyle", "extra_float_digits", "bytea_output"):
             v = self._values
             self.style = Style(v["timezone"], v["intervalstyle"], int(v["extra_float_digits"]), v["bytea_output"])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gateway.serving import Batch, Prepared, Serving
 
 PROGRESS_EVERY_S = 1.0
+OPENING_S = 1.0  # that the end of a follower waits for its beginning
 CONSTANT_TIME = 2**64 - 1  # of rows that can never change
 MZ_TIMESTAMP = Field("mz_timestamp", numeric(0), False)
 MZ_PROGRESSED = Field("mz_progressed", BOOL, False)
@@ -63,6 +64,7 @@ class TailRows:
         self._constant = constant
         self._position = after - 1 if snapshot else after  # all up to this time has been read
         self._iterator: AsyncIterator[Batch] = serving.changes(source, after=after, snapshot=snapshot, values=values)
+        self._begun = False
         self._pending: asyncio.Task[Batch | None] | None = None
         self._ready: list[pa.Table] = []
         self._schema = pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(self.columns)])
@@ -113,6 +115,7 @@ class TailRows:
                 self._ready.append(self._progress_row())
             return False
         task, self._pending = self._pending, None
+        self._begun = True
         batch = task.result()
         if batch is None:
             self.ended = True
@@ -152,6 +155,8 @@ class TailRows:
     async def close(self) -> None:
         self.ended = True
         if self._pending is not None:
+            if not self._begun:  # a feed that is being opened can only be closed once it is open
+                await asyncio.wait((self._pending,), timeout=OPENING_S)
             self._pending.cancel()
             with contextlib.suppress(BaseException):
                 await self._pending

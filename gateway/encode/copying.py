@@ -61,12 +61,16 @@ CSV = CopyOptions("csv", b",", b"")
 
 
 class CopyEncoder:
-    """`start`, `rows` for each table, then `end`: what goes between the statement and CopyDone."""
+    """`start`, `rows` for each table, then `end`: what goes between the statement and CopyDone.
+
+    The signature of the binary format goes with the first row: psycopg looks for it there.
+    """
 
     def __init__(self, fields: Sequence[Field], options: CopyOptions, style: Style) -> None:
         self.fields = fields
         self.options = options
         self.binary = options.format == "binary"
+        self._signed = not self.binary
         self.encoder = RowEncoder(fields, [int(self.binary)] * len(fields), style)
         self._special = re.compile(b"[" + re.escape(b"\\\b\f\n\r\t\v" + options.delimiter) + b"]")
         self._quoted = re.compile(b"[\r\n" + re.escape(options.delimiter + options.quote) + b"]")
@@ -74,20 +78,28 @@ class CopyEncoder:
 
     def start(self) -> bytes:
         out = copy_out_response(self.binary, len(self.fields))
-        if self.binary:
-            return out + copy_data(SIGNATURE)
         if self.options.header:
             names = [self._field(f.name.encode(), False) for f in self.fields]
             return out + copy_data(self.options.delimiter.join(names) + b"\n")
         return out
 
     def end(self) -> bytes:
-        return copy_data(TRAILER) if self.binary else b""
+        if not self.binary:
+            return b""
+        return copy_data(TRAILER if self._signed else SIGNATURE + TRAILER)
 
     def rows(self, table: pa.Table) -> bytes:
         """All rows of a table, each in a CopyData message."""
         if table.num_rows == 0:
             return b""
+        frames = self._frames(table)
+        if self._signed:
+            return frames
+        self._signed = True
+        size = int.from_bytes(frames[1:5], "big")
+        return copy_data(SIGNATURE + frames[5 : size + 1]) + frames[size + 1 :]
+
+    def _frames(self, table: pa.Table) -> bytes:
         if not self.fields:
             return copy_data(b"\0\0" if self.binary else b"\n") * int(table.num_rows)
         if table.num_rows > FEW_ROWS:

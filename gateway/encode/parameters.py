@@ -31,6 +31,7 @@ from lake.errors import (
     InvalidParameterValue,
     InvalidTextRepresentation,
     NumericValueOutOfRange,
+    ProtocolViolation,
     TailgateError,
 )
 from lake.types import Type
@@ -46,8 +47,8 @@ def decode(type: Type, format: int, data: bytes, style: Style, number: int = 1) 
     try:
         return from_binary(type, data)
     except (StructError, ValueError, IndexError, OverflowError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            raise
+        if isinstance(error, StructError) and len(data) < type.size:
+            raise ProtocolViolation("insufficient data left in message") from None
         raise InvalidBinaryRepresentation(f"incorrect binary data format in bind parameter {number}") from None
 
 
@@ -352,6 +353,8 @@ _BINARY: dict[str, Callable[[bytes], Any]] = {
 def _binary_array(element: Type, data: bytes) -> list[Any]:
     dimensions, _, _ = unpack_from("!iiI", data)
     if dimensions == 0:
+        if len(data) != 12:
+            raise ValueError
         return []
     if dimensions != 1:
         raise FeatureNotSupported("arrays of more than one dimension are not supported")
@@ -368,4 +371,6 @@ def _binary_array(element: Type, data: bytes) -> list[Any]:
             raise ValueError
         out.append(from_binary(element, data[at : at + length]))
         at += length
+    if at != len(data):
+        raise ValueError
     return out

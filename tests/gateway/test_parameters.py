@@ -11,7 +11,7 @@ import pytest
 from gateway.encode.parameters import decode
 from gateway.encode.style import Style
 from lake import types as t
-from lake.errors import InvalidBinaryRepresentation, TailgateError
+from lake.errors import InvalidBinaryRepresentation, ProtocolViolation, TailgateError
 from lake.types import Type
 
 READ = [
@@ -88,4 +88,9 @@ def test_errors_are_postgresql_s(postgres: str, type: Type, text: str) -> None:
 @pytest.mark.parametrize("type", [t.INT4, t.TIMESTAMP, t.UUID, t.NUMERIC, t.INT4.array(), t.INTERVAL, t.JSONB, t.BOOL], ids=str)
 def test_binary_of_the_wrong_size(type: Type) -> None:
     with pytest.raises(InvalidBinaryRepresentation, match="incorrect binary data format in bind parameter 3"):
-        decode(type, 1, b"\0\0\0", Style(), 3)
+        decode(type, 1, b"\0" * 21, Style(), 3)
+
+
+def test_binary_too_short() -> None:
+    with pytest.raises(ProtocolViolation, match="insufficient data left in message"):
+        decode(t.INT4, 1, b"\0\0\0", Style())

@@ -1,0 +1,66 @@
+"""A gateway in a thread of its own over a lake that the test writes: `dsn`, `tick`."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterable
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from gateway.server import Gateway
+from gateway.serving import Serving
+from tests.gateway.serving.made import Made, Row
+
+ROWS: list[Row] = [(0, "name 0", 0.0), (1, "name 1", 1.5), (2, "", 3.0), (3, None, 4.5)]
+
+
+class Live:
+    """`v` is a materialized view (id, name, amount) with key id, and holds ROWS at first."""
+
+    def __init__(self, path: Path) -> None:
+        self.made = Made(path)
+        self.v = self.made.create("v")
+        self.made.tick({self.v.id: [(row, 1) for row in ROWS]})
+        self.loop = uvloop.new_event_loop()
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        assert self._started.wait(30)
+        self.host = "127.0.0.1"
+
+    @property
+    def dsn(self) -> str:
+        return f"host={self.host} port={self.port} user=ann dbname=shop"
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_until_complete(self._serve())
+        self.loop.close()
+
+    async def _serve(self) -> None:
+        self.serving = Serving(self.made.lake)
+        await self.serving.start()
+        self.gateway = Gateway(self.made.lake, self.serving)
+        ((_, self.port),) = await self.gateway.listen("127.0.0.1", 0)
+        self._stop = asyncio.Event()
+        self._started.set()
+        await self._stop.wait()
+        await self.gateway.stop()
+        await self.serving.stop()
+
+    def call(self, work: Coroutine[Any, Any, Any], timeout: float = 30) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
+
+    def tick(self, changes: Iterable[tuple[Row, int]] = ()) -> int:
+        """Changes `v`; the tick's time, once the gateway has it."""
+        time = self.made.tick({self.v.id: list(changes)} if changes else {})
+        self.call(self.serving.wait(time - 1, 10))
+        return time
+
+    def close(self) -> None:
+        self.loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(30)
+        self.made.writer.close()
