@@ -2,13 +2,13 @@
 
 One tick, from the engine to whoever reads it:
 
-1. `writing`: an engine locks the lake, appends an entry with its new epoch, and from then on one entry a tick.
+1. `writing`: an engine locks the lake (`engines`), appends an entry with its new epoch, and from then on one entry a tick.
 2. `entry`: an entry is a header (`Header`: where the engine is) and per changed relation a section of net changes.
 3. `files`: it is written aside, synced, linked to its name only if that is free, and its folder synced.
 4. `log`: readers look for the next name, or are woken; `Log.after` gives what came, each entry whole.
 5. `catalogs`: an entry that changes the `catalog` is followed by a copy of all of it.
-6. `tables`: about once a second a round brings every relation's Delta table to the newest entry, by one commit each
-   (`merging`), and `checkpoints` notes the version of each.
+6. `tables`: about once a second a round brings every relation's (`stored`) Delta table to the newest entry by the net of what
+   came (`weights`), one commit each (`merging`), and `checkpoints` notes the version of each.
 7. `reading`: a relation at a time is its table at a checkpoint's version plus the log's changes since.
 8. `segments`, `retention`, `readers`: older entries are rolled together and go when tables, readers and `since` have
    passed them.
