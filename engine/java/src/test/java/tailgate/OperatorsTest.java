@@ -172,6 +172,9 @@ class OperatorsTest {
     r.tick(arrow("users", EVENTS, List.of(plus(2, "new", false, "001"), plus(null, "no key", false, "2"))));
     assertEquals(Bag.of(row(null, "no key"), row(2, "new")), r.relation(3), "positions compare as bytes");
     assertEquals(1, r.last.rows(0), "an equal row is no change");
+    r.tick(arrow("users", EVENTS, List.of(plus(2, "unplaced", false, null))));
+    r.tick(arrow("users", EVENTS, List.of(plus(2, "stale", false, "0009"))));
+    assertEquals(Bag.of(row(null, "no key"), row(2, "unplaced")), r.relation(3), "an event without a position leaves the position as it was");
   }
 
   @Test
