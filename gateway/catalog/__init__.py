@@ -13,6 +13,7 @@ The oracle is PostgreSQL: tests/gateway/catalog compares the statements of real 
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -21,19 +22,31 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
 
 from gateway.catalog import database
 from gateway.catalog.functions import Facts, Functions, Session
-from gateway.catalog.rewrite import WORDS, folded, rewrite, type_name
+from gateway.catalog.rewrite import REG, WORDS, folded, rewrite, type_name
 from gateway.catalog.typing import columns_of, type_of
 from lake import errors
 from lake.catalog import Catalog
 from lake.types import FACTS, Field, Type, arrow_schema
 
-__all__ = ["SystemCatalog", "is_catalog_query"]
+__all__ = ["SystemCatalog", "catalog_tree", "is_catalog_query"]
 
 # Opens a closed DuckDB instance in memory after calling the function with it: gateway.serving.sandbox.
 Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
+
+
+@functools.lru_cache(2000)
+def catalog_tree(text: str) -> exp.Expression | None:
+    """The tree of a text that may be a query of the system catalog; None if it cannot be one. Cheap for what users poll."""
+    if not WORDS_OF_IT.search(text):
+        return None
+    try:
+        return parsed(text)
+    except errors.SyntaxError_:
+        return None
 
 
 def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
@@ -65,13 +78,21 @@ def _is_system(node: exp.Expression) -> bool:
             return True
         case exp.Column():
             return not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted")
-        case exp.ObjectIdentifier():
-            return True
+        case exp.Cast():
+            return type_name(node.to) in REG or type_name(node.to) == "oid"
         case _:
             return False
 
 
 NAMES = frozenset(Functions(Facts()).all) | {("pg_get_keywords", 0)}
+
+
+WORDS_OF_IT = re.compile(
+    r"pg_|information_schema|\breg(class|type|proc|procedure|namespace|role)\b|\b(session_)?user\b|\b("
+    + "|".join(sorted({name for name, _ in NAMES if not name.startswith("pg_")}))
+    + r")\b|\bcurrent_(role|catalog)\b",
+    re.IGNORECASE,
+)
 
 
 class SystemCatalog:
@@ -107,7 +128,7 @@ class SystemCatalog:
             connection = self._at(catalog)
             self.functions.session = session
             made = rewrite(limited, self.functions.all, {i.name for i in catalog.items.values()})
-            theirs = self._execute(connection, made.sql("duckdb"), [None] * len(types))
+            theirs = self._execute(connection, made, [None] * len(types))
             return _fields(tree, theirs.description, columns_of(tree, [str(d[1]) for d in theirs.description])), types
 
     def _at(self, catalog: Catalog) -> duckdb.DuckDBPyConnection:
@@ -127,14 +148,17 @@ class SystemCatalog:
         self, connection: duckdb.DuckDBPyConnection, tree: exp.Expression, values: Sequence[object], catalog: Catalog
     ) -> tuple[tuple[Field, ...], pa.Table]:
         made = rewrite(tree, self.functions.all, {i.name for i in catalog.items.values()})
-        result = self._execute(connection, made.sql("duckdb"), values)
+        result = self._execute(connection, made, values)
         kinds = columns_of(tree, [str(d[1]) for d in result.description])
         fields = _fields(tree, result.description, kinds)
         return fields, self._shown(result.to_arrow_table(), fields, kinds)
 
-    def _execute(self, connection: duckdb.DuckDBPyConnection, sql: str, values: Sequence[object]) -> duckdb.DuckDBPyConnection:
+    def _execute(self, connection: duckdb.DuckDBPyConnection, made: exp.Expression, values: Sequence[object]) -> duckdb.DuckDBPyConnection:
+        """A parameter may be gone with what it stood in (the dimension of an array function), and DuckDB takes no value for it then."""
+        used = {number for p in made.find_all(exp.Parameter) if 0 < (number := int(p.this.name)) <= len(values)}
+        given = {str(n): values[n - 1] for n in used}
         try:
-            return connection.execute(sql, list(values)) if values else connection.execute(sql)
+            return connection.execute(made.sql("duckdb"), given) if given else connection.execute(made.sql("duckdb"))
         except duckdb.Error as error:
             raise self._translated(error) from error
 
@@ -221,7 +245,10 @@ def _name(item: exp.Expression) -> str | None:
         case exp.Paren() | exp.Collate() | exp.Bracket():
             return _name(item.this)
         case exp.Cast():
-            inner = _name(item.this)
+            base = item.this
+            while isinstance(base, (exp.Cast, exp.Paren)):
+                base = base.this
+            inner = _name(base)
             return type_name(item.to).strip('"') if inner == "?column?" else inner
         case exp.Dot():
             return _name(item.expression) if isinstance(item.this, exp.Identifier) else item.expression.name
@@ -258,7 +285,28 @@ def _name(item: exp.Expression) -> str | None:
 
 
 def parsed(text: str) -> exp.Expression:
+    """The tree of one query, by PostgreSQL's grammar."""
     try:
-        return sqlglot.parse_one(text, read="postgres")
-    except sqlglot.errors.ParseError as error:
+        trees = [t for t in POSTGRES.parser().parse(_arrays(POSTGRES.tokenize(text)), text) if t is not None]
+    except sqlglot.errors.SqlglotError as error:
         raise errors.SyntaxError_("syntax error in a query of the system catalog") from error
+    if len(trees) != 1:
+        raise errors.SyntaxError_("syntax error in a query of the system catalog")
+    return trees[0]
+
+
+def _arrays(tokens: list[Token]) -> list[Token]:
+    """`oid[]` as the name `_oid`: sqlglot knows no arrays of PostgreSQL's own types, and PostgreSQL knows both names."""
+    out: list[Token] = []
+    for token in tokens:
+        words = [t.token_type for t in (*out[-2:], token)]
+        if words == [TokenType.OBJECT_IDENTIFIER, TokenType.L_BRACKET, TokenType.R_BRACKET]:
+            del out[-1]
+            element = out.pop()
+            out.append(Token(TokenType.VAR, f"_{element.text.lower()}", element.line, element.col, element.start, element.end))
+        else:
+            out.append(token)
+    return out
+
+
+POSTGRES = sqlglot.Dialect.get_or_raise("postgres")

@@ -163,7 +163,7 @@ class Functions:
             ("pg_collation_is_visible(oid) bool", yes),
             ("pg_opclass_is_visible(oid) bool", yes),
             ("pg_operator_is_visible(oid) bool", yes),
-            ("pg_ts_config_is_visible(oid) bool", yes),
+            *((f"pg_{kind}_is_visible(oid) bool", yes) for kind in VISIBLE),
             ("pg_statistics_obj_is_visible(oid) bool", yes),
             ("pg_get_viewdef(oid) text", s.viewdef),
             ("pg_get_viewdef(oid, bool) text", s.viewdef),
@@ -218,6 +218,7 @@ class Functions:
             ("pg_export_snapshot() text", lambda: "00000003-00000001-1"),
             ("pg_encoding_to_char(int) text", lambda n: "UTF8" if n == 6 else ""),
             ("pg_char_to_encoding(text) int", lambda n: 6),
+            ("getdatabaseencoding() text", lambda: "UTF8"),
             ("pg_client_encoding() text", lambda: "UTF8"),
             ("pg_relation_size(text) int", zero),
             ("pg_relation_size(text, text) int", zero),
@@ -245,6 +246,10 @@ class Functions:
             ("inet_client_addr() text", nothing),
             ("inet_client_port() int", nothing),
             ("quote_ident(text) text", quote_ident),
+            ("format(text, text) text", formatted),
+            ("format(text, text, text) text", formatted),
+            ("pg_describe_object(oid, oid, int) text", s.described),
+            ("pg_get_function_sqlbody(oid) text", nothing),
             ("quote_literal(text) text", lambda t: "'" + t.replace("'", "''") + "'"),
             ("parse_ident(text) text[]", parse_name),
         ]
@@ -340,6 +345,13 @@ class Functions:
     def _visible(self, known: tuple[Any, ...] | None, namespace: int) -> bool | None:
         return None if known is None else known[namespace] in (11, 2200)
 
+    def described(self, kind: int, oid: int, part: int) -> str:
+        """pg_describe_object, of what extensions hold."""
+        words = {1255: "function", 2612: "language"}
+        if kind in words:
+            return f"{words[kind]} {self.facts.procs[oid][0] + '()' if oid in self.facts.procs else 'plpgsql'}"
+        return f"table {self.regclass_out(oid)}" if kind == rows.CLASS else f"object {oid}"
+
     # --- definitions
 
     def viewdef(self, oid: int, pretty: bool = False) -> str | None:
@@ -384,6 +396,7 @@ class Functions:
             return fixed
 
 
+VISIBLE = ("ts_config", "ts_dict", "ts_parser", "ts_template", "opfamily", "conversion")
 NULL_ACCEPTED = {"format_type"}
 
 
@@ -401,6 +414,16 @@ def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
 def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
     """NULL for a NULL, as most functions."""
     return lambda *arguments: None if None in arguments else function(*arguments)
+
+
+def formatted(pattern: str, *values: str) -> str:
+    """
+    >>> formatted("%s is %I", "x", "Y")
+    'x is "Y"'
+    """
+    left = iter(values)
+    convert = {"%s": str, "%I": quote_ident, "%L": lambda t: "'" + t.replace("'", "''") + "'"}
+    return re.sub("%[sIL%]", lambda m: "%" if m[0] == "%%" else convert[m[0]](next(left)), pattern)
 
 
 def pretty_size(size: int) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from sqlglot import exp
 
 from gateway.catalog.database import relations, table_name
-from lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedTable
+from lake.errors import FeatureNotSupported, UndefinedColumn, UndefinedFunction, UndefinedTable
 
 VECTORS = frozenset(
     {"indkey", "indoption", "indclass", "indcollation", "proargtypes", "tgattr", "partattrs", "partclass", "i_indoption", "keys"}
@@ -190,7 +190,7 @@ class _Rules:
         return node
 
     def operator(self, node: exp.Operator) -> exp.Expression:
-        sign = node.args["operator"].name.split(".")[-1]  # our grammar's tree holds a word there
+        sign = str(node.args["operator"]).split(".")[-1]
         left, right = node.this, node.expression
         made: dict[str, Callable[[], exp.Expression]] = {
             "~": lambda: exp.RegexpLike(this=left, expression=right),
@@ -244,21 +244,31 @@ class _Rules:
     def column(self, node: exp.Column) -> exp.Expression:
         if node.args.get("db") is not None:
             node.set("db", None)
+        if node.name.lower() == "tableoid":
+            return self.table_oid(node)
         if not node.table and node.name.lower() in WORDS and not node.this.args.get("quoted"):
             return self.function(node.name.lower(), [])
         return node
+
+    def table_oid(self, node: exp.Column) -> exp.Expression:
+        """A constant: the oid of the relation that the column's table is."""
+        select = node.find_ancestor(exp.Select)
+        tables = [t for t in (select.find_all(exp.Table) if select else ()) if not node.table or t.alias_or_name == node.table]
+        if not tables:
+            raise UndefinedColumn('column "tableoid" does not exist')
+        schema = "pg_catalog" if tables[0].db == "pg" else "information_schema"
+        return self.ours("regclass_in", [exp.Literal.string(f"{schema}.{tables[0].name}")])
 
     # --- casts
 
     def cast(self, node: exp.Cast) -> exp.Expression:
         to, inner = type_name(node.to), node.this
         if to.endswith("[]"):
-            element = CASTS.get(to[:-2])
-            if isinstance(inner, exp.Literal) and inner.is_string:
-                inner = elements(inner.name)
-            return exp.Cast(this=inner, to=exp.DataType.build(f"{element}[]" if element else node.to.sql("duckdb"), dialect="duckdb"))
+            return self.array_cast(node, to[:-2])
         if to in REG:
-            if isinstance(inner, exp.Literal) and inner.is_string:
+            if isinstance(inner, exp.Parameter):
+                inner = exp.Cast(this=inner, to=exp.DataType.build("VARCHAR", dialect="duckdb"))
+            if isinstance(inner.find(exp.Parameter), exp.Parameter) or (isinstance(inner, exp.Literal) and inner.is_string):
                 return exp.Cast(
                     this=call(f"pg_{to.replace('regprocedure', 'regproc')}_in_1", inner),
                     to=exp.DataType.build("UINTEGER", dialect="duckdb"),
@@ -277,6 +287,15 @@ class _Rules:
         if stored is not None:
             return exp.Cast(this=inner, to=exp.DataType.build(stored, dialect="duckdb"))
         return node
+
+    def array_cast(self, node: exp.Cast, element: str) -> exp.Expression:
+        inner = elements(node.this.name) if isinstance(node.this, exp.Literal) and node.this.is_string else node.this
+        if element == "text" and (reg := next((t for c in inner.find_all(exp.Cast) if (t := type_name(c.to)[:-2]) in REG), None)):
+            variable = exp.to_identifier("o")
+            return call("list_transform", inner, exp.Lambda(this=call(f"pg_{reg}_out_1", exp.column("o")), expressions=[variable]))
+        stored = "UINTEGER" if element in REG else CASTS.get(element)
+        to = exp.DataType.build(f"{stored}[]", dialect="duckdb") if stored else node.to
+        return exp.Cast(this=inner, to=to)
 
     # --- functions
 
@@ -389,7 +408,8 @@ def type_name(type: exp.Expression) -> str:
     kind = type.args.get("kind")
     if kind is not None:
         text = kind.sql("postgres") if isinstance(kind, exp.Expression) else str(kind)
-        return str(text).removeprefix("pg_catalog.").lower()
+        name = str(text).removeprefix("pg_catalog.").lower()
+        return f"{name[1:]}[]" if name.startswith("_") else name
     return SPELLED.get(type.this, type.this.value.lower())
 
 
@@ -412,7 +432,7 @@ SPELLED = {
     T.CHAR: "bpchar",
 }
 WORDS = frozenset({"current_user", "session_user", "user", "current_catalog", "current_schema", "current_role"})
-OIDS = frozenset({"to_regclass", "to_regtype", "to_regproc", "to_regnamespace", "pg_my_temp_schema"})
+OIDS = frozenset({"regclass_in", "to_regclass", "to_regtype", "to_regproc", "to_regnamespace", "pg_my_temp_schema"})
 INTEGERS = frozenset({"pg_backend_pid", "pg_char_to_encoding", "pg_relation_is_updatable", "inet_server_port", "inet_client_port"})
 
 CLASSES: dict[type[exp.Expression], str] = {

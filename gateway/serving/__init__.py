@@ -25,7 +25,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from gateway.catalog import SystemCatalog, is_catalog_query
+from gateway.catalog import SystemCatalog, catalog_tree, is_catalog_query
 from gateway.catalog.functions import Session
 from gateway.serving import changes as following
 from gateway.serving import mirror
@@ -242,20 +242,23 @@ class Serving:
 
     def is_catalog_query(self, statement: Select | QueryText | exp.Expression) -> bool:
         """Whether a query is answered by `run_catalog` and not by `run`."""
-        return is_catalog_query(_tree(statement), self.catalog)
+        tree = _catalog_tree(statement)
+        return tree is not None and is_catalog_query(tree, self.catalog)
 
     async def run_catalog(
         self, query: Select | QueryText | exp.Expression | str, values: Sequence[object], session: Session
     ) -> tuple[tuple[Field, ...], pa.Table]:
         """Columns and rows of a query of pg_catalog or information_schema. Values of parameters may be text."""
-        tree = query if isinstance(query, str) else _tree(query)
+        tree = query if isinstance(query, str) else _catalog_tree(query)
+        assert tree is not None
         return await self._jobs.run(lambda job: self._system.run(tree, values, session, self.catalog))
 
     async def describe_catalog(
         self, query: Select | QueryText | exp.Expression | str, oids: Sequence[int], session: Session
     ) -> tuple[tuple[Field, ...], tuple[Type, ...], exp.Expression | str]:
         """Columns and parameter types of such a query, without running it, and what `run_catalog` is to be given."""
-        tree = query if isinstance(query, str) else _tree(query)
+        tree = query if isinstance(query, str) else _catalog_tree(query)
+        assert tree is not None
         columns, types = await self._jobs.run(lambda job: self._system.describe(tree, oids, session, self.catalog))
         return columns, types, tree
 
@@ -305,10 +308,11 @@ class Serving:
         feed.close()
 
 
-def _tree(query: Select | QueryText | exp.Expression) -> exp.Expression:
+def _catalog_tree(query: Select | QueryText | exp.Expression) -> exp.Expression | None:
+    """The tree of a text that may be a query of the system catalog, by PostgreSQL's grammar: ours is for what users write."""
     if isinstance(query, Select):
         query = query.query
-    return query.tree if isinstance(query, QueryText) else query
+    return catalog_tree(query.text) if isinstance(query, QueryText) else query
 
 
 def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:

@@ -31,6 +31,7 @@ TEMPLATES = "PostgreSQL has template0 and template1 besides; we have one databas
 DIFFERENT = {
     51: "unnest of name[] in FROM: the column is text here and name there",
     57: TEMPLATES,
+    58: "default arguments of PostgreSQL's own functions are not told",
     79: "settings of that server's configuration file",
     106: "jit is off here",
     93: "sizes are 0",
@@ -135,7 +136,9 @@ def oracle(postgres: str) -> Iterator[Oracle]:
     with psycopg.connect(postgres, autocommit=True) as admin:
         admin.execute("DROP DATABASE IF EXISTS catalogs")
         admin.execute("CREATE DATABASE catalogs")
-    with psycopg.connect(psycopg.conninfo.make_conninfo(postgres, dbname="catalogs"), autocommit=True) as connection:
+    with psycopg.connect(
+        psycopg.conninfo.make_conninfo(postgres, dbname="catalogs"), autocommit=True, prepare_threshold=None
+    ) as connection:
         for statement in SCHEMA.split(";"):
             connection.execute(statement.encode())
         yield Oracle(connection)
