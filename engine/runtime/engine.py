@@ -20,17 +20,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.ddl.registry import Registry
 from engine.plan.graph import Graph
 from engine.runtime import kafka
+from engine.runtime import readers as inputs
 from engine.runtime.circuits import Circuits
 from engine.runtime.inbox import Inbox
-from engine.runtime.readers import Ends, Reader, ends, reader_name, readers, stream
+from engine.runtime.readers import Ends, Reader, ends, reader_name, readers
 from lake import Lake, crash
 from lake.catalog import Catalog, Change, Item
-from lake.entry import Header
+from lake.entry import Header, stream
 from lake.errors import TailgateError
 from lake.writing import Writer
 
@@ -89,10 +91,12 @@ class Engine:
         forgotten: tuple[int, ...] = (),
         change: Change | None = None,
         joining: Mapping[str, kafka.Offsets] | None = None,
+        errors: Mapping[int, tuple[int, ...]] | None = None,
     ) -> Header:
         """From the next tick on this graph runs, fed by these sources; with `change`, in one step with its entry of the log.
 
         `joining`: where topics begin to be read that no reader has read. `forgotten`: operators whose state is to be removed.
+        `errors`: relations of errors that begin with the sum of others.
         """
         circuit = self.circuits.build(graph, forgotten)
         with self.boundary:
@@ -101,7 +105,8 @@ class Engine:
                 wanted = {(reader_name(s), s.options["topic"]) for s in sources}
                 kept = {r: {t: at for t, at in topics.items() if (r, t) in wanted} for r, topics in header.offsets.items()}
                 offsets = {r: topics for r, topics in _merged(kept, joining or {}).items() if topics}
-                header = self.append(kind="catalog", catalog=change, offsets=offsets, extra={**header.extra, "forgotten": list(forgotten)})
+                extra = {**header.extra, "forgotten": list(forgotten)}
+                header = self.append(self._begun(errors or {}), kind="catalog", catalog=change, offsets=offsets, extra=extra)
                 self.catalog = self.catalog.apply(change)
             moved = readers(self._live(sources)) != self._readers
             self.graph, self._circuit, self._sources = graph, circuit, sources
@@ -110,6 +115,15 @@ class Engine:
         if moved:
             self._wake.set()
         return header
+
+    def _begun(self, errors: Mapping[int, tuple[int, ...]]) -> list[tuple[int, bytes]]:
+        """The first changes of relations of errors: what those that they are made from hold now."""
+        now = self.newest.time
+        return [
+            (relation, stream(pa.concat_tables([self.lake.snapshot(r, now) for r in others])))
+            for relation, others in errors.items()
+            if others
+        ]
 
     def append(self, changes: list[tuple[int, bytes]] | None = None, **fields: Any) -> Header:
         """The next entry; call it inside the boundary."""
@@ -219,7 +233,7 @@ class Engine:
                     self._stall(reader.name, e.message)
             self._readers = tuple(r for r in wanted if r.name in offsets)
             self._checkpoint = self.lake.path / "checkpoint" / f"{self.writer.epoch}.{start}"
-            frame = stream(self.session, self.inbox.folder, self.newest.inbox, self._readers, offsets)
+            frame = inputs.stream(self.session, self.inbox.folder, self.newest.inbox, self._readers, offsets)
             with self.committed:
                 self.newest = self.newest.with_offsets(_merged(self.newest.offsets, offsets))
             self._running = True

@@ -11,7 +11,6 @@ begins anew, with operators of its own: half-filled state is forgotten rather th
 
 from __future__ import annotations
 
-import io
 import logging
 import threading
 import time
@@ -19,13 +18,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from engine.runtime import kafka
 from engine.runtime.engine import Engine
 from engine.runtime.inbox import Record
 from lake import crash
 from lake.catalog import Item
+from lake.entry import stream
 
 if TYPE_CHECKING:
     from engine.runtime.statements import Statements
@@ -139,11 +137,3 @@ class Fill(threading.Thread):
                 time.sleep(RETRY_S)
                 if not self.alive:
                     return
-
-
-def stream(table: pa.Table) -> bytes:
-    """A table as an Arrow stream, as the log has it."""
-    out = io.BytesIO()
-    with pa.ipc.new_stream(out, table.schema) as writer:
-        writer.write_table(table)
-    return out.getvalue()

@@ -70,6 +70,6 @@ def run(options: Options) -> int:
             follow.round()
         finally:
             control.stop()
-            session.sparkContext._gateway.shutdown()  # type: ignore[union-attr]
             writer.close()
+            spark.halt(session)
     return 0

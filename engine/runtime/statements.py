@@ -168,7 +168,9 @@ class Statements:
         live = self._live(after)
         joining = self._joining(live)
         forgotten = self._forgotten(circuit.gone(engine.graph, graph), graph)
-        header = engine.install(graph, live, forgotten, change, joining)
+        streams = Streams(after)
+        errors = {i.errors: circuit.errors_to_fill(i, streams(after[i.id]), after) for i in fill}
+        header = engine.install(graph, live, forgotten, change, joining, errors)
         for item in change.put:
             if item.kind == "sink":
                 engine.lake.hold(f"sink-{item.id}", header.n)  # until the sinks process holds it itself
