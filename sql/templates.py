@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from lake.types import Type
+from sql.functions.arithmetic import divisor
 
-HOLE = re.compile(r"\{(\d+|\*|type|precision\d*|scale\d*|length|now)\}")
+HOLE = re.compile(r"\{(\d+|\*|type|divisor|precision\d*|scale\d*|length|now)\}")
 
 
 def filled(template: str, arguments: Sequence[str], types: Sequence[Type], result: Type, spelling: str, now: str = "") -> str:
@@ -26,6 +27,8 @@ def filled(template: str, arguments: Sequence[str], types: Sequence[Type], resul
             return ", ".join(arguments)
         if name == "type":
             return spelling
+        if name == "divisor":
+            return divisor(tuple(types))
         if name == "now":
             return now
         if name == "length":

@@ -9,6 +9,7 @@ The templates for numerics need `spark.sql.decimalOperations.allowPrecisionLoss 
 
 from __future__ import annotations
 
+from lake.errors import FeatureNotSupported
 from lake.types import NUMERIC_SCALE, Type, numeric
 from sql.functions.entry import Function, duckdb_error, spark_error
 
@@ -16,6 +17,7 @@ INTEGERS = ("int2", "int4", "int8")
 FLOATS = ("float4", "float8")
 SPARK = {"int2": "SMALLINT", "int4": "INT", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
 DUCKDB = {"int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
+DIVISOR_DIGITS_MIN = 9  # before the point, that a divisor must have room for
 PRODUCT_SCALE_MAX = 18  # beyond, digits behind the point would crowd out those before it
 
 
@@ -30,6 +32,22 @@ def product_scale(types: tuple[Type, ...]) -> Type:
 
 def quotient_scale(types: tuple[Type, ...]) -> Type:
     return numeric(max(NUMERIC_SCALE, *(t.decimal[1] for t in types)))
+
+
+def divisor(types: tuple[Type, ...]) -> str:
+    """What Spark must cast a divisor to, so that its division rounds once, to 16 digits behind the point.
+
+    Spark computes 39 digits and then rounds to a scale that follows from both types: for DECIMAL(38, s) / DECIMAL(33 - s, r) with r ≥ s
+    it is 16 (DecimalType.bounded of 38 and 34 + s digits, without precision loss).
+    """
+    scale0, scale1 = (t.decimal[1] for t in types)
+    digits, scale = 33 - scale0, max(scale0, scale1)
+    if digits - scale < DIVISOR_DIGITS_MIN:
+        raise FeatureNotSupported(
+            f"division of numerics with scales {scale0} and {scale1} in a view is not supported",
+            hint="Cast the dividend to fewer digits behind the point, such as numeric(38,4).",
+        )
+    return f"DECIMAL({digits},{scale})"
 
 
 def same_scale(types: tuple[Type, ...]) -> Type:
@@ -82,7 +100,7 @@ def _floats() -> list[Function]:
                 if sign == "*":
                     guards += f" WHEN {x} = 0 AND {{0}} <> 0 AND {{1}} <> 0 THEN {spark_error('22003', UNDERFLOW)}"
                 if sign == "/":
-                    guards = f"WHEN isnan({{0}}) THEN CAST('NaN' AS {SPARK[t]}) {guards}"
+                    guards = f"WHEN {{1}} IS NULL THEN NULL WHEN isnan({{0}}) THEN CAST('NaN' AS {SPARK[t]}) {guards}"
                     guards += f" WHEN {x} = 0 AND {{0}} <> 0 AND NOT {infinite % '{1}'} THEN {spark_error('22003', UNDERFLOW)}"
                 spark = f"(CASE {guards} ELSE {x} END)"
                 rows.append(_operator(sign, left, spark, f"CAST(tg_{macro}({{0}}, {{1}}) AS {DUCKDB[t]})", right, t))
@@ -102,7 +120,7 @@ def _numerics() -> list[Function]:
         Function("+", (n, n), common_scale, plain % "+", plain % "+", "operator"),
         Function("-", (n, n), common_scale, plain % "-", plain % "-", "operator"),
         Function("*", (n, n), product_scale, plain % "*", plain % "*", "operator"),
-        Function("/", (n, n), quotient_scale, "tg_numeric_divide({0}, {1}, 38, {scale})",
+        Function("/", (n, n), quotient_scale, "CAST({0} / CAST({1} AS {divisor}) AS {type})",
                  "CAST(tg_numeric_divide({0}, {1}, {scale0}, {scale1}, {scale}) AS {type})", "operator"),
         Function("%", (n, n), common_scale, plain % "%", "CAST(tg_remainder({0}, {1}) AS {type})", "operator"),
         Function("mod", (n, n), common_scale, plain % "%", "CAST(tg_remainder({0}, {1}) AS {type})"),

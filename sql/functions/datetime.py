@@ -117,8 +117,8 @@ def _differences() -> list[Function]:
         rows.append(
             Function(
                 "-", (t, t), "interval",
-                f"CASE WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN named_struct('months', 0, 'days', CAST({spark} div 86400000000 AS INT), "
-                f"'micros', {spark} % 86400000000) END",
+                f"CAST(CASE WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN named_struct('months', 0, 'days', CAST({spark} div 86400000000 AS INT), "
+                f"'micros', {spark} % 86400000000) END AS {{type}})",
                 f"CASE WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN {{'months': 0::INTEGER, 'days': CAST({duckdb} // 86400000000 AS INTEGER), "
                 f"'micros': {duckdb} % 86400000000}} END",
                 "operator",

@@ -27,6 +27,10 @@ def _sign(types: tuple[Type, ...]) -> Type:
     return numeric(0)
 
 
+# Spark's own floor and ceil of a double are bigints
+FLOOR_SPARK = "(CASE WHEN rint({0}) > {0} THEN rint({0}) - 1 ELSE rint({0}) END)"
+CEIL_SPARK = "(CASE WHEN rint({0}) < {0} THEN rint({0}) + 1 ELSE rint({0}) END)"
+SIGN = "CAST(CASE WHEN isnan({0}) THEN 0 WHEN {0} > 0 THEN 1 WHEN {0} < 0 THEN -1 WHEN {0} = 0 THEN 0 END AS %s)"
 SQRT_GUARD = "(CASE WHEN {0} < 0 THEN %s ELSE sqrt({0}) END)"
 EXP_SPARK = f"(CASE WHEN isnan({{0}}) THEN {{0}} WHEN exp({{0}}) = double('Infinity') AND {{0}} < double('Infinity') THEN {spark_error('22003', OVERFLOW)} WHEN exp({{0}}) = 0 AND {{0}} > double('-Infinity') THEN {spark_error('22003', UNDERFLOW)} ELSE exp({{0}}) END)"
 EXP_DUCKDB = f"(CASE WHEN isinf(exp({{0}})) AND NOT isinf({{0}}) THEN {duckdb_error('22003', OVERFLOW)} WHEN exp({{0}}) = 0 AND NOT isinf({{0}}) THEN {duckdb_error('22003', UNDERFLOW)} ELSE exp({{0}}) END)"
@@ -34,13 +38,13 @@ EXP_DUCKDB = f"(CASE WHEN isinf(exp({{0}})) AND NOT isinf({{0}}) THEN {duckdb_er
 ROWS = (
     _row("round", (F,), F, "rint({0})", "round_even({0}, 0)"),
     _row("round", (N,), whole, "CAST(round({0}, 0) AS {type})", "CAST(round({0}, 0) AS {type})"),
-    _row("ceil", (F,), F, "CAST(-floor(-{0}) AS DOUBLE)", "ceil({0})"),
-    _row("floor", (F,), F, "CAST(floor({0}) AS DOUBLE)", "floor({0})"),
-    _row("ceiling", (F,), F, "CAST(-floor(-{0}) AS DOUBLE)", "ceil({0})"),
+    _row("ceil", (F,), F, CEIL_SPARK, "ceil({0})"),
+    _row("floor", (F,), F, FLOOR_SPARK, "floor({0})"),
+    _row("ceiling", (F,), F, CEIL_SPARK, "ceil({0})"),
     *(_row(name, (N,), whole, f"CAST({spark}({{0}}) AS {{type}})", f"CAST({spark}({{0}}) AS {{type}})")
       for name, spark in (("ceil", "ceil"), ("ceiling", "ceil"), ("floor", "floor"))),
     _row("trunc", (N,), whole, "CAST(CASE WHEN {0} < 0 THEN ceil({0}) ELSE floor({0}) END AS {type})", "CAST(trunc({0}) AS {type})"),
-    _row("sign", (F,), F, "CAST(sign({0}) AS DOUBLE)", "CAST(sign({0}) AS DOUBLE)"),
+    _row("sign", (F,), F, SIGN % "DOUBLE", SIGN % "DOUBLE"),
     _row("sign", (N,), _sign, "CAST(sign({0}) AS {type})", "CAST(sign({0}) AS {type})"),
     _row("sqrt", (F,), F, SQRT_GUARD % spark_error("2201F", NEGATIVE_ROOT), SQRT_GUARD % duckdb_error("2201F", NEGATIVE_ROOT)),
     _row("exp", (F,), F, EXP_SPARK, EXP_DUCKDB, LAST_DIGIT),

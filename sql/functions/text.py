@@ -49,7 +49,7 @@ def _trims() -> list[Function]:
 
 
 ZERO_FIELD = "field position must not be zero"
-WHOLE = "WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} ELSE '' END ELSE split_part({0}, {1}, {2}) END"
+WHOLE = "WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} ELSE '' END ELSE split_part({0}, {1}, greatest({2}, -2147483647)) END"
 SPLIT_SPARK = strict(f"CASE WHEN {{2}} = 0 THEN {spark_error('22023', ZERO_FIELD)} {WHOLE}", 3)
 SPLIT_DUCKDB = strict(f"CASE WHEN {{2}} = 0 THEN {duckdb_error('22023', ZERO_FIELD)} {WHOLE}", 3)
 
@@ -86,7 +86,7 @@ ROWS = (
     _text("starts_with", (T, T), "startswith({0}, {1})", "starts_with({0}, {1})", "bool"),
     _text("md5", (T,), "md5({0})", "md5({0})"),
     _text("translate", (T, T, T), "translate({0}, {1}, {2})", "translate({0}, {1}, {2})"),
-    Function("concat", (T,), T, "concat({*})", "concat({*})", strict=False, variadic=True),
+    Function("concat", (T,), T, "concat_ws('', {*})", "concat({*})", strict=False, variadic=True),
     Function("concat_ws", (T, T), T, "concat_ws({*})", "concat_ws({*})", strict=False, variadic=True),
     _text("convert_from", ("bytea", T), "tg_convert_from({0}, {1})", "tg_convert_from({0}, {1})"),
     Function("encode:hex", ("bytea",), T, "lower(hex({0}))", "lower(hex({0}))"),
