@@ -39,6 +39,7 @@ ENTRIES_AT_ONCE = 64  # entries per transaction when behind: what a reader may b
 FILLS_AT_ONCE = 2  # relations that are being filled side by side; each holds its rows twice for a moment
 CATCH_UP = 4  # entries that a filled relation may be behind when the lock is taken for the rest
 UNUSED_AFTER = 1800.0  # seconds without a query after which a mirror is dropped: a dashboard's lunch break
+UNUSED_LOOK = 60.0  # seconds between looks for such
 RETRY = 1.0  # seconds after a failure of the world (the lake's folder gone, say) before the log is looked at again
 
 
@@ -77,6 +78,7 @@ class Mirrors:
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
         self._wake = Wake(lake.path)
         self._stopping = threading.Event()
+        self._look_again = 0.0
         self._thread = threading.Thread(target=self._follow, name="tailgate-mirrors", daemon=True)
         newest = lake.log.newest()
         n, time = (newest.n, newest.time) if newest else (0, 0)
@@ -186,7 +188,9 @@ class Mirrors:
             try:
                 while not self._stopping.is_set() and self._step():
                     pass
-                self._drop_unused()
+                if clocks.monotonic() > self._look_again:
+                    self._look_again = clocks.monotonic() + UNUSED_LOOK
+                    self._drop_unused()
             except Gone:
                 log.warning("entries of the log are gone that were not read yet; beginning again at the newest")
                 self._begin_again()
