@@ -1,0 +1,85 @@
+"""Woken by the engine's long poll, and by looking when there is no engine or it goes away."""
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from gateway.serving import wake
+from tests.gateway.serving.made import Made, serving
+
+
+class Engine(ThreadingHTTPServer):
+    """Answers GET /newest?after=n as an engine does."""
+
+    daemon_threads = True
+
+    def __init__(self, made: Made) -> None:
+        self.made, self.asked = made, 0
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        made.writer.announce(address=f"127.0.0.1:{self.server_port}", token="secret")
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Engine
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.server.asked += 1
+        after = int(parse_qs(urlsplit(self.path).query)["after"][0])
+        end = time.monotonic() + 2
+        while self.server.made.writer.newest.n <= after and time.monotonic() < end:
+            time.sleep(0.002)
+        newest = self.server.made.writer.newest
+        good = self.headers["Authorization"] == "Bearer secret"
+        body = json.dumps({"n": newest.n, "time": newest.time} if good else {}).encode()
+        self.send_response(200 if good else 403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+def test_woken_by_the_engine(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With looks once a minute, only the long poll can tell."""
+    monkeypatch.setattr(wake, "POLL_WOKEN", 60.0)
+    engine = Engine(made)
+
+    async def work() -> None:
+        async with serving(made) as server:
+            deadline = time.monotonic() + 5
+            while not server._mirrors._wake._answering and time.monotonic() < deadline:
+                await server.wait(server.time, 0.05)
+                made.tick({})
+            for _ in range(5):
+                before = server.time
+                began = time.monotonic()
+                made.tick({})
+                assert await server.wait(before, 5) > before
+                assert time.monotonic() - began < 2
+
+    run(work)
+    assert engine.asked > 3
+    engine.shutdown()
+    engine.server_close()
+
+
+def test_an_engine_that_goes_away(made: Made, run) -> None:
+    async def work() -> None:
+        engine = Engine(made)
+        async with serving(made) as server:
+            time_before = made.tick({})
+            await server.wait(time_before - 1, 5)
+            engine.shutdown()
+            engine.server_close()
+            for _ in range(3):
+                later = made.tick({})
+                assert await server.wait(later - 1, 5) == later
+
+    run(work)
