@@ -24,7 +24,8 @@ from lake.catalog import Catalog, Change, Item
 from lake.errors import FeatureNotSupported, TailgateError
 from lake.types import arrow_schema, field_to_json
 from sql.bind import bind_query
-from tests.reference import NAN, Result, Row, Table, World, evaluate
+from tests.reference import NAN, Result, Row, evaluate
+from tests.worlds import Table, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

@@ -1,0 +1,255 @@
+"""Random tables, their changes, and queries over them that the engine can keep up to date; all of it follows from a seed."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from lake.types import BOOL, FLOAT8, INT2, INT4, INT8, TEXT, TIMESTAMP, Field, Type
+
+Value = Any
+Row = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """`key`: positions of the key's columns; without one, rows may be there more than once."""
+
+    id: int
+    name: str
+    columns: tuple[Field, ...]
+    key: tuple[int, ...] | None = None
+
+
+TYPES: tuple[Type, ...] = (INT4, INT8, TEXT, BOOL, FLOAT8, TIMESTAMP, Type("numeric", (10, 2)), INT2)
+LARGEST = {"int2": 2**15 - 1, "int4": 2**31 - 1, "int8": 2**63 - 1}
+START = datetime(2026, 1, 1)
+
+
+class World:
+    """Random tables, their rows, changes of them and queries over them; all of it follows from the seed."""
+
+    def __init__(self, seed: int, *, tables: int = 3) -> None:
+        self.random = random.Random(seed)
+        self.tables = tuple(self._table(16384 + i * 4, f"t{i}") for i in range(tables))
+        self.rows: dict[int, Counter[Row]] = {t.id: Counter() for t in self.tables}
+
+    def _table(self, id: int, name: str) -> Table:
+        types = [INT4, *(self.random.choice(TYPES) for _ in range(self.random.randint(1, 4)))]
+        columns = tuple(Field(f"{'abcdef'[i]}", t, i > 0) for i, t in enumerate(types))
+        return Table(id, name, columns, (0,) if self.random.random() < 0.5 else None)
+
+    def random_value(self, type: Type) -> Value:
+        r = self.random
+        if r.random() < 0.15:
+            return None
+        if type.name in LARGEST:
+            return r.choice([r.randint(-3, 5), r.randint(-3, 5), r.randint(0, 60), LARGEST[type.name] if r.random() < 0.1 else 1])
+        if type.name == "text":
+            return r.choice(["", "a", "b", "ab", "B", "7", "-3", "Ω", "x y"])
+        if type.name == "bool":
+            return r.random() < 0.5
+        if type.name == "float8":
+            return r.choice([0.0, 1.5, -2.25, 0.1, 1e10, float(r.randint(-3, 5))])
+        if type.name == "timestamp":
+            return START + timedelta(minutes=37 * r.randint(0, 20))
+        return Decimal(r.randint(-300, 500)) / 100
+
+    def random_row(self, table: Table) -> Row:
+        first = self.random.randint(0, 7)
+        return (first, *(self.random_value(c.type) for c in table.columns[1:]))
+
+    def change(self, count: int = 5) -> list[tuple[Table, Row, int]]:
+        """Some inserts, updates and deletes, made and told as (table, row, weight)."""
+        out: list[tuple[Table, Row, int]] = []
+
+        def add(table: Table, row: Row, weight: int) -> None:
+            self.rows[table.id][row] += weight
+            if not self.rows[table.id][row]:
+                del self.rows[table.id][row]
+            out.append((table, row, weight))
+
+        for _ in range(count):
+            table = self.random.choice(self.tables)
+            there = sorted(self.rows[table.id], key=repr)
+            what = self.random.random()
+            if there and what < 0.25:
+                add(table, self.random.choice(there), -1)
+                continue
+            row = self.random_row(table)
+            if table.key is not None:
+                for old in there:
+                    if all(old[k] == row[k] for k in table.key):
+                        add(table, old, -1)
+            elif there and what < 0.5:
+                add(table, self.random.choice(there), -1)
+            add(table, row, self.random.choice([1, 1, 1, 2]) if table.key is None else 1)
+        return out
+
+    # ---- queries -------------------------------------------------------------------------------------------------------------------
+
+    def query(self, relations: Sequence[Table] | None = None, *, errors: bool = True) -> str:
+        """A random query over tables (or views, given as tables) that the engine can keep up to date."""
+        return Writer(self.random, tuple(relations or self.tables), errors).query()
+
+
+@dataclass(frozen=True)
+class Name:
+    """Something in scope: Spell it, and it has this type."""
+
+    sql: str
+    type: Type
+
+
+class Writer:
+    """Writes one query."""
+
+    def __init__(self, source: random.Random, relations: tuple[Table, ...], errors: bool) -> None:
+        self.random = source
+        self.relations = relations
+        self.errors = errors
+
+    def query(self, depth: int = 0) -> str:
+        tables, scope = self.sources(depth)
+        where = f" WHERE {self.condition(scope)}" if self.random.random() < 0.6 else ""
+        if self.random.random() < 0.5:
+            return self.grouped(tables, where, scope)
+        outputs = [self.expression(self.random.choice(TYPES[:6]), scope) for _ in range(self.random.randint(1, 3))]
+        outputs += [n.sql for n in self.random.sample(scope, min(2, len(scope)))]
+        distinct = "DISTINCT " if self.random.random() < 0.1 else ""
+        return f"SELECT {distinct}{self.named(outputs)} FROM {tables}{where}"
+
+    def grouped(self, tables: str, where: str, scope: list[Name]) -> str:
+        keys = [n.sql for n in self.random.sample(scope, min(self.random.randint(0, 2), len(scope)))]
+        if self.random.random() < 0.2:
+            keys.append(self.expression(INT4, scope))
+        calls = [self.aggregate(scope) for _ in range(self.random.randint(1, 3))]
+        group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
+        having = (
+            f" HAVING count(*) {self.random.choice(['>', '<', '<>'])} {self.random.randint(0, 3)}" if self.random.random() < 0.3 else ""
+        )
+        return f"SELECT {self.named(keys + calls)} FROM {tables}{where}{group}{having}"
+
+    def named(self, expressions: Sequence[str]) -> str:
+        return ", ".join(f"{e} AS o{i}" for i, e in enumerate(expressions))
+
+    def aggregate(self, scope: list[Name]) -> str:
+        choice = self.random.random()
+        if choice < 0.2:
+            return "count(*)"
+        if choice < 0.4:
+            return f"count({self.random.choice(scope).sql})"
+        if choice < 0.7:
+            ordered = [n for n in scope if n.type.name != "bool"]
+            if ordered:
+                return f"{self.random.choice(['min', 'max'])}({self.random.choice(ordered).sql})"
+        type = self.random.choice([INT4, INT8, TYPES[6], FLOAT8])
+        return f"{self.random.choice(['sum', 'avg'])}({self.expression(type, scope)})"
+
+    # ---- FROM ----------------------------------------------------------------------------------------------------------------------
+
+    def sources(self, depth: int) -> tuple[str, list[Name]]:
+        parts: list[tuple[str, list[Name]]] = []
+        for i in range(self.random.choice([1, 1, 2, 2, 3, 4])):
+            alias = f"s{depth}{i}"
+            table = self.random.choice(self.relations)
+            if depth < 2 and self.random.random() < 0.2:
+                inner = Writer(self.random, self.relations, self.errors)
+                columns = self.random.sample(table.columns, self.random.randint(1, len(table.columns)))
+                chosen = [Name(f"x.{c.name}", c.type) for c in columns]
+                computed = inner.expression(INT4, [Name(f"x.{c.name}", c.type) for c in table.columns])
+                names = ", ".join(f"{n.sql} AS p{j}" for j, n in enumerate(chosen))
+                parts.append(
+                    (
+                        f"(SELECT {names}, {computed} AS q FROM {table.name} AS x) AS {alias}",
+                        [*(Name(f"{alias}.p{j}", n.type) for j, n in enumerate(chosen)), Name(f"{alias}.q", INT4)],
+                    )
+                )
+            else:
+                parts.append((f"{table.name} AS {alias}", [Name(f"{alias}.{c.name}", c.type) for c in table.columns]))
+        text, scope = parts[0]
+        for other, names in parts[1:]:
+            condition = self.equality(scope, names)
+            if self.random.random() < 0.2:
+                condition += f" AND {self.condition(scope + names)}"
+            text = f"{text} JOIN {other} ON {condition}"
+            scope = scope + names
+        return text, scope
+
+    def equality(self, left: list[Name], right: list[Name]) -> str:
+        families = [{"int2", "int4", "int8"}, {"text"}, {"numeric"}, {"timestamp"}]
+        pairs = [(a, b) for a in left for b in right for f in families if a.type.name in f and b.type.name in f]
+        a, b = self.random.choice(pairs)
+        one = a.sql if self.random.random() < 0.8 or a.type.name not in ("int4", "int8") else f"({a.sql} + 1)"
+        return f"{one} = {b.sql}" if self.random.random() < 0.5 else f"{b.sql} = {one}"
+
+    # ---- expressions ---------------------------------------------------------------------------------------------------------------
+
+    def condition(self, scope: list[Name], depth: int = 0) -> str:
+        choice = self.random.random()
+        if depth < 2 and choice < 0.25:
+            return f"({self.condition(scope, depth + 1)} {self.random.choice(['AND', 'OR'])} {self.condition(scope, depth + 1)})"
+        if choice < 0.32:
+            return f"NOT ({self.condition(scope, depth + 1)})"
+        if choice < 0.42:
+            return f"{self.random.choice(scope).sql} IS {self.random.choice(['', 'NOT '])}NULL"
+        a = self.random.choice(scope)
+        if choice < 0.5:
+            return f"{a.sql} IS DISTINCT FROM {self.random.choice([n for n in scope if n.type == a.type]).sql}"
+        if choice < 0.56 and a.type.name in ("int4", "int8"):
+            return f"{a.sql} IN (1, 2, {self.random.randint(-3, 5)})"
+        return f"{a.sql} {self.random.choice(['=', '<>', '<', '<=', '>', '>='])} {self.expression(a.type, scope)}"
+
+    def expression(self, type: Type, scope: list[Name], depth: int = 0) -> str:
+        """Of the type, or of one that becomes it."""
+        same = [n.sql for n in scope if n.type.name == type.name]
+        choice = self.random.random()
+        if depth < 2 and choice < 0.1:
+            then, otherwise = self.expression(type, scope, depth + 1), self.expression(type, scope, depth + 1)
+            return f"CASE WHEN {self.condition(scope, 1)} THEN {then} ELSE {otherwise} END"
+        if depth < 2 and choice < 0.17:
+            return f"coalesce({self.expression(type, scope, depth + 1)}, {self.expression(type, scope, depth + 1)})"
+        if depth < 2 and choice < 0.45:
+            made = self.computed(type, scope, depth + 1)
+            if made is not None:
+                return made
+        return self.random.choice(same) if same and choice < 0.9 else self.literal(type)
+
+    def computed(self, type: Type, scope: list[Name], depth: int) -> str | None:
+        name = type.name
+        if name in ("int4", "int8", "numeric", "float8"):
+            a, b = self.expression(type, scope, depth), self.expression(type, scope, depth)
+            sign = self.random.choice(["+", "-", "*", "/"] if self.errors else ["+", "-"])
+            if name in ("int4", "int8") and self.errors and self.random.random() < 0.1:
+                return f"({self.expression(TEXT, scope, depth)})::{type}"
+            return f"({a} {sign} {b})"
+        if name == "text":
+            made = [
+                f"({self.expression(TEXT, scope, depth)} || {self.expression(TEXT, scope, depth)})",
+                f"upper({self.expression(TEXT, scope, depth)})",
+            ]
+            return self.random.choice([*made, f"({self.expression(INT4, scope, depth)})::text"])
+        if name == "bool":
+            return f"({self.condition(scope, depth)})"
+        if name == "timestamp":
+            return f"date_trunc('{self.random.choice(['hour', 'day', 'month'])}', {self.expression(TIMESTAMP, scope, depth)})"
+        return None
+
+    def literal(self, type: Type) -> str:
+        r = self.random
+        if type.name in LARGEST:
+            return str(r.randint(0, 5)) if type == INT4 else f"{r.randint(0, 5)}::{type}"
+        if type.name == "text":
+            return r.choice(["'a'", "'b'", "''", "'7'"])
+        if type.name == "bool":
+            return r.choice(["true", "false", "NULL::boolean"])
+        if type.name == "float8":
+            return f"{r.choice(['0.5', '2', '1e3'])}::double precision"
+        if type.name == "timestamp":
+            return f"timestamp '2026-01-0{r.randint(1, 3)} 0{r.randint(0, 9)}:00:00'"
+        return f"{r.randint(0, 5)}.{r.randint(0, 9)}{r.randint(0, 9)}"
