@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
+from decimal import Decimal
 
 from typing_extensions import assert_never
 
@@ -195,7 +196,7 @@ def _literal(literal: Literal) -> str:
         return "NULL"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if type.name in ("int4", "unknown"):
+    if isinstance(value, int) and type.name != "time":
         return str(value)
     if type.name == "text" and isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
@@ -205,6 +206,11 @@ def _literal(literal: Literal) -> str:
         return f"'{value.isoformat(sep=' ')}'::{type}"
     if isinstance(value, date):
         return f"'{value.isoformat()}'::{type}"
-    if type.name == "numeric":
+    if isinstance(value, Decimal):
         return f"{value:f}"
+    if isinstance(value, tuple) and not type.is_array:
+        months, days, micros = value
+        return f"'{months} months {days} days {micros} microseconds'::interval"
+    if isinstance(value, tuple):
+        return "array[" + ", ".join(_literal(Literal(v, type.element)) for v in value) + "]"
     return f"'{value}'::{type}"

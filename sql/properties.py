@@ -72,6 +72,7 @@ def _fixed(condition: Scalar) -> frozenset[int]:
     for term in conjuncts(condition):
         if isinstance(term, Call) and term.function.name == "=" and term.function.kind == "operator":
             for a, b in (term.arguments, term.arguments[::-1]):
+                a = _widened(a)
                 if isinstance(a, Column) and not columns_of(b):
                     found.add(a.index)
     return frozenset(found)
@@ -89,7 +90,7 @@ def _joined(plan: Join) -> Key | None:
     if left is None or right is None:
         return None
     width = len(plan.left.columns)
-    pairs = equalities(plan)
+    pairs = _pairs(plan, through_casts=True)
     lefts, rights = {a for a, _ in pairs}, {b for _, b in pairs}
     if plan.kind in ("inner", "left") and set(right) <= rights:
         return left  # at most one partner on the right
@@ -100,11 +101,24 @@ def _joined(plan: Join) -> Key | None:
 
 def equalities(plan: Join) -> tuple[tuple[int, int], ...]:
     """Pairs of columns (left's position, right's position) that the condition holds equal."""
+    return _pairs(plan, through_casts=False)
+
+
+def _widened(scalar: Scalar) -> Scalar:
+    """What a cast from one integer to a wider one was made of: different before, different after."""
+    if isinstance(scalar, Call) and scalar.function.kind == "cast" and scalar.function.context == "implicit":
+        (inner,) = scalar.arguments
+        if inner.type.name in ("int2", "int4") and scalar.type.name in ("int4", "int8"):
+            return inner
+    return scalar
+
+
+def _pairs(plan: Join, *, through_casts: bool) -> tuple[tuple[int, int], ...]:
     width = len(plan.left.columns)
     found = []
     for term in conjuncts(plan.condition):
         if isinstance(term, Call) and term.function.name == "=" and term.function.kind == "operator":
-            a, b = term.arguments
+            a, b = map(_widened, term.arguments) if through_casts else term.arguments
             if isinstance(a, Column) and isinstance(b, Column):
                 low, high = sorted((a.index, b.index))
                 if low < width <= high:

@@ -8,7 +8,7 @@ from sql import words
 from sql.grammar import calls, expressions, primaries
 from sql.grammar.names import identifier, is_name, label, name, names, place, relation
 from sql.grammar.types import type_name
-from sql.tokens import Cursor
+from sql.tokens import Cursor, Token
 
 BEGINNINGS = ("select", "values", "with", "table")
 # where a list of output columns that is empty ends
@@ -421,8 +421,17 @@ def _parentheses(cursor: Cursor) -> exp.Expr:
     return place(exp.Subquery(this=inner, alias=alias), at)
 
 
+def _is_time(token: Token) -> bool:
+    """Whether a time may begin here: nothing that may follow an alias named `of`."""
+    if token.kind == "word":
+        return token.value in ("now", "mz_now", "mz_logical_timestamp", "current_timestamp", "at")
+    return token.kind in ("integer", "decimal", "string", "parameter")
+
+
 def _alias(cursor: Cursor, *, definitions: bool = False) -> exp.TableAlias | None:
     """[AS] name [(columns)]; of a function also AS [name] (column type, …)."""
+    if cursor.at_word("as", "of") and _is_time(cursor.peek(2)):
+        return None  # SELECT … AS OF a time
     given = cursor.word("as")
     this = None
     if given and definitions and cursor.at("("):

@@ -22,13 +22,13 @@ def create(cursor: Cursor) -> CreateSource | CreateView | CreateSink:
     materialized = cursor.word("materialized")
     if cursor.word("source"):
         if cursor.at_word("connector"):
-            refuse_create(cursor, start)
+            raise refuse_create(cursor, start)
         return create_source(cursor, materialized=materialized)
     if cursor.word("view"):
         return create_view(cursor, materialized=materialized)
     if not materialized and cursor.word("sink"):
         if cursor.at_word("connector"):
-            refuse_create(cursor, start)
+            raise refuse_create(cursor, start)
         return create_sink(cursor)
     raise refuse_create(cursor, start)
 

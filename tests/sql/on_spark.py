@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 from lake.types import Type
-from oracle import Answer, Case, normal, stored, unstored
+from tests.sql.oracle import Answer, Case, normal, stored, unstored
 from sql import plan
 from sql.spark import expression
 

@@ -17,7 +17,7 @@ import duckdb
 import psycopg
 from lake.catalog import Catalog, Change, Item
 from lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
-from samples import SAMPLES, SMALL
+from tests.sql.samples import SAMPLES, SMALL
 from lake.errors import TailgateError
 from sql import plan
 from sql.bind import bind_query

@@ -1,8 +1,7 @@
-"""What tests of `sql` share: a small catalog, and the same relations in a real PostgreSQL."""
+"""A small catalog for tests of `sql`, and the same relations for a real PostgreSQL."""
 
 from __future__ import annotations
 
-import pytest
 from lake.catalog import Catalog, Change, Item
 from lake.types import BOOL, BYTEA, DATE, FLOAT8, INT2, INT4, INT8, JSONB, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 
@@ -26,11 +25,6 @@ def make_catalog() -> Catalog:
         key = KEYS.get(name)
         catalog = catalog.apply(Change((Item(catalog.next_id, "source", name, columns, key, stored=key is not None),)))
     return catalog
-
-
-@pytest.fixture(scope="session")
-def catalog() -> Catalog:
-    return make_catalog()
 
 
 DDL = [f"CREATE TEMPORARY TABLE {name} ({', '.join(f'{c.name} {c.type}' for c in columns)})" for name, columns in COLUMNS.items()]

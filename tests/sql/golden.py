@@ -1,0 +1,103 @@
+"""Scripts of statements with what `sql` makes of them: text in, text out, one case for each thing to show.
+
+    # what the case shows
+    > SELECT …
+    ---
+    the answer
+
+A query gives its columns and its plan, another statement its value; CREATE VIEW also adds the view to the script's catalog. Errors are
+answers. TAILGATE_UPDATE=1 records the answers anew; the difference is the review.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from lake.catalog import Catalog, Change, Item
+from lake.errors import TailgateError
+from sql.bind import bind_query, bind_view
+from sql.explain import tree
+from sql.plan import Query
+from sql.properties import append_only, key
+from sql.statements import CreateView, Select, Statement, parse
+
+SCRIPTS = Path(__file__).parent / "golden"
+
+
+@dataclass
+class Case:
+    comment: str
+    statement: str
+    answer: str
+
+
+def cases(path: Path) -> list[Case]:
+    found = []
+    for block in re.split(r"\n\n+(?=[#>])", path.read_text().strip("\n")):
+        lines = block.splitlines()
+        comment = [line for line in lines if line.startswith("#")]
+        cut = lines.index("---") if "---" in lines else len(lines)
+        statement = "\n".join(line[2:] for line in lines[len(comment) : cut])
+        found.append(Case("\n".join(comment), statement, "\n".join(lines[cut + 1 :]).strip("\n")))
+    return found
+
+
+def written(all: list[Case]) -> str:
+    blocks = []
+    for case in all:
+        statement = "\n".join(f"> {line}".rstrip() for line in case.statement.splitlines())
+        blocks.append("\n".join(filter(None, [case.comment, statement, "---", case.answer])))
+    return "\n\n".join(blocks) + "\n"
+
+
+class Script:
+    """Runs statements one after the other over one catalog."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    def answer(self, text: str) -> str:
+        try:
+            return self._answer(text, parse(text))
+        except TailgateError as error:
+            more = [f"{word}: {said}" for word, said in (("DETAIL", error.detail), ("HINT", error.hint)) if said]
+            at = [] if error.position is None else [f"at: {text[error.position :].splitlines()[0] if text[error.position :] else '(end)'}"]
+            return "\n".join([f"ERROR {error.sqlstate}: {error.message}", *more, *at])
+
+    def _answer(self, text: str, statement: Statement) -> str:
+        match statement:
+            case Select():
+                return self._query(bind_query(statement.query, self.catalog))
+            case CreateView(name=name, materialized=materialized):
+                bound = bind_view(statement, self.catalog)
+                kind = "materialized view" if materialized else "view"
+                item = Item(
+                    self.catalog.next_id, kind, name.name, bound.columns, key(bound.plan), materialized,
+                    depends=bound.depends, sql=text, query=statement.query.text,
+                )  # fmt: skip
+                self.catalog = self.catalog.apply(Change((item,)))
+                return self._query(bound)
+        return shown(statement)
+
+    def _query(self, query: Query) -> str:
+        columns = ", ".join(f"{f.name} {f.type}{'' if f.nullable else ' not null'}" for f in query.columns)
+        lines = [f"({columns})", tree(query.plan)]
+        identified = key(query.plan)
+        if identified is not None:
+            lines.append(f"key: {', '.join(query.columns[i].name for i in identified) or 'one row'}")
+        if append_only(query.plan, self.catalog):
+            lines.append("append-only")
+        if query.parameters:
+            lines.append("parameters: " + ", ".join(map(str, query.parameters)))
+        return "\n".join(lines)
+
+
+def shown(statement: Statement) -> str:
+    """A statement's value without positions and defaults."""
+    text = repr(statement)
+    text = re.sub(r", position=(None|\d+)", "", text)
+    text = re.sub(r", offset=-?\d+", "", text)
+    text = re.sub(r"Type\(name='(\w+)', modifiers=\(\), declared=True, is_array=False, fields=\(\)\)", r"\1", text)
+    return re.sub(r", schema=None", "", text)
