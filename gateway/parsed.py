@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from gateway.catalog import catalog_tree, is_catalog_query
@@ -13,14 +15,28 @@ KEPT = 1000
 KEPT_BYTES_MAX = 20_000  # longer texts are read each time: a thousand of them would be 20 MB and more as trees
 
 
-def statements(text: str) -> tuple[tuple[Statement, StatementText], ...]:
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A statement that has nothing to do here, and succeeds: nobody listens, so UNLISTEN has nobody to leave."""
+
+    tag: str
+
+
+_NOTHING = re.compile(r"\s*unlisten\s+(\*|\w+)\s*", re.IGNORECASE)
+Known = Statement | Nothing
+
+
+def statements(text: str) -> tuple[tuple[Known, StatementText], ...]:
     """All of a text, in order, without empty ones. Nothing of a text runs if any of it does not parse, as in PostgreSQL."""
     return _kept(text) if len(text) <= KEPT_BYTES_MAX else _read(text)
 
 
-def _read(text: str) -> tuple[tuple[Statement, StatementText], ...]:
-    out: list[tuple[Statement, StatementText]] = []
+def _read(text: str) -> tuple[tuple[Known, StatementText], ...]:
+    out: list[tuple[Known, StatementText]] = []
     for part in split(text):
+        if _NOTHING.fullmatch(part.text):
+            out.append((Nothing("UNLISTEN"), part))
+            continue
         try:
             statement = parse(part.text)
         except TailgateError as error:

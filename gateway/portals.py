@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from gateway.parsed import Known
 from lake.types import Field, Type
-from sql import statements as s
 
 if TYPE_CHECKING:
     from gateway import serving
@@ -88,7 +88,7 @@ class Bound:
     `catalog`: what the names were looked up in; another one means to look again. `body`: what its kind needs besides.
     """
 
-    statement: s.Statement
+    statement: Known
     text: str
     position: int = 0
     columns: tuple[Field, ...] | None = None

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from gateway import show, tail, times
 from gateway.encode.copying import CopyEncoder, CopyOptions
+from gateway.parsed import Known, Nothing
 from gateway.portals import Bound, Portal, Rows, TableRows, Tagged
 from gateway.transactions import Move, State
 from lake import errors as e
@@ -45,7 +46,7 @@ Result = Rows | str | CopyOut
 ENDING = (s.Commit, s.Rollback, s.RollbackTo)
 
 
-def check_failed(session: Session, statement: s.Statement) -> None:
+def check_failed(session: Session, statement: Known) -> None:
     if session.transaction.state is State.FAILED and not isinstance(statement, ENDING):
         raise e.InFailedSqlTransaction("current transaction is aborted, commands ignored until end of transaction block")
 
@@ -53,7 +54,7 @@ def check_failed(session: Session, statement: s.Statement) -> None:
 # --- bind ----------------------------------------------------------------------------------------------------------------
 
 
-async def bind(session: Session, statement: s.Statement, text: s.StatementText, oids: Sequence[int]) -> Bound:
+async def bind(session: Session, statement: Known, text: s.StatementText, oids: Sequence[int]) -> Bound:
     """The statement with its names looked up; columns and parameters as Describe tells them."""
     bound = Bound(statement, text.text, text.position, catalog=session.serving.catalog)
     match statement:
@@ -144,14 +145,16 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return await _fetch(session, bound, statement)
         case s.Execute():
             return await _execute(session, statement, formats)
+        case Nothing(tag=tag):
+            return tag
         case s.CreateSource() | s.CreateView() | s.CreateSink() | s.Drop():
             return await _change_catalog(session, bound)
         case _:
             command = COMMANDS.get(type(statement))
             if command is None:
                 raise e.FeatureNotSupported(f"{type(statement).__name__} is not supported")
-            tag = command(session, bound, statement, values)
-            return tag if isinstance(tag, str) else await tag
+            answer = command(session, bound, statement, values)
+            return answer if isinstance(answer, str) else await answer
 
 
 async def _select(session: Session, bound: Bound, statement: s.Select, values: Sequence[object]) -> Rows:

@@ -217,7 +217,7 @@ class Session:
             self.fail(error, position)
         self.ready()
 
-    async def _simple(self, statement: s.Statement, text: s.StatementText, raw: bytes) -> None:
+    async def _simple(self, statement: parsed.Known, text: s.StatementText, raw: bytes) -> None:
         bound = await routes.bind(self, statement, text, ())
         if bound.parameters:
             raise e.UndefinedParameter("there is no parameter $1", position=_parameter(text.text))
@@ -332,7 +332,8 @@ class Session:
         parts = parsed.statements(utf8(message.text))
         if len(parts) > 1:
             raise e.SyntaxError_("cannot insert multiple commands into a prepared statement")
-        statement, text = parts[0] if parts else (s.Empty(), s.StatementText("", 0))
+        empty: tuple[parsed.Known, s.StatementText] = (s.Empty(), s.StatementText("", 0))
+        statement, text = parts[0] if parts else empty
         routes.check_failed(self, statement)
         bound = await self._moved(routes.bind(self, statement, text, message.parameter_oids), text.position)
         if isinstance(statement, s.Select):
@@ -539,6 +540,7 @@ class Session:
             log.error("a statement of %s ended in an error of our own", self.user, exc_info=error)
             report = backend.Report("ERROR", "XX000", f"internal error: {type(error).__name__}: {error}")
         self.out.write(backend.error_response(report))
+        self.out.flush()  # as PostgreSQL does: a client that asked with Flush waits for this, and its Flush is discarded
         if self.transaction.state is State.BLOCK:
             self.settings.end(undo=True)
         self.transaction.move(Move.ERROR)
