@@ -166,6 +166,8 @@ class Serving:
     ) -> pa.Table:
         """The rows. Cancelling the task stops the statement. With `at`: in that snapshot."""
         if at is not None:
+            if not at.past:  # what this block copies for itself, the next finds in memory
+                self._mirrors.need([i for i in prepared.items if i.id in self.catalog.items])
             return await self._jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
         await self._mirrored(prepared.items)
         return await self._jobs.run(lambda job: self._run(prepared, values, job), timeout)
