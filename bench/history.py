@@ -33,7 +33,13 @@ def history(kafka: str, count: int) -> None:
     producer = Producer({"bootstrap.servers": kafka, "queue.buffering.max.messages": 500_000, "linger.ms": 50})
     chance, then = random.Random(count), int(time.time()) - 86_400
     for i in range(count):
-        view = {"user_id": chance.randint(1, USERS), "url": "/products/1", "channel": chance.choice(CHANNELS), "received_at": then + i % 3600, "sent_at": then * 1000}
+        view = {
+            "user_id": chance.randint(1, USERS),
+            "url": "/products/1",
+            "channel": chance.choice(CHANNELS),
+            "received_at": then + i % 3600,
+            "sent_at": then * 1000,
+        }
         producer.produce(PAGEVIEWS, value=json.dumps(view).encode())
         if i % 10_000 == 0:
             producer.poll(0.01)

@@ -89,7 +89,9 @@ class EngineProcess:
 
     def _request(self, path: str, body: bytes | None) -> dict[str, Any]:
         there = json.loads((self.data / "engine.json").read_text())
-        request = urllib.request.Request(f"http://{there['address']}{path}", data=body, headers={"Authorization": f"Bearer {there['token']}"})
+        request = urllib.request.Request(
+            f"http://{there['address']}{path}", data=body, headers={"Authorization": f"Bearer {there['token']}"}
+        )
         try:
             with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:
                 return dict(json.load(answer))
