@@ -213,4 +213,6 @@ def _literal(literal: Literal) -> str:
         return f"'{months} months {days} days {micros} microseconds'::interval"
     if isinstance(value, tuple):
         return "array[" + ", ".join(_literal(Literal(v, type.element)) for v in value) + "]"
-    return f"'{value}'::{type}"
+    if isinstance(value, float):
+        return f"{value!r}::{type}"
+    return "'" + str(value) + f"'::{type}"

@@ -116,11 +116,13 @@ def _floats() -> list[Function]:
 def _numerics() -> list[Function]:
     n = "numeric"
     plain = "CAST({0} %s {1} AS {type})"
+    # DuckDB keeps a result of two short decimals short, and fails
+    wide = "CAST(CAST({0} AS DECIMAL(38,{scale0})) %s CAST({1} AS DECIMAL(38,{scale1})) AS {type})"
     return [
-        Function("+", (n, n), common_scale, plain % "+", plain % "+", "operator"),
-        Function("-", (n, n), common_scale, plain % "-", plain % "-", "operator"),
-        Function("*", (n, n), product_scale, plain % "*", plain % "*", "operator"),
-        Function("/", (n, n), quotient_scale, "CAST({0} / CAST({1} AS {divisor}) AS {type})",
+        Function("+", (n, n), common_scale, plain % "+", wide % "+", "operator"),
+        Function("-", (n, n), common_scale, plain % "-", wide % "-", "operator"),
+        Function("*", (n, n), product_scale, plain % "*", wide % "*", "operator"),
+        Function("/", (n, n), quotient_scale, "CAST(CAST({0} AS DECIMAL(38,{scale0})) / CAST({1} AS {divisor}) AS {type})",
                  "CAST(tg_numeric_divide({0}, {1}, {scale0}, {scale1}, {scale}) AS {type})", "operator"),
         Function("%", (n, n), common_scale, plain % "%", "CAST(tg_remainder({0}, {1}) AS {type})", "operator"),
         Function("mod", (n, n), common_scale, plain % "%", "CAST(tg_remainder({0}, {1}) AS {type})"),

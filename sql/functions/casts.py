@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from lake.types import NUMERIC, Type, numeric
 from sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
-from sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error
+from sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error, strict
 
 ORDER = ("int2", "int4", "int8", "numeric", "float4", "float8")  # each is cast implicitly to those after it
 
@@ -50,7 +50,7 @@ def _numbers() -> list[Function]:
                     # as many digits as the type surely holds, as PostgreSQL
                     digits = 5 if source == "float4" else 14
                     text = f"CAST(printf('%.{digits}e', CAST({{0}} AS DOUBLE)) AS {{type}})"
-                    rows.append(_cast(source, target, context, text, f"tg_float_to_numeric({{0}}, {text})"))
+                    rows.append(_cast(source, target, context, strict(text, 1), f"tg_float_to_numeric({{0}}, {text})"))
                 else:
                     rows.append(_cast(source, target, context, "CAST({0} AS {type})", "CAST({0} AS {type})", _whole))
                 continue

@@ -12,11 +12,14 @@ def _row(name: str, arguments: tuple[str, ...], result: str, call: str, kind: st
     return Function(name, arguments, result, template, template, kind)  # type: ignore[arg-type]
 
 
+# a scalar is stored as an array of one element, and -> with a number reads it as one
+LISTED = "CASE WHEN tg_jsonb_typeof({0}) IN ('object', 'array') THEN {0} ELSE concat('[', {0}, ']') END"
+
 ROWS = (
     Function("->", (J, "text"), J, "tg_jsonb_get({0}, {1})", "tg_jsonb_get({0}, {1})", "operator"),
-    Function("->", (J, "int4"), J, "tg_jsonb_get({0}, {1})", "tg_jsonb_element({0}, {1})", "operator"),
+    Function("->", (J, "int4"), J, f"tg_jsonb_get({LISTED}, {{1}})", "tg_jsonb_element({0}, {1})", "operator"),
     Function("->>", (J, "text"), "text", "tg_jsonb_get_text({0}, {1})", "tg_jsonb_get_text({0}, {1})", "operator"),
-    Function("->>", (J, "int4"), "text", "tg_jsonb_get_text({0}, {1})", "tg_jsonb_element_text({0}, {1})", "operator"),
+    Function("->>", (J, "int4"), "text", f"tg_jsonb_get_text({LISTED}, {{1}})", "tg_jsonb_element_text({0}, {1})", "operator"),
     _row("#>", (J, "text[]"), J, "tg_jsonb_path"),
     _row("#>>", (J, "text[]"), "text", "tg_jsonb_path_text"),
     _row("@>", (J, J), "bool", "tg_jsonb_contains"),

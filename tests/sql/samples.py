@@ -41,5 +41,8 @@ SMALL = {
     "rpad": {1: [None, "-1", "0", "2", "9"]},
     "~~": {1: ["%", "", "a%", "%b%", "_b_", "%\\\\%", "a\\\\%b%", "__", None]},
     "~~*": {1: ["%", "", "A%", "%B%", "_b_", "a\\\\%B%", None]},
+    # how other letters change case is the server's locale's business
+    "lower": {0: [None, "", "ABC", "aB1"]},
+    "upper": {0: [None, "", "abc", "Ab1"]},
     "convert_from": {1: ["utf8", "UTF-8", "UTF8"]},
 }
