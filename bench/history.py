@@ -20,8 +20,8 @@ from embedded.kafka import Kafka
 from embedded.registry import Registry
 from examples.shop.demo import statements
 from examples.shop.load import CHANNELS, PAGEVIEWS, Load
-from tests.engine.runtime.parts import EngineProcess, rows, until
 from lake import Lake
+from tests.engine.runtime.parts import EngineProcess, rows, until
 
 USERS = 10_000
 SMALL = 10_000
@@ -81,7 +81,7 @@ def main() -> None:
             for name, count in (("small", SMALL), ("large", chosen.views)):
                 began = time.monotonic()
                 history(kafka.address, count - sent)
-                until(lambda: counted(lake) >= count, CATCH_UP_S)
+                until(lambda count=count: counted(lake) >= count, CATCH_UP_S)
                 took = time.monotonic() - began
                 load = Load(kafka.address, registry.url, chosen.rate, seed=count, users=USERS)
                 load.adopt()

@@ -63,7 +63,7 @@ class Poller(threading.Thread):
                         warm = warm or now + WARM_S
                         if now > warm:
                             self.samples.append(now * 1000 - newest[0])
-        except Exception as e:
+        except Exception as e:  # noqa: BLE001  # told to who started the thread
             self.error = e
 
     def percentiles(self) -> dict[str, int]:

@@ -204,9 +204,21 @@ class Load:
         if snapshot == "false":
             self._position += self._random.randint(200, 400)
         source = {
-            **{"version": "3.5.0.Final", "connector": "mysql", "name": "mysql", "ts_ms": now, "snapshot": snapshot, "db": "shop"},
-            **{"sequence": None, "table": "users", "server_id": 223344, "gtid": None, "file": "mysql-bin.000003", "pos": self._position},
-            **{"row": 0, "thread": None, "query": None},
+            "version": "3.5.0.Final",
+            "connector": "mysql",
+            "name": "mysql",
+            "ts_ms": now,
+            "snapshot": snapshot,
+            "db": "shop",
+            "sequence": None,
+            "table": "users",
+            "server_id": 223344,
+            "gtid": None,
+            "file": "mysql-bin.000003",
+            "pos": self._position,
+            "row": 0,
+            "thread": None,
+            "query": None,
         }
         value = {"before": before, "after": after, "source": source, "op": op, "ts_ms": now}
         self._producer.produce(USERS, key=self._key({"id": id}), value=self._value(value))
