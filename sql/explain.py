@@ -209,7 +209,7 @@ def _literal(literal: Literal) -> str:
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, tuple) and not type.is_array:
-        months, days, micros = value
+        months, days, micros = map(str, value)
         return f"'{months} months {days} days {micros} microseconds'::interval"
     if isinstance(value, tuple):
         return "array[" + ", ".join(_literal(Literal(v, type.element)) for v in value) + "]"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+
 from lake.types import Type
-from tests.sql.oracle import Answer, Case, normal, stored, unstored
 from sql import plan
 from sql.spark import expression
+from tests.sql.oracle import Answer, Case, normal, stored, unstored
 
 ERRORS_MAX = 2  # of a case's failing rows, asked one by one: each is a query of its own
 

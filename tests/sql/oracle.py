@@ -15,10 +15,10 @@ from typing import Any
 
 import duckdb
 import psycopg
+
 from lake.catalog import Catalog, Change, Item
-from lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
-from tests.sql.samples import SAMPLES, SMALL
 from lake.errors import TailgateError
+from lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
 from sql import plan
 from sql.bind import bind_query
 from sql.binding.coercion import from_name
@@ -28,6 +28,7 @@ from sql.functions.entry import Function
 from sql.functions.mathematics import LAST_DIGIT
 from sql.input.literals import parse
 from sql.input.numbers import EXACT
+from tests.sql.samples import SAMPLES, SMALL
 
 LISTS = 60  # argument lists of each row, NULLs and edges among them
 EXTREME = ("NaN", "Infinity", "-Infinity", "1e308", "-1e308", "3.4e38")  # sums of these depend on the order of rows

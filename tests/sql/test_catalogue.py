@@ -9,11 +9,11 @@ from typing import Any
 import duckdb
 import psycopg
 import pytest
+
 from lake.types import Type
 from sql.duckdb_functions import install
 from sql.functions.catalogue import ROWS
 from sql.functions.entry import Function
-
 from tests.sql.on_spark import on_spark
 from tests.sql.oracle import agree, bound, case_of, on_duckdb, on_postgres
 

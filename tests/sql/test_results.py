@@ -1,0 +1,181 @@
+"""Whole queries on rows: what DuckDB answers to a rendered plan is what PostgreSQL answers to the text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+
+from lake.errors import TailgateError
+from lake.types import WEIGHT
+from sql.bind import bind_query
+from sql.duckdb import render
+from sql.duckdb_functions import error_of, install
+from tests.sql.catalogs import DDL, KEYS, make_catalog
+from tests.sql.oracle import normal, stored, unstored
+
+ROWS: dict[str, list[tuple[str | None, ...]]] = {
+    "users": [
+        ("1", "ann@x", "true", "2021-04-26 10:00Z"),
+        ("2", "bob@x", "false", "2021-04-26 11:30Z"),
+        ("3", None, None, None),
+        ("4", "ANN@x", "true", "2021-05-01Z"),
+    ],
+    "orders": [
+        ("1", "1", "10.50", "2021-04-26 12:00", "2021-04-26"),
+        ("2", "1", "0.00", "2021-04-27", "2021-04-27"),
+        ("3", "2", "-3.25", "2021-04-26 12:30", None),
+        ("4", None, "99999999.99", None, "2021-05-01"),
+        ("9", "7", None, "2020-02-29", "2020-02-29"),
+    ],
+    # twice the same row: the relation has no key
+    "events": [
+        ('{"a": [1, 2], "k": "v"}', "1", "0.5", "x", "abc"),
+        ('{"a": [1, 2], "k": "v"}', "1", "0.5", "x", "abc"),
+        ("[1]", "2", "NaN", "", None),
+        (None, None, "-1", "yy", "\\x00"),
+        ('{"a": [1, 2], "k": "v"}', "1", "0.5", "x", "abc"),
+    ],
+}
+
+QUERIES = """
+SELECT * FROM users
+SELECT * FROM events
+SELECT count(*) FROM events
+SELECT n, count(*), sum(x), min(name), max(name) FROM events WHERE x <> 'NaN' GROUP BY n
+SELECT id, email FROM users ORDER BY email DESC, id LIMIT 2
+SELECT id, email FROM users ORDER BY email NULLS FIRST LIMIT 2 OFFSET 1
+SELECT DISTINCT n, name FROM events
+SELECT count(DISTINCT name), count(name), count(DISTINCT name) FILTER (WHERE n = 1), sum(n) FILTER (WHERE n > 5) FROM events
+SELECT is_vip, count(*), avg(id), sum(id) FROM users GROUP BY is_vip
+SELECT date_trunc('month', created_at), count(*) FROM users GROUP BY 1 HAVING count(*) > 1
+SELECT u.id, o.id, o.amount FROM users u JOIN orders o ON o.user_id = u.id
+SELECT u.id, o.id FROM users u LEFT JOIN orders o ON o.user_id = u.id AND o.amount > 0
+SELECT u.id, o.id FROM users u RIGHT JOIN orders o ON o.user_id = u.id
+SELECT u.id, o.id FROM users u FULL JOIN orders o ON o.user_id = u.id
+SELECT id, email, amount FROM users FULL JOIN orders USING (id)
+SELECT count(*) FROM users, orders
+SELECT u.email, sum(o.amount), avg(o.amount), count(*) FROM users u JOIN orders o ON o.user_id = u.id GROUP BY u.email
+SELECT e.n, u.id FROM events e JOIN users u ON u.id = e.n
+SELECT id FROM users UNION ALL SELECT user_id FROM orders
+SELECT id FROM users UNION SELECT user_id FROM orders ORDER BY 1 DESC LIMIT 3
+SELECT 1 UNION ALL SELECT 2.5 UNION ALL SELECT NULL
+VALUES (1, 'a'), (NULL, 'b')
+SELECT x, x / 3, x * 1.5 FROM (VALUES (1), (2), (-7)) v(x)
+WITH a AS (SELECT user_id, sum(amount) AS total FROM orders GROUP BY 1) SELECT * FROM a WHERE total > 0
+SELECT data->'a'->1, data->>'k', data @> '{"k": "v"}', jsonb_typeof(data) FROM events
+SELECT sum(amount), max(placed), min(day), count(*) FROM orders WHERE false
+SELECT 1 FROM users WHERE false GROUP BY id
+SELECT 1 FROM users HAVING count(*) > 100
+SELECT sum(id) + 1 FROM users HAVING count(*) = 4
+SELECT coalesce(email, 'none'), nullif(id, 2), greatest(id, 2), least(email, 'b') FROM users
+SELECT CASE WHEN amount > 0 THEN 'plus' WHEN amount < 0 THEN 'minus' ELSE '?' END, CASE user_id WHEN 1 THEN 'one' END FROM orders
+SELECT id FROM users WHERE email LIKE 'a%' OR email ILIKE 'b%'
+SELECT id FROM orders WHERE amount BETWEEN -5 AND 11 AND user_id IN (1, 2)
+SELECT id FROM orders WHERE amount NOT BETWEEN SYMMETRIC 5 AND -5
+SELECT id FROM orders WHERE user_id NOT IN (1, NULL)
+SELECT email IS DISTINCT FROM NULL, is_vip IS NOT TRUE, is_vip IS UNKNOWN FROM users
+SELECT length(email), upper(name), n + 1 FROM users, events WHERE n = 2
+SELECT placed + interval '1 mon 1 day', day + 1, day - date '2021-01-01', placed - timestamp '2021-01-01' FROM orders
+SELECT extract(epoch FROM created_at), extract(second FROM created_at), date_part('hour', created_at) FROM users
+SELECT amount::int, amount::text, amount::numeric(10, 1), id::text, is_vip::text FROM orders JOIN users USING (id)
+SELECT name::varchar(1), name::char(3), 'abcdef'::varchar(3) FROM events
+SELECT x, count(*) FROM events GROUP BY x
+SELECT 1 WHERE 1 = 2
+SELECT amount / 0 FROM orders
+SELECT 1 / (id - id) FROM users
+SELECT (data->>'k')::int FROM events
+SELECT 2147483647 + id FROM users
+SELECT 100::numeric(2, 1)
+SELECT 99999999999::int
+SELECT 9999999999999999999::bigint
+SELECT id FROM users LIMIT -1
+SELECT id FROM users OFFSET -1
+SELECT 'a' || id || true, 1.50 * 2, 7 % -3, -7 / 2, 2 ^ 0.5 IS NULL FROM users WHERE id = 99
+""".strip().splitlines()
+REFUSED = {"SELECT 'a' || id || true, 1.50 * 2, 7 % -3, -7 / 2, 2 ^ 0.5 IS NULL FROM users WHERE id = 99": "0A000"}
+
+
+@pytest.fixture(scope="module")
+def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for statement in DDL:
+            connection.execute(statement)  # type: ignore[arg-type]
+        for name, rows in ROWS.items():
+            types = [c.type for c in make_catalog().relation(name).columns]
+            marks = ", ".join(f"%s::{t}" for t in types)
+            for row in rows:
+                connection.execute(f"INSERT INTO {name} VALUES ({marks})", row)  # type: ignore[arg-type]
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = duckdb.connect()
+    install(connection)
+    for item in make_catalog().items.values():
+        columns = [f"c{i} {c.type.duckdb}" for i, c in enumerate(item.columns)]
+        rows = Counter(ROWS[item.name])
+        keyed = item.name in KEYS
+        connection.execute(f"CREATE TABLE r{item.id} ({', '.join(columns + ([] if keyed else [f'{WEIGHT} BIGINT']))})")
+        for row, weight in rows.items():
+            values = [stored(v, c.type) for v, c in zip(row, item.columns, strict=True)]
+            marks = [f"CAST(? AS {c.type.duckdb})" for c in item.columns] + ([] if keyed else ["?"])
+            connection.execute(f"INSERT INTO r{item.id} VALUES ({', '.join(marks)})", values + ([] if keyed else [weight]))
+    yield connection
+    connection.close()
+
+
+def rounded(value: Any) -> Any:
+    return normal(round(value, 6)) if isinstance(value, Decimal) else normal(value)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_query(text: str, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) -> None:
+    assert ours(text, engine) == theirs(text, server)
+
+
+def theirs(text: str, server: psycopg.Connection[Any]) -> Any:
+    from tests.sql.oracle import _postgres_value
+
+    if text in REFUSED:
+        return REFUSED[text]
+    types = [f.type for f in bind_query(text, make_catalog()).columns]
+    try:
+        names = [f"x{i}" for i in range(len(types))]
+        shown = ", ".join(f"{n}::text" for n in names)
+        ordered = "ORDER BY" in text
+        rows = server.execute(f"SELECT {shown} FROM ({text}) AS q({', '.join(names)})").fetchall()  # type: ignore[arg-type]
+        values = [tuple(rounded(_postgres_value(v, t)[1]) for v, t in zip(row, types, strict=True)) for row in rows]
+        return values if ordered else Counter(values)
+    except psycopg.Error as error:
+        return error.sqlstate
+
+
+def ours(text: str, engine: duckdb.DuckDBPyConnection) -> Any:
+    try:
+        query = bind_query(text, make_catalog())
+        rows = engine.execute(render(query.plan)).fetchall()
+    except duckdb.Error as error:
+        return error_of(error).sqlstate
+    except TailgateError as error:
+        return error.sqlstate
+    values = [tuple(rounded(unstored(v, f.type)) for v, f in zip(row, query.columns, strict=True)) for row in rows]
+    return values if "ORDER BY" in text else Counter(values)
+
+
+def test_parameters(engine: duckdb.DuckDBPyConnection) -> None:
+    query = bind_query("SELECT id, $1::numeric + 1 FROM users WHERE email LIKE $2 ORDER BY id LIMIT $3", make_catalog())
+    assert [str(t) for t in query.parameters] == ["numeric", "text", "bigint"]
+    assert engine.execute(render(query.plan), [Decimal("1.5"), "%@x", 1]).fetchall() == [(1, Decimal("2.5000000000000000"))]
+
+
+def test_install_twice(engine: duckdb.DuckDBPyConnection) -> None:
+    install(engine)
+    assert engine.execute("SELECT tg_jsonb_parse('[1,2]')").fetchone() == ("[1, 2]",)
