@@ -1,0 +1,227 @@
+"""Views come, are filled beside the ticks, share what others have, and go; at every time each one that is ready is its query.
+
+random keyed tables as JSON upserts ──► the real circuit ──► relations      history of a new view: Arrow pieces of what those hold
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from engine.ddl import create_source, create_view, drop
+from engine.plan import circuit, nodes
+from engine.plan.graph import Graph
+from engine.plan.plans import Streams, bound
+from lake.catalog import Catalog, Change, Item, ready
+from lake.errors import TailgateError
+from lake.types import arrow_schema
+from sql.statements import CreateSource, CreateView, Drop, parse
+from tests.reference import NAN, Row, evaluate
+from tests.worlds import Table, World
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+WORLDS = int(os.environ.get("TAILGATE_WORLDS", "3"))  # about 15 s each
+STEPS, VIEWS_MAX = 24, 6
+AT = datetime(2026, 1, 1)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from engine.runtime import session
+
+    running = session.start(tmp_path_factory.mktemp("spark"), 1)
+    yield running
+    running.stop()
+
+
+@dataclass
+class Piece:
+    channel: str
+    columns: tuple[Any, ...]
+    rows: list[tuple[Row, int]]
+
+
+class Engine:
+    """What the runtime does with the planner's values, without Kafka and the log."""
+
+    def __init__(self, session: Any, folder: Path, world: World) -> None:
+        from engine.runtime.circuits import Circuits
+
+        self.session, self.folder, self.world, self.ids = session, folder, world, ""
+        self.circuits = Circuits(session)
+        self.catalog, self.graph, self.circuit = Catalog(), Graph(), None
+        self.rows: dict[int, Counter[Row]] = {}
+        self.pieces: dict[int, list[Piece]] = {}
+        self.forgotten: set[int] = set()
+        for table in world.tables:
+            columns = ", ".join(f"{c.name} {c.type}" for c in table.columns)
+            text = f"""CREATE SOURCE {table.name} ({columns}, PRIMARY KEY (a) NOT ENFORCED)
+                FROM KAFKA BROKER 'kafka' TOPIC '{table.name}' KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT"""
+            statement = parse(text)
+            assert isinstance(statement, CreateSource)
+            self.install(Change(put=create_source(statement, text, self.catalog, None)))  # type: ignore[arg-type]  # no registry
+        self.tables = {self.catalog.relation(t.name).id: t for t in world.tables}
+
+    def install(self, change: Change) -> None:
+        """The circuit of the catalog after a change, which goes through its stored form as in a restart."""
+        after = Catalog.from_json(json.loads(json.dumps(self.catalog.apply(change).to_json())))
+        graph = circuit.compile_catalog(after, Streams(after))
+        live = {o.node for o in graph.operators}
+        forgotten = (self.forgotten | set(circuit.gone(self.graph, graph))) - live
+        self.circuit = self.circuits.build(graph, sorted(forgotten))
+        self.forgotten, self.graph, self.catalog = forgotten, graph, after
+        for relation in graph.relations:
+            self.rows.setdefault(relation.relation, Counter())
+            self.rows.setdefault(relation.errors, Counter())
+
+    def create(self, name: str, query: str) -> bool:
+        text = f"CREATE MATERIALIZED VIEW {name} AS {query}"
+        before = self.catalog
+        try:
+            statement = parse(text)
+            assert isinstance(statement, CreateView)
+            item = create_view(statement, text, self.catalog)
+            after = self.catalog.apply(Change(put=(item,)))
+            stream = Streams(after)(item)
+            item = nodes.number(replace(item, ready=False), after, stream)
+            self.install(Change(put=(item,)))
+        except TailgateError:
+            return False
+        except Exception as e:  # a constant that fails is told when Spark folds it
+            if "SqlError" not in str(e) and "SQLSTATE: 22" not in str(e):
+                raise
+            self.catalog = before
+            return False
+        pieces = []
+        for fill in circuit.fill_inputs(item, stream):
+            base = self.catalog[fill.item]
+            rows = list(self.rows[base.id].items())
+            self.world.random.shuffle(rows)
+            size = max(1, self.world.random.randint(1, len(rows) or 1))
+            pieces += [Piece(fill.channel, base.columns, rows[i : i + size]) for i in range(0, len(rows), size)]
+        self.world.random.shuffle(pieces)
+        self.pieces[item.id] = pieces
+        for relation in circuit.errors_to_fill(item, stream, self.catalog):
+            self.rows[item.errors].update(self.rows[relation])
+        return True
+
+    def drop(self, name: str) -> None:
+        statement = parse(f"DROP MATERIALIZED VIEW {name} CASCADE")
+        assert isinstance(statement, Drop)
+        items, _ = drop(statement, self.catalog)
+        self.install(Change(drop=tuple(i.id for i in items)))
+        for item in items:
+            self.pieces.pop(item.id, None)
+
+    def tick(self, changes: list[tuple[Table, Row, int]]) -> None:
+        records: list[Any] = []
+        for n, (table, row, weight) in enumerate(changes):
+            value = None if weight < 0 else bytearray(_json(table, row))
+            topic = self.catalog.relation(table.name).options["channel"]
+            records.append((bytearray(str(row[0]).encode()), value, topic, 0, n, AT, 0))
+        filling = [i for i in self.pieces if self.pieces[i]]
+        if filling:
+            piece = self.pieces[self.world.random.choice(filling)].pop()
+            records.append((None, _arrow(piece), piece.channel, 0, 0, AT, 0))
+        assert self.circuit is not None
+        frame = self.session.createDataFrame(records, KAFKA)
+        result = self.circuit.tick(frame._jdf, str(self.folder), 0, self.ids, 1)
+        self.ids = result.stateIds()
+        self.forgotten -= set(result.forgotten())
+        for i, relation in enumerate(result.relations()):
+            for row in pa.ipc.open_stream(bytes(result.changes(i))).read_all().to_pylist():
+                *values, weight = row.values()
+                self.rows[relation][tuple(map(_plain, values))] += weight
+        for held in self.rows.values():
+            for gone in [r for r, n in held.items() if n == 0]:
+                del held[gone]
+        for id in [i for i, left in self.pieces.items() if not left]:
+            del self.pieces[id]
+            self.install(Change(put=(nodes.share(ready(self.catalog[id]), self.catalog),)))
+
+    @property
+    def views(self) -> list[Item]:
+        return [i for i in self.catalog.items.values() if i.kind == "materialized view"]
+
+    def check(self) -> int:
+        """How many views were compared."""
+        compared = 0
+        tables = {id: self.world.rows[t.id] for id, t in self.tables.items()}
+        for id, table in self.tables.items():
+            assert {tuple(map(_plain, r)) for r in self.world.rows[table.id]} == set(self.rows[id]), table.name
+        for item in self.views:
+            if not item.ready:
+                continue
+            expected, above = self._expected(item, tables)
+            found, errors = self.rows[item.id], self.rows[item.errors]
+            assert all(n > 0 for n in errors.values()), (item.name, item.query, errors)
+            assert above or not errors, (item.name, item.query, errors)
+            tables[item.id] = expected
+            if not above:
+                compared += 1
+                assert found == expected, (item.name, item.query, expected - found, found - expected)
+        return compared
+
+    def _expected(self, item: Item, tables: dict[int, Counter[Row]]) -> tuple[Counter[Row], bool]:
+        """The rows, and whether some row fails here or in a view above."""
+        result = evaluate(bound(item, self.catalog), tables)
+        above = any(self._expected(self.catalog[d], tables)[1] for d in item.depends if self.catalog[d].kind == "materialized view")
+        return result.rows, bool(result.errors) or above
+
+
+def _json(table: Table, row: Row) -> bytes:
+    parts = []
+    for column, value in zip(table.columns, row, strict=True):
+        text = f"{value:f}" if isinstance(value, Decimal) else json.dumps(str(value) if isinstance(value, datetime) else value)
+        parts.append(f'"{column.name}": {text}')
+    return ("{" + ", ".join(parts) + "}").encode()
+
+
+def _arrow(piece: Piece) -> bytearray:
+    schema = arrow_schema(piece.columns, weight=True)
+    values = [[row[i] for row, _ in piece.rows] for i in range(len(piece.columns))]
+    arrays = [pa.array(v, type=f.type) for v, f in zip([*values, [n for _, n in piece.rows]], schema, strict=True)]
+    out = io.BytesIO()
+    with pa.ipc.new_stream(out, schema) as writer:
+        writer.write_batch(pa.record_batch(arrays, schema=schema))
+    return bytearray(out.getvalue())
+
+
+def _plain(value: Any) -> Any:
+    return NAN if isinstance(value, float) and value != value else value
+
+
+@pytest.mark.parametrize("number", range(WORLDS))
+def test_lives(session: Any, tmp_path: Path, seed: int, number: int) -> None:
+    world = World(seed * 1000 + number, keyed=True)
+    engine = Engine(session, tmp_path, world)
+    compared, shared, asked = 0, 0, list[str]()
+    for step in range(STEPS):
+        engine.tick(world.change(6))
+        compared += engine.check()
+        choice = world.random.random()
+        if choice < 0.6 and len(engine.views) < VIEWS_MAX:
+            over = [Table(v.id, v.name, v.columns) for v in engine.views if v.ready]
+            again = asked and world.random.random() < 0.4
+            query = world.random.choice(asked) if again else world.query([*world.tables, *over], errors=world.random.random() < 0.3)
+            if engine.create(f"v{step}", query):
+                asked.append(query)
+        elif choice < 0.7 and engine.views:
+            engine.drop(world.random.choice(engine.views).name)
+        made = [n for v in engine.views if v.ready for _, n in v.options["nodes"]]
+        shared = max(shared, len(made) - len(set(made)))
+    assert compared > 5
+    assert shared or WORLDS > 1
