@@ -6,10 +6,11 @@ which the part that equals the other side's key need not be told twice. NULLs co
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
 from engine.plan.relations import walk  # noqa: F401
-from sql.plan import Aggregate, Call, Column, Distinct, Filter, Join, Limit, Project, Relation, Scan, Sort, Union_, Values
+from sql.plan import Aggregate, Call, Column, Distinct, Filter, Join, Limit, Project, Relation, Scalar, Scan, Sort, Union_, Values
 from sql.rewrite import conjuncts
 
 Keys = frozenset[frozenset[int]]
@@ -57,7 +58,7 @@ def keys(relation: Relation) -> Keys:
     return frozenset()
 
 
-def _equal(conditions: tuple[object, ...], width: int) -> dict[int, int]:
+def _equal(conditions: tuple[Scalar, ...], width: int) -> dict[int, int]:
     """Columns of the left that equal columns of the right."""
     out = {}
     for condition in conditions:
@@ -69,10 +70,10 @@ def _equal(conditions: tuple[object, ...], width: int) -> dict[int, int]:
     return out
 
 
-def _few(found: object) -> Keys:
-    least = sorted(set(found), key=lambda k: (len(k), sorted(k)))  # type: ignore[call-overload]
+def _few(found: Iterable[frozenset[int]]) -> Keys:
+    """The shortest, without those which hold another."""
     kept: list[frozenset[int]] = []
-    for k in least:
+    for k in sorted(set(found), key=lambda k: (len(k), sorted(k))):
         if not any(other <= k for other in kept):
             kept.append(k)
     return frozenset(kept[:KEYS_MAX])
