@@ -278,11 +278,10 @@ class Engine:
 
     def _blame(self, failure: BaseException) -> None:
         """Marks what made a tick fail as stalled; raises the failure if nothing is to blame too often."""
-        text = str(failure)
-        for source in self._live(self._sources):
-            if source.options["channel"] in text and "SourceStalled" in text:
-                self._stall(source.options["channel"], _first_line(text))
-                return
+        thrown = getattr(failure, "java_exception", None)
+        if thrown is not None and thrown.getClass().getName() == "tailgate.SourceStalled":
+            self._stall(str(thrown.channel()), str(thrown.getMessage()))
+            return
         for reader in self._readers:
             try:
                 there = kafka.bounds(reader.brokers, list(reader.topics), dict(reader.options))
@@ -331,7 +330,3 @@ def _registries(sources: Iterable[Item]) -> set[str]:
 def _merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:
     """Offsets by reader and topic: the new ones where there are any. A topic that is left out while it is stalled keeps its own."""
     return {r: {**old.get(r, {}), **new.get(r, {})} for r in {*old, *new}}
-
-
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0][:500]

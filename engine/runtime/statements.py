@@ -7,6 +7,7 @@ One statement changes the catalog at a time. A materialized view is answered whe
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from dataclasses import replace
@@ -27,6 +28,7 @@ from sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, 
 log = logging.getLogger("tailgate.engine")
 
 Answer = dict[str, Any]
+PERCENTILES = (("p50", 0.5), ("p95", 0.95))
 
 
 class Statements:
@@ -58,29 +60,32 @@ class Statements:
 
     def status(self) -> Answer:
         engine = self._engine
-        sources = {}
-        for item in engine.catalog.items.values():
-            if item.kind == "source":
-                stall = engine.stalls.get(item.options["channel"]) or engine.stalls.get(reader_name(item))
-                counts = engine.counters.get(nodes.source_node(item), {})
-                sources[item.name] = {
-                    "status": "stalled" if stall else "running",
-                    "error": stall.error if stall else None,
-                    "records": 0,
-                    "dead_letters": 0,
-                    **counts,
-                }
-        filling = {f.item.name: f.rows for f in self._fills.values()}
+        items = engine.catalog.items.values()
         durations = sorted(engine.durations)
-        tick_ms = {name: round(durations[int(len(durations) * q)], 1) for name, q in (("p50", 0.5), ("p95", 0.95))} if durations else {}
         return {
-            "sources": sources,
-            "filling": filling,
+            "sources": {i.name: self._source(i) for i in items if i.kind == "source"},
+            "sinks": {i.name: self._sink(i) for i in items if i.kind == "sink"},
+            "filling": {f.item.name: f.rows for f in self._fills.values()},
             "ticks": engine.ticks,
-            "tick_ms": tick_ms,
+            "tick_ms": {name: round(durations[int(len(durations) * q)], 1) for name, q in PERCENTILES} if durations else {},
             "n": engine.newest.n,
             "time": engine.newest.time,
         }
+
+    def _source(self, item: Item) -> dict[str, Any]:
+        engine = self._engine
+        stall = engine.stalls.get(item.options["channel"]) or engine.stalls.get(reader_name(item))
+        counts = engine.counters.get(nodes.source_node(item), {})
+        status = {"status": "stalled" if stall else "running", "error": stall.error if stall else None}
+        return {**status, "records": 0, "dead_letters": 0, **counts}
+
+    def _sink(self, item: Item) -> dict[str, Any]:
+        """What the sinks process has written of it."""
+        try:
+            said = json.loads((self._engine.lake.path / "readers" / f"sink-{item.id}").read_bytes())
+        except (OSError, ValueError):
+            said = {}
+        return {"status": said.get("status", "waiting for tailgate sinks"), "error": said.get("error") or None}
 
     # ---- starting --------------------------------------------------------------------------------------------------------
 
@@ -170,10 +175,10 @@ class Statements:
         forgotten = self._forgotten(circuit.gone(engine.graph, graph), graph)
         streams = Streams(after)
         errors = {i.errors: circuit.errors_to_fill(i, streams(after[i.id]), after) for i in fill}
-        header = engine.install(graph, live, forgotten, change, joining, errors)
         for item in change.put:
-            if item.kind == "sink":
-                engine.lake.hold(f"sink-{item.id}", header.n)  # until the sinks process holds it itself
+            if item.kind == "sink":  # before anybody sees it: from the entry on, the file is the sinks process's
+                engine.lake.hold(f"sink-{item.id}", engine.newest.n)
+        header = engine.install(graph, live, forgotten, change, joining, errors)
         for view in fill:
             self._begin_fill(after[view.id], header)
         return header
