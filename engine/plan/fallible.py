@@ -10,7 +10,7 @@ from __future__ import annotations
 from sql.plan import Call, Parameter, Scalar
 from sql.rewrite import walk
 
-OPERATORS = frozenset({"=", "<>", "<", "<=", ">", ">=", "->", "->>", "?", "@>", "<@", "||", "like", "~~", "!~~"})
+OPERATORS = frozenset({"=", "<>", "<", "<=", ">", ">=", "->", "->>", "?", "@>", "<@", "||"})
 FUNCTIONS = frozenset(
     {"lower", "upper", "length", "char_length", "btrim", "ltrim", "rtrim", "trim", "concat", "reverse", "starts_with", "md5", "date_trunc"}
 )

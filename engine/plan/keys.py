@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product
 
-from engine.plan.relations import walk  # noqa: F401
 from sql.plan import Aggregate, Call, Column, Distinct, Filter, Join, Limit, Project, Relation, Scalar, Scan, Sort, Union_, Values
 from sql.rewrite import conjuncts
 
