@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -32,6 +32,7 @@ from lake.errors import (
 from lake.types import Type
 from sql.functions import arithmetic
 from sql.input import jsonb, numbers
+from sql.input import jsonb_operators as o
 from sql.input.literals import parse
 
 SETTINGS = (
@@ -96,127 +97,9 @@ ARROW = {
 }  # fmt: skip
 
 
-# --- jsonb -----------------------------------------------------------------------------------------------------------------------
-
-
-def _get(text: str, key: str | int) -> jsonb.Json:
-    """A field or element, or MISSING."""
-    value = jsonb.load(text)
-    if isinstance(key, str):
-        return value.get(key, MISSING) if isinstance(value, dict) else MISSING
-    if isinstance(value, dict):
-        return MISSING
-    items = value if isinstance(value, list) else [value]  # a scalar is stored as an array of one, and read as one
-    return items[key] if -len(items) <= key < len(items) else MISSING
-
-
-MISSING = object()
-
-
-def _json(value: jsonb.Json) -> str | None:
-    return None if value is MISSING else jsonb.dump(value)
-
-
-def _text(value: jsonb.Json) -> str | None:
-    """As ->> gives it: strings without quotes, JSON's null as NULL."""
-    if value is MISSING or value is None:
-        return None
-    return value if isinstance(value, str) else jsonb.dump(value)
-
-
-def _path(text: str, path: list[str | None]) -> jsonb.Json:
-    value = jsonb.load(text)
-    for step in path:
-        if isinstance(value, dict) and step in value:
-            value = value[step]
-        elif isinstance(value, list) and step is not None and numbers.INTEGER.fullmatch(step) and -len(value) <= int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return MISSING
-    return value
-
-
-def _contains(a: jsonb.Json, b: jsonb.Json, top: bool = True) -> bool:
-    """@>: b's parts are all in a; an array contains a scalar that stands alone."""
-    match a, b:
-        case dict(), dict():
-            return all(k in a and _contains(a[k], v, False) for k, v in b.items())
-        case list(), list():
-            return all(any(_contains(x, y, False) for x in a) for y in b)
-        case list(), _ if top and not isinstance(b, dict):
-            return any(type(x) is type(b) and x == b for x in a)
-    return type(a) is type(b) and a == b
-
-
-def _exists(text: str, key: str) -> bool:
-    value = jsonb.load(text)
-    if isinstance(value, (dict, list)):
-        return key in value if isinstance(value, dict) else any(isinstance(v, str) and v == key for v in value)
-    return isinstance(value, str) and value == key
-
-
-def _kind(value: jsonb.Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case Decimal():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-    return "object"
-
-
-def _length(text: str) -> int:
-    value = jsonb.load(text)
-    if isinstance(value, list):
-        return len(value)
-    what = "an object" if isinstance(value, dict) else "a scalar"
-    raise InvalidParameterValue(f"cannot get array length of {'a non-array' if what == 'an object' else 'a scalar'}")
-
-
-CAST_WORDS = {"bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real", "float8": "double precision"}
-
-
-def _number_of(text: str, type: str) -> Decimal:
-    value = jsonb.load(text)
-    if not isinstance(value, Decimal):
-        kind = _kind(value)
-        shown = f"jsonb {kind}" if kind in ("null", "boolean", "string", "number") else f"jsonb {kind}"
-        raise InvalidParameterValue(f"cannot cast {shown} to type {CAST_WORDS.get(type, type)}")
-    return value
-
-
-def _jsonb_integer(type: str) -> Callable[[str], int]:
-    def convert(text: str) -> int:
-        value = int(_number_of(text, type).quantize(Decimal(1), rounding=ROUND_HALF_UP, context=numbers.EXACT))
-        low, high = numbers.RANGES[type]
-        if not low <= value <= high:
-            raise NumericValueOutOfRange(f"{CAST_WORDS[type]} out of range")
-        return value
-
-    return convert
-
-
-def _jsonb_real(type: str) -> Callable[[str], float]:
-    return lambda text: numbers.real(str(_number_of(text, type)), type)
-
-
-def _jsonb_bool(text: str) -> bool:
-    value = jsonb.load(text)
-    if not isinstance(value, bool):
-        raise InvalidParameterValue(f"cannot cast jsonb {_kind(value)} to type boolean")
-    return value
-
-
 def _printed(value: Decimal, precision: int, scale: int) -> str:
     return format(numbers.scaled(value, precision, scale), "f")
 
-
-# --- others ----------------------------------------------------------------------------------------------------------------------
 
 ENCODINGS = {"utf8": "utf-8", "utf-8": "utf-8", "unicode": "utf-8", "latin1": "iso8859-1", "iso88591": "iso8859-1", "sqlascii": "utf-8"}
 
@@ -270,23 +153,23 @@ def _divide(a: str, b: str, scale: int) -> str:
 V = "VARCHAR"
 FUNCTIONS: tuple[tuple[str, Callable[..., Any], list[str], str], ...] = (
     ("tg_jsonb_parse", jsonb.canonical, [V], V),
-    ("tg_jsonb_get", lambda j, k: _json(_get(j, k)), [V, V], V),
-    ("tg_jsonb_get_text", lambda j, k: _text(_get(j, k)), [V, V], V),
-    ("tg_jsonb_element", lambda j, i: _json(_get(j, i)), [V, "INTEGER"], V),
-    ("tg_jsonb_element_text", lambda j, i: _text(_get(j, i)), [V, "INTEGER"], V),
-    ("tg_jsonb_path", lambda j, p: _json(_path(j, p)), [V, V + "[]"], V),
-    ("tg_jsonb_path_text", lambda j, p: _text(_path(j, p)), [V, V + "[]"], V),
-    ("tg_jsonb_contains", lambda a, b: _contains(jsonb.load(a), jsonb.load(b)), [V, V], "BOOLEAN"),
-    ("tg_jsonb_exists", _exists, [V, V], "BOOLEAN"),
-    ("tg_jsonb_typeof", lambda j: _kind(jsonb.load(j)), [V], V),
-    ("tg_jsonb_array_length", _length, [V], "INTEGER"),
-    ("tg_jsonb_bool", _jsonb_bool, [V], "BOOLEAN"),
-    ("tg_jsonb_int2", _jsonb_integer("int2"), [V], "SMALLINT"),
-    ("tg_jsonb_int4", _jsonb_integer("int4"), [V], "INTEGER"),
-    ("tg_jsonb_int8", _jsonb_integer("int8"), [V], "BIGINT"),
-    ("tg_jsonb_float4", _jsonb_real("float4"), [V], "FLOAT"),
-    ("tg_jsonb_float8", _jsonb_real("float8"), [V], "DOUBLE"),
-    ("tg_jsonb_numeric", lambda j, p, s: _printed(_number_of(j, "numeric"), p, s), [V, "INTEGER", "INTEGER"], V),
+    ("tg_jsonb_get", lambda j, k: o.as_json(o.member(j, k)), [V, V], V),
+    ("tg_jsonb_get_text", lambda j, k: o.as_text(o.member(j, k)), [V, V], V),
+    ("tg_jsonb_element", lambda j, i: o.as_json(o.member(j, i)), [V, "INTEGER"], V),
+    ("tg_jsonb_element_text", lambda j, i: o.as_text(o.member(j, i)), [V, "INTEGER"], V),
+    ("tg_jsonb_path", lambda j, p: o.as_json(o.at_path(j, p)), [V, V + "[]"], V),
+    ("tg_jsonb_path_text", lambda j, p: o.as_text(o.at_path(j, p)), [V, V + "[]"], V),
+    ("tg_jsonb_contains", lambda a, b: o.contains(jsonb.load(a), jsonb.load(b)), [V, V], "BOOLEAN"),
+    ("tg_jsonb_exists", o.exists, [V, V], "BOOLEAN"),
+    ("tg_jsonb_typeof", lambda j: o.kind(jsonb.load(j)), [V], V),
+    ("tg_jsonb_array_length", o.array_length, [V], "INTEGER"),
+    ("tg_jsonb_bool", o.to_bool, [V], "BOOLEAN"),
+    ("tg_jsonb_int2", o.to_integer("int2"), [V], "SMALLINT"),
+    ("tg_jsonb_int4", o.to_integer("int4"), [V], "INTEGER"),
+    ("tg_jsonb_int8", o.to_integer("int8"), [V], "BIGINT"),
+    ("tg_jsonb_float4", o.to_real("float4"), [V], "FLOAT"),
+    ("tg_jsonb_float8", o.to_real("float8"), [V], "DOUBLE"),
+    ("tg_jsonb_numeric", lambda j, p, s: _printed(o.number_of(j, "numeric"), p, s), [V, "INTEGER", "INTEGER"], V),
     ("tg_convert_from", _convert_from, ["BLOB", V], V),
     ("tg_to_timestamp", _to_timestamp, ["DOUBLE"], "TIMESTAMPTZ"),
     ("tg_text_to_numeric", lambda t, p, s: _printed(numbers.numeric(t), p, s), [V, "INTEGER", "INTEGER"], V),

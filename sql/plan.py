@@ -22,7 +22,8 @@ from lake.types import BOOL, Field, Type
 from sql.functions.entry import Function
 
 # A literal in stored form: time is int of microseconds, interval (months, days, microseconds), jsonb and uuid text, timestamp a naive
-# datetime, timestamptz an aware one in UTC, an array a tuple, None is NULL. Values a Python type cannot hold (infinity, year 10000) are refused when bound.
+# datetime, timestamptz an aware one in UTC, an array a tuple, None is NULL. Values a Python type cannot hold (infinity, year 10000) are
+# refused when bound.
 Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, date, datetime, tuple["Value", ...], None]  # noqa: UP007
 
 # --- scalars ---------------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """One scalar as Spark SQL, over columns c0, c1, …
 
-Spark runs in ANSI mode, at time zone UTC, with `spark.sql.decimalOperations.allowPrecisionLoss = false`, and knows the engine's functions tg_*.
+Spark runs in ANSI mode, at time zone UTC, with `spark.sql.decimalOperations.allowPrecisionLoss = false`, and knows the engine's
+functions tg_*.
 """
 
 from __future__ import annotations

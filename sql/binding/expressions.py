@@ -11,38 +11,29 @@ from decimal import Decimal
 from sqlglot import exp
 
 from lake.errors import (
-    AmbiguousFunction,
     CannotCoerce,
     DatatypeMismatch,
     FeatureNotSupported,
-    GroupingError,
     IndeterminateDatatype,
-    InvalidParameterValue,
     TailgateError,
-    UndefinedFunction,
     UndefinedParameter,
     UndefinedTable,
-    WrongObjectType,
 )  # fmt: skip
-from lake.types import BOOL, FACTS, INT4, INT8, TEXT, UNKNOWN, Type, numeric
+from lake.types import BOOL, INT4, INT8, TEXT, UNKNOWN, Type, numeric
+from sql.binding import calls
 from sql.binding.coercion import Parameters, cast, coerce, common, plain, spelled
-from sql.binding.grouping import has_aggregates, placeholder
-from sql.binding.resolution import arguments, function, operator, result
+from sql.binding.places import leftmost
+from sql.binding.resolution import arguments, operator, result
 from sql.binding.scope import Scope
-from sql.functions import catalogue
-from sql.functions.datetime import SPELLINGS
 from sql.functions.entry import Function
 from sql.grammar.names import position
 from sql.grammar.operators import sign_of
 from sql.input.literals import literal, scale_of
 from sql.input.numbers import RANGES
 from sql.plan import (
-    AggregateCall,
     And,
     Call,
     Case,
-    Coalesce,
-    Extreme,
     InList,
     IsDistinct,
     IsNull,
@@ -52,8 +43,6 @@ from sql.plan import (
     Scalar,
 )  # fmt: skip
 from sql.typenames import resolve
-
-SCHEMAS = ("pg_catalog", "public")
 
 
 @dataclass(frozen=True)
@@ -109,9 +98,9 @@ class Expressions:
             case exp.Case():
                 return self._case(node)
             case exp.Anonymous():
-                return self._function(node)
+                return calls.bind_call(self, node)
             case exp.Filter():
-                return self._filter(node)
+                return calls.bind_filtered(self, node)
             case exp.Array():
                 return self._array(node)
         sign = sign_of(node)
@@ -148,7 +137,7 @@ class Expressions:
         at = position(node)
         if isinstance(node.this, exp.Star):
             raise FeatureNotSupported("a row as a value is not supported", position=at)
-        if node.args.get("catalog") or (node.args.get("db") and node.text("db") not in SCHEMAS):
+        if node.args.get("catalog") or (node.args.get("db") and node.text("db") not in calls.SCHEMAS):
             raise UndefinedTable(f'missing FROM-clause entry for table "{node.text("table")}"', position=at)
         table = node.text("table") or None
         if table is None and not any(c.name == node.name for c in self.scope.columns):
@@ -197,9 +186,9 @@ class Expressions:
 
     def operate(self, sign: str, given: list[Scalar], at: int | None) -> Scalar:
         """A call of the operator that fits."""
-        return self._call(operator(sign, tuple(s.type for s in given), at), given, at)
+        return self.call(operator(sign, tuple(s.type for s in given), at), given, at)
 
-    def _call(self, found: Function, given: list[Scalar], at: int | None) -> Scalar:
+    def call(self, found: Function, given: list[Scalar], at: int | None) -> Scalar:
         made = arguments(found, given, self.parameters)
         return Call(found, made, result(found, made), at)
 
@@ -212,11 +201,11 @@ class Expressions:
             value = scalar.value
             assert isinstance(value, (int, Decimal))
             return replace(scalar, value=-value, position=position(node))
-        return self._prefix("-", inner, position(node))
+        return self.prefix("-", inner, position(node))
 
-    def _prefix(self, sign: str, operand: exp.Expr, at: int | None) -> Scalar:
+    def prefix(self, sign: str, operand: exp.Expr, at: int | None) -> Scalar:
         given = [self.bind(operand)]
-        return self._call(operator(sign, tuple(s.type for s in given), at), given, at)
+        return self.call(operator(sign, tuple(s.type for s in given), at), given, at)
 
     def _and(self, node: exp.And) -> Scalar:
         sides = [self.boolean(side, "AND") for side in (node.this, node.args["expression"])]
@@ -328,158 +317,6 @@ class Expressions:
         made, type = self.unify([default if default is not None else exp.Null(), *nodes], [otherwise, *scalars], "CASE")
         return Case(tuple(zip(conditions, made[1:], strict=True)), made[0], type)
 
-    def _coalesce(self, name: str, nodes: list[exp.Expr]) -> Scalar:
-        made, type = self.unify(nodes, [self.bind(n) for n in nodes], name.upper())
-        if name == "coalesce":
-            return made[0] if len(made) == 1 else Coalesce(made, type)
-        if type.name in ("jsonb", "interval") or type.is_array:
-            raise FeatureNotSupported(f"{name.upper()} of type {type} is not supported", position=leftmost(nodes[0]))
-        return Extreme("greatest" if name == "greatest" else "least", made, type)
-
-    def _nullif(self, nodes: list[exp.Expr], at: int | None) -> Scalar:
-        given = [self.bind(n) for n in nodes]
-        equal = self.operate("=", given, at)
-        assert isinstance(equal, Call)
-        value = self.known(given[0])
-        return Case(((equal, Literal(None, value.type)),), value, value.type)
-
-    # --- calls
-
-    def _function(self, node: exp.Anonymous) -> Scalar:
-        name, nodes, at = str(node.this), list(node.expressions), position(node)
-        schema = node.meta.get("schema")
-        if schema is not None and schema not in SCHEMAS:
-            raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
-        if name in ("coalesce", "greatest", "least"):
-            return self._coalesce(name, nodes)
-        if name == "nullif":
-            return self._nullif(nodes, at)
-        if name in ("+", "~", "@", "|/", "||/", "!!") and len(nodes) == 1:
-            return self._prefix(name, nodes[0], at)
-        if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
-            return self._aggregate(name, nodes[0].expressions, at, distinct=True)
-        if nodes and isinstance(nodes[-1], exp.Order):
-            raise FeatureNotSupported(f"ORDER BY in the arguments of {name} is not supported", position=at)
-        for argument in nodes:
-            if isinstance(argument, (exp.Kwarg, exp.Variadic)):
-                raise FeatureNotSupported("named and VARIADIC arguments are not supported", position=position(argument))
-        if name in catalogue.UNITS:
-            return self._with_unit(name, nodes, at)
-        rows = catalogue.calls(name)
-        if any(r.kind == "aggregate" for r in rows):
-            return self._aggregate(name, nodes, at)
-        if any(isinstance(n, exp.Star) for n in nodes):
-            function(name, (), at)
-            raise WrongObjectType(f"{name}(*) specified, but {name} is not an aggregate function", position=at)
-        given = [self.bind(n) for n in nodes]
-        if not rows and len(given) == 1 and (type := _type_of(name)) is not None:
-            # a type's name as a function is a cast, where such a cast exists
-            return cast(given[0], type, self.parameters, at)
-        if name in ("concat", "concat_ws"):
-            given = [self._printed(g, n) for g, n in zip(given, nodes, strict=True)]
-        found = function(name, tuple(s.type for s in given), at)
-        self._check_volatility(found, at)
-        return self._call(found, given, at)
-
-    def _printed(self, scalar: Scalar, node: exp.Expr) -> Scalar:
-        """An argument of concat as text."""
-        if scalar.type.name == "bool":
-            t, f, none = (Literal(v, TEXT) for v in ("t", "f", None))
-            return Case(((scalar, t), (Not(scalar), f)), none, TEXT)
-        found = coerce(scalar, TEXT, self.parameters, "assignment", leftmost(node))
-        if found is None:
-            raise FeatureNotSupported(f"concat of type {scalar.type} is not supported", position=leftmost(node))
-        return found
-
-    def _check_volatility(self, found: Function, at: int | None) -> None:
-        if found.volatility != "immutable" and self.view:
-            raise FeatureNotSupported(
-                f"{found.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at
-            )
-
-    def _with_unit(self, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
-        """date_trunc('hour', x), extract(hour FROM x): the unit says which row; encode(x, 'hex') has it behind."""
-        index = 1 if name in ("encode", "decode") else 0
-        given = [self.bind(n) for n in nodes]
-        if len(given) != 2:
-            raise UndefinedFunction(
-                f"function {name}({', '.join(str(plain(g.type)) for g in given)}) does not exist",
-                hint="No function matches the given name and argument types. You might need to add explicit type casts.",
-                position=at,
-            )
-        unit = given[index]
-        if not isinstance(unit, Literal) or not isinstance(unit.value, str):
-            raise FeatureNotSupported(f"{name} with a unit that is no literal is not supported", position=at)
-        value = given[1 - index]
-        if value.type == UNKNOWN and index == 0:
-            raise self._ambiguous(name, at)
-        word = unit.value.lower()
-        canonical = SPELLINGS.get(word, word)
-        rows = catalogue.calls(f"{name}:{canonical}")
-        if name == "date_trunc" and value.type.name == "date":
-            value = cast(value, Type("timestamptz"), self.parameters, at)
-        if rows:
-            try:
-                return self._call(function(f"{name}:{canonical}", (value.type,), at), [value], at)
-            except UndefinedFunction as error:
-                if value.type.name not in ("date", "timestamp", "timestamptz"):
-                    error.message = f"function {name}(unknown, {plain(value.type)}) does not exist"
-                    if name == "extract":
-                        error.message = f"function pg_catalog.extract(unknown, {plain(value.type)}) does not exist"
-                    error.args = (error.message,)
-                    raise
-        if value.type.name not in ("date", "timestamp", "timestamptz"):
-            raise FeatureNotSupported(f"{name} of type {plain(value.type)} is not supported", position=at)
-        if canonical in SPELLINGS.values() and not rows:
-            raise FeatureNotSupported(f"unit {unit.value} of {name} is not supported", position=at)
-        if index == 1:
-            raise InvalidParameterValue(f'unrecognized encoding: "{unit.value}"')
-        known = "not supported" if canonical in SPELLINGS.values() else "not recognized"
-        if known == "not supported":
-            raise FeatureNotSupported(f'unit "{unit.value}" not supported for type {plain(value.type)}')
-        raise InvalidParameterValue(f'unit "{unit.value}" not recognized for type {plain(value.type)}')
-
-    def _ambiguous(self, name: str, at: int | None) -> TailgateError:
-        return AmbiguousFunction(
-            f"function {name}(unknown, unknown) is not unique",
-            hint="Could not choose a best candidate function. You might need to add explicit type casts.",
-            position=at,
-        )
-
-    def _aggregate(
-        self, name: str, nodes: list[exp.Expr], at: int | None, *, distinct: bool = False, where: exp.Expr | None = None
-    ) -> Scalar:
-        rows = catalogue.calls(name)
-        if distinct and rows and not any(r.kind == "aggregate" for r in rows):
-            raise WrongObjectType(f"DISTINCT specified, but {name} is not an aggregate function", position=at)
-        if not self.aggregates:
-            raise GroupingError(f"aggregate functions are not allowed in {self.clause}", position=at)
-        star = len(nodes) == 1 and isinstance(nodes[0], exp.Star)
-        if not nodes and name == "count":
-            raise WrongObjectType("count(*) must be used to call a parameterless aggregate function", position=at)
-        given = [] if star else [self.bind(n) for n in nodes]
-        found = function(name, tuple(s.type for s in given), at)
-        made = tuple(self.known(a) for a in arguments(found, given, self.parameters))
-        if any(has_aggregates(a) for a in made):
-            inner = next(p for p in map(aggregate_place, nodes) if p is not None)
-            raise GroupingError("aggregate function calls cannot be nested", position=inner)
-        condition = None
-        if where is not None:
-            condition = replace(self, clause="FILTER", aggregates=False).boolean(where, "FILTER")
-        return placeholder(AggregateCall(found, made, result(found, made), distinct, condition, at))
-
-    def _filter(self, node: exp.Filter) -> Scalar:
-        inner = node.this
-        if not isinstance(inner, exp.Anonymous):
-            raise FeatureNotSupported("FILTER of an ordered-set aggregate is not supported", position=position(node))
-        name, at = str(inner.this), position(inner)
-        if not any(r.kind == "aggregate" for r in catalogue.calls(name)):
-            raise WrongObjectType(f"FILTER specified, but {name} is not an aggregate function", position=at)
-        nodes, distinct = list(inner.expressions), False
-        if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
-            nodes, distinct = nodes[0].expressions, True
-        return self._aggregate(name, nodes, at, distinct=distinct, where=node.args["expression"].this)
-
     def _array(self, node: exp.Array) -> Scalar:
         nodes = list(node.expressions)
         if not nodes:
@@ -500,26 +337,6 @@ def empty_array(at: int | None) -> TailgateError:
 
 def mismatch(what: str, scalar: Scalar, type: Type, place: int | None) -> TailgateError:
     return CannotCoerce(f"{what} could not convert type {plain(scalar.type)} to {plain(type)}", position=place)
-
-
-def _type_of(name: str) -> Type | None:
-    return Type(name) if name in FACTS and name not in ("record", "unknown") else None
-
-
-def aggregate_place(node: exp.Expr) -> int | None:
-    """Where the first aggregate in a tree begins."""
-    places = [
-        p
-        for n in node.find_all(exp.Anonymous)
-        if any(r.kind == "aggregate" for r in catalogue.calls(str(n.this))) and (p := position(n)) is not None
-    ]
-    return min(places, default=None)
-
-
-def leftmost(node: exp.Expr) -> int | None:
-    """Where an expression begins, parentheses aside: exprLocation()."""
-    places = [p for n in node.walk() if not isinstance(n, (exp.Paren, exp.DataType)) and (p := position(n)) is not None]
-    return min(places, default=None)
 
 
 WORDS: dict[type[exp.Expr], str] = {

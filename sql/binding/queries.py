@@ -17,13 +17,13 @@ from lake.errors import (
     GroupingError,
     InvalidColumnReference,
     SyntaxError_,
-    UndefinedTable,
 )
 from lake.types import INT8, UNKNOWN, Field
 from sql.binding.coercion import Parameters, coerce, common, plain
-from sql.binding.expressions import Expressions, aggregate_place, leftmost
+from sql.binding.expressions import Expressions
 from sql.binding.grouping import Groups, has_aggregates
 from sql.binding.outputs import Output, by_name, by_number, column_name
+from sql.binding.places import aggregate_place, leftmost
 from sql.binding.scope import Scope
 from sql.binding.tables import Names, Source, bind_table
 from sql.grammar.names import position

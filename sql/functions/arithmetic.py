@@ -1,8 +1,8 @@
 """Arithmetic on numbers.
 
-Integers fail on overflow and on division by zero in all three systems, once DuckDB's `//` has a guard. Floats overflow to infinity in
-Spark and DuckDB where PostgreSQL fails, hence the guards. A numeric result has one scale for a whole column: that of its operands for +, -, %,
-the sum of both for *, and for / what PostgreSQL shows at least, 16.
+Integers fail on overflow and on division by zero in all three systems, once DuckDB's `//` has a guard. Floats overflow to
+infinity in Spark and DuckDB where PostgreSQL fails, hence the guards. A numeric result has one scale for a whole column: that of its
+operands for +, -, %, the sum of both for *, and for / what PostgreSQL shows at least, 16.
 
 The templates for numerics need `spark.sql.decimalOperations.allowPrecisionLoss = false`.
 """
@@ -146,12 +146,13 @@ def _guarded(sign: str, guards: str = "") -> str:
     return f"CASE {guards}WHEN isinf{x} AND NOT isinf(a) AND NOT isinf(b) THEN {duckdb_error('22003', OVERFLOW)} %sELSE {x} END"
 
 
+_BY_ZERO = f"WHEN a IS NULL THEN NULL WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')}"
 _ZERO = f"WHEN b = 0 AND NOT isnan(a) THEN {duckdb_error('22012', 'division by zero')} "
 _SMALL = f"WHEN (a %s b) = 0 AND a <> 0 AND %s THEN {duckdb_error('22003', UNDERFLOW)} "
 MACROS = (
-    f"tg_divide(a, b) AS CASE WHEN a IS NULL THEN NULL WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')} ELSE a // b END",
-    f"tg_modulo(a, b) AS CASE WHEN a IS NULL THEN NULL WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')} WHEN b = -1 THEN a - a ELSE a % b END",
-    f"tg_remainder(a, b) AS CASE WHEN a IS NULL THEN NULL WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')} ELSE a % b END",
+    f"tg_divide(a, b) AS CASE {_BY_ZERO} ELSE a // b END",
+    f"tg_modulo(a, b) AS CASE {_BY_ZERO} WHEN b = -1 THEN a - a ELSE a % b END",
+    f"tg_remainder(a, b) AS CASE {_BY_ZERO} ELSE a % b END",
     f"tg_add(a, b) AS {_guarded('+') % ''}",
     f"tg_subtract(a, b) AS {_guarded('-') % ''}",
     f"tg_multiply(a, b) AS {_guarded('*') % (_SMALL % ('*', 'b <> 0'))}",

@@ -1,14 +1,14 @@
 """Casts: between which types, when they happen by themselves, and what each engine does.
 
-Both engines cast text too freely, and Spark truncates where PostgreSQL rounds, so the templates say what is meant. Timestamps with and without a
-zone change into each other at UTC.
+Both engines cast text too freely, and Spark truncates where PostgreSQL rounds, so the templates say what is meant. Timestamps with
+and without a zone change into each other at UTC.
 
 Source: PostgreSQL 15, catalog pg_cast.
 """
 
 from __future__ import annotations
 
-from lake.types import NUMERIC, Type, numeric
+from lake.types import Type, numeric
 from sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
 from sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error, strict
 
@@ -19,10 +19,6 @@ def _cast(
     source: str, target: str, context: Context, spark: str, duckdb: str, result: ResultType | None = None, note: str = ""
 ) -> Function:
     return Function("cast", (source,), result or target, spark, duckdb, "cast", context=context, note=note)
-
-
-def _same(types: tuple[Type, ...]) -> Type:
-    return numeric(types[0].decimal[1]) if types[0].modifiers else NUMERIC
 
 
 def _whole(types: tuple[Type, ...]) -> Type:

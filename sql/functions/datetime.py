@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from lake.types import numeric
-from sql.functions.entry import Function, ResultType, duckdb_error, spark_error
+from sql.functions.entry import Function, ResultType, duckdb_error, spark_error, strict
 
 # spellings of units, as PostgreSQL's datetktbl and deltatktbl
 SPELLINGS = {
@@ -46,7 +46,8 @@ def _truncations() -> list[Function]:
     for unit in TRUNCATIONS:
         rows += [
             Function(f"date_trunc:{unit}", ("timestamp",), "timestamp",
-                     f"CAST(date_trunc('{unit}', CAST({{0}} AS TIMESTAMP)) AS TIMESTAMP_NTZ)", f"CAST(date_trunc('{unit}', {{0}}) AS TIMESTAMP)"),
+                     f"CAST(date_trunc('{unit}', CAST({{0}} AS TIMESTAMP)) AS TIMESTAMP_NTZ)",
+                     f"CAST(date_trunc('{unit}', {{0}}) AS TIMESTAMP)"),
             Function(f"date_trunc:{unit}", ("timestamptz",), "timestamptz",
                      f"date_trunc('{unit}', {{0}})",
                      f"CAST(CAST(date_trunc('{unit}', CAST({{0}} AS TIMESTAMP)) AS TIMESTAMP) AS TIMESTAMPTZ)", note="at UTC"),
@@ -54,6 +55,7 @@ def _truncations() -> list[Function]:
     return rows
 
 
+MICROSECOND = "CAST('0.000001' AS DECIMAL(7,6))"  # of a second, in Spark
 # unit → scale, Spark, DuckDB; {x} is a TIMESTAMP_NTZ or TIMESTAMP at UTC
 SECONDS = "pmod(unix_micros(CAST({x} AS TIMESTAMP)), 60000000)"
 SECONDS_DUCKDB = "(microsecond({x}))"
@@ -72,14 +74,14 @@ FIELDS: dict[str, tuple[int, str, str]] = {
     "millennium": (0, "((extract(YEAR FROM {x}) + 999) div 1000)", "((year({x}) + 999) // 1000)"),
     "epoch": (
         6,
-        "(CAST(unix_micros(CAST({x} AS TIMESTAMP)) AS DECIMAL(20,0)) * CAST('0.000001' AS DECIMAL(7,6)))",
+        f"(CAST(unix_micros(CAST({{x}} AS TIMESTAMP)) AS DECIMAL(20,0)) * {MICROSECOND})",
         "(epoch_us({x}) * 0.000001::DECIMAL(7,6))",
     ),
 }
 TIME_FIELDS: dict[str, tuple[int, str, str]] = {
     "hour": (0, "extract(HOUR FROM {x})", "hour({x})"),
     "minute": (0, "extract(MINUTE FROM {x})", "minute({x})"),
-    "second": (6, f"(CAST({SECONDS} AS DECIMAL(20,0)) * CAST('0.000001' AS DECIMAL(7,6)))", f"({SECONDS_DUCKDB} * 0.000001::DECIMAL(7,6))"),
+    "second": (6, f"(CAST({SECONDS} AS DECIMAL(20,0)) * {MICROSECOND})", f"({SECONDS_DUCKDB} * 0.000001::DECIMAL(7,6))"),
     "millisecond": (3, f"(CAST({SECONDS} AS DECIMAL(20,0)) * CAST('0.001' AS DECIMAL(4,3)))", f"({SECONDS_DUCKDB} * 0.001::DECIMAL(4,3))"),
     "microsecond": (0, SECONDS, SECONDS_DUCKDB),
 }
@@ -106,25 +108,20 @@ def _fields() -> list[Function]:
     return rows
 
 
+DAY = 86_400_000_000  # microseconds
 MICROS = "unix_micros(CAST({%d} AS TIMESTAMP))"
 
 
 def _differences() -> list[Function]:
-    rows = []
-    for t in ("timestamp", "timestamptz"):
-        spark = f"({MICROS % 0} - {MICROS % 1})"
-        duckdb = "(epoch_us({0}) - epoch_us({1}))"
-        rows.append(
-            Function(
-                "-", (t, t), "interval",
-                f"CAST(CASE WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN named_struct('months', 0, 'days', CAST({spark} div 86400000000 AS INT), "
-                f"'micros', {spark} % 86400000000) END AS {{type}})",
-                f"CASE WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN {{'months': 0::INTEGER, 'days': CAST({duckdb} // 86400000000 AS INTEGER), "
-                f"'micros': {duckdb} % 86400000000}} END",
-                "operator",
-            )
-        )  # fmt: skip
-    return rows
+    """Days and the rest, no months."""
+    spark = f"({MICROS % 0} - {MICROS % 1})"
+    duckdb = "(epoch_us({0}) - epoch_us({1}))"
+    struct = f"named_struct('months', 0, 'days', CAST({spark} div {DAY} AS INT), 'micros', {spark} % {DAY})"
+    record = f"{{'months': 0::INTEGER, 'days': CAST({duckdb} // {DAY} AS INTEGER), 'micros': {duckdb} % {DAY}}}"
+    return [
+        Function("-", (t, t), "interval", f"CAST({strict(struct, 2)} AS {{type}})", strict(record, 2), "operator")
+        for t in ("timestamp", "timestamptz")
+    ]
 
 
 def _swapped(template: str) -> str:
@@ -142,12 +139,13 @@ def _shifts() -> list[Function]:
         for sign in "+-":
             minus = "-" if sign == "-" else ""
             spark = (
-                f"CAST((CAST({{0}} AS {spark_type}) + make_ym_interval(0, {minus}{{1}}.months)) + make_dt_interval({minus}{{1}}.days, 0, 0, 0)"
-                f" + make_dt_interval(0, 0, 0, CAST({minus}{{1}}.micros AS DECIMAL(20,0)) * CAST('0.000001' AS DECIMAL(7,6))) AS {spark_type})"
+                f"CAST((CAST({{0}} AS {spark_type}) + make_ym_interval(0, {minus}{{1}}.months))"
+                f" + make_dt_interval({minus}{{1}}.days, 0, 0, 0)"
+                f" + make_dt_interval(0, 0, 0, CAST({minus}{{1}}.micros AS DECIMAL(20,0)) * {MICROSECOND}) AS {spark_type})"
             )
             duckdb = (
-                f"CAST(((CAST({{0}} AS TIMESTAMP) + to_months({minus}{{1}}.months)) + to_days({minus}{{1}}.days)) + to_microseconds({minus}{{1}}.micros)"
-                f" AS {duckdb_type})"
+                f"CAST(((CAST({{0}} AS TIMESTAMP) + to_months({minus}{{1}}.months)) + to_days({minus}{{1}}.days))"
+                f" + to_microseconds({minus}{{1}}.micros) AS {duckdb_type})"
             )
             result = "timestamp" if t == "date" else t
             rows.append(Function(sign, (t, "interval"), result, spark, duckdb, "operator"))
@@ -165,10 +163,13 @@ def _days(day: str, sign: str, days: str) -> tuple[str, str]:
     spark = f"CAST(datediff({day}, DATE'1970-01-01') AS BIGINT) {sign} {days}"
     duckdb = f"CAST({day} - DATE '1970-01-01' AS BIGINT) {sign} {days}"
     beyond = f"NOT BETWEEN {FIRST_DAY} AND {LAST_DAY}"
-    return (
-        f"(CASE WHEN {spark} {beyond} THEN {spark_error('22008', 'date out of range')} ELSE date_from_unix_date(CAST({spark} AS INT)) END)",
-        f"(CASE WHEN {duckdb} {beyond} THEN {duckdb_error('22008', 'date out of range')} ELSE DATE '1970-01-01' + CAST({duckdb} AS INTEGER) END)",
+    errors = (raised("22008", "date out of range") for raised in (spark_error, duckdb_error))
+    made = f"date_from_unix_date(CAST({spark} AS INT))", f"DATE '1970-01-01' + CAST({duckdb} AS INTEGER)"
+    spark, duckdb = (
+        f"(CASE WHEN {day_number} {beyond} THEN {error} ELSE {date} END)"
+        for day_number, error, date in zip((spark, duckdb), errors, made, strict=True)
     )
+    return spark, duckdb
 
 
 ROWS = (

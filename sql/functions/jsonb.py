@@ -8,7 +8,7 @@ J = "jsonb"
 
 
 def _row(name: str, arguments: tuple[str, ...], result: str, call: str, kind: str = "operator") -> Function:
-    template = f"{call}({', '.join('{%d}' % n for n in range(len(arguments)))})"
+    template = f"{call}({', '.join(f'{{{n}}}' for n in range(len(arguments)))})"
     return Function(name, arguments, result, template, template, kind)  # type: ignore[arg-type]
 
 

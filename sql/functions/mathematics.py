@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lake.types import Type, numeric
 from sql.functions.arithmetic import OVERFLOW, UNDERFLOW, same_scale, whole
 from sql.functions.entry import Function, duckdb_error, spark_error
 
@@ -23,17 +22,20 @@ def _logarithm(name: str, spark: str, duckdb: str) -> Function:
     return _row(name, (F,), F, f"(CASE {sparks} ELSE {spark}({{0}}) END)", f"(CASE {duckdbs} ELSE {duckdb}({{0}}) END)", LAST_DIGIT)
 
 
-def _sign(types: tuple[Type, ...]) -> Type:
-    return numeric(0)
-
-
 # Spark's own floor and ceil of a double are bigints
 FLOOR_SPARK = "(CASE WHEN rint({0}) > {0} THEN rint({0}) - 1 ELSE rint({0}) END)"
 CEIL_SPARK = "(CASE WHEN rint({0}) < {0} THEN rint({0}) + 1 ELSE rint({0}) END)"
 SIGN = "CAST(CASE WHEN isnan({0}) THEN 0 WHEN {0} > 0 THEN 1 WHEN {0} < 0 THEN -1 WHEN {0} = 0 THEN 0 END AS %s)"
 SQRT_GUARD = "(CASE WHEN {0} < 0 THEN %s ELSE sqrt({0}) END)"
-EXP_SPARK = f"(CASE WHEN isnan({{0}}) THEN {{0}} WHEN exp({{0}}) = double('Infinity') AND {{0}} < double('Infinity') THEN {spark_error('22003', OVERFLOW)} WHEN exp({{0}}) = 0 AND {{0}} > double('-Infinity') THEN {spark_error('22003', UNDERFLOW)} ELSE exp({{0}}) END)"
-EXP_DUCKDB = f"(CASE WHEN isinf(exp({{0}})) AND NOT isinf({{0}}) THEN {duckdb_error('22003', OVERFLOW)} WHEN exp({{0}}) = 0 AND NOT isinf({{0}}) THEN {duckdb_error('22003', UNDERFLOW)} ELSE exp({{0}}) END)"
+EXP_SPARK = (
+    "(CASE WHEN isnan({0}) THEN {0}"
+    f" WHEN exp({{0}}) = double('Infinity') AND {{0}} < double('Infinity') THEN {spark_error('22003', OVERFLOW)}"
+    f" WHEN exp({{0}}) = 0 AND {{0}} > double('-Infinity') THEN {spark_error('22003', UNDERFLOW)} ELSE exp({{0}}) END)"
+)
+EXP_DUCKDB = (
+    f"(CASE WHEN isinf(exp({{0}})) AND NOT isinf({{0}}) THEN {duckdb_error('22003', OVERFLOW)}"
+    f" WHEN exp({{0}}) = 0 AND NOT isinf({{0}}) THEN {duckdb_error('22003', UNDERFLOW)} ELSE exp({{0}}) END)"
+)
 
 ROWS = (
     _row("round", (F,), F, "rint({0})", "round_even({0}, 0)"),
@@ -45,7 +47,7 @@ ROWS = (
       for name, spark in (("ceil", "ceil"), ("ceiling", "ceil"), ("floor", "floor"))),
     _row("trunc", (N,), whole, "CAST(CASE WHEN {0} < 0 THEN ceil({0}) ELSE floor({0}) END AS {type})", "CAST(trunc({0}) AS {type})"),
     _row("sign", (F,), F, SIGN % "DOUBLE", SIGN % "DOUBLE"),
-    _row("sign", (N,), _sign, "CAST(sign({0}) AS {type})", "CAST(sign({0}) AS {type})"),
+    _row("sign", (N,), whole, "CAST(sign({0}) AS {type})", "CAST(sign({0}) AS {type})"),
     _row("sqrt", (F,), F, SQRT_GUARD % spark_error("2201F", NEGATIVE_ROOT), SQRT_GUARD % duckdb_error("2201F", NEGATIVE_ROOT)),
     _row("exp", (F,), F, EXP_SPARK, EXP_DUCKDB, LAST_DIGIT),
     _logarithm("ln", "ln", "ln"),

@@ -1,7 +1,7 @@
 """Text and bytes.
 
-Positions and lengths count characters. Letters change case by Unicode's simple mapping in PostgreSQL and by its full one in the engines: ß and a few
-ligatures become two letters there.
+Positions and lengths count characters. Letters change case by Unicode's simple mapping in PostgreSQL and by its full one in the
+engines: ß and a few ligatures become two letters there.
 """
 
 from __future__ import annotations
