@@ -84,9 +84,9 @@ class Connection(asyncio.Protocol):
             and session.transaction.state is State.IDLE
             and int.from_bytes(data[1:5], "big") + 1 == len(data)
         ):
-            poll = session.ready_poll(data[5:-1])
-            if poll is not None and self._transport is not None:
-                self._transport.write(poll.ready)
+            answer = session.ready_answer(data[5:-1])
+            if answer is not None and self._transport is not None:
+                self._transport.write(answer)
                 return
         messages = self._decoder.feed(data)
         if messages:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.connection import Connection
 from gateway.control import Control
+from gateway.lookups import Lookups
 from gateway.polls import Polls
 from gateway.portals import Bound
 from lake.errors import FeatureNotSupported, TooManyConnections
@@ -46,6 +47,7 @@ class Gateway:
         self.serving = serving
         self.control = Control(lake)
         self.polls = Polls(serving)
+        self.lookups = Lookups(serving, self.aside)
         self.connections: set[Connection] = set()
         self.sessions: dict[int, Session] = {}
         self.bound: OrderedDict[tuple[bytes, tuple[int, ...]], Bound] = OrderedDict()
@@ -75,6 +77,8 @@ class Gateway:
             waited += 0.02
         for connection in list(self.connections):
             connection.abort()
+        for task in self._aside:
+            task.cancel()
         if self._aside:
             await asyncio.wait(self._aside, timeout=STOP_S)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gateway import parsed, portals, routes
 from gateway.encode.parameters import decode, utf8
 from gateway.encode.rows import RowEncoder, description
+from gateway.lookups import answer_rows
 from gateway.polls import Again, Poll
 from gateway.portals import Bound, Portal, Statement, TableRows
 from gateway.protocol import backend, startup
@@ -186,9 +187,11 @@ class Session:
 
     # --- simple query
 
-    def ready_poll(self, raw: bytes) -> Poll | None:
-        """Of a Query whose answer is ready; only asked while nothing else goes on and no transaction is open."""
-        return self.gateway.polls.find((raw, self.settings.style))
+    def ready_answer(self, raw: bytes) -> bytes | None:
+        """All that a Query is answered with, if it is ready; only asked while nothing else goes on and no transaction is open."""
+        style = self.settings.style
+        poll = self.gateway.polls.find((raw, style))
+        return poll.ready if poll is not None else self.gateway.lookups.answer(raw, style)
 
     def query(self, message: m.Query) -> Awaitable[None]:
         return self._query(message.text)
@@ -223,6 +226,15 @@ class Session:
             raise e.UndefinedParameter("there is no parameter $1", position=_parameter(text.text))
         if bound.prepared is not None and isinstance(statement, s.Select) and self._reads_newest and statement.as_of is None:
             formats = (0,) * len(bound.prepared.columns)
+            lookup = self.gateway.lookups.of(bound.prepared)
+            if lookup is not None:
+                rows = self.gateway.lookups.rows(lookup, bound.prepared, ())
+                if rows is not None:
+                    if text.position == 0:
+                        self.gateway.lookups.learn(raw, bound.prepared, lookup)
+                    described = backend.row_description(description(bound.prepared.columns), formats)
+                    self.out.write(described + answer_rows(rows, lookup, formats, self.settings.style))
+                    return
             answer = await self._poll((raw, self.settings.style), bound, (), formats)
             if isinstance(answer, Poll):
                 self.out.write(answer.description + answer.rows)
@@ -453,6 +465,14 @@ class Session:
                 portal.done = True
                 self.out.write(poll.rows)
                 return None
+            prepared = portal.bound.prepared
+            lookup = self.gateway.lookups.of(prepared) if prepared is not None else None
+            if lookup is not None and prepared is not None and message.max_rows != 1:
+                rows = self.gateway.lookups.rows(lookup, prepared, portal.values)
+                if rows is not None:
+                    portal.done = True
+                    self.out.write(answer_rows(rows, lookup, portal.formats, self.settings.style))
+                    return None
         return self._execute(portal, message.max_rows)
 
     async def _execute(self, portal: Portal, max_rows: int) -> None:

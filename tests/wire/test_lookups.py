@@ -1,0 +1,110 @@
+"""A look-up by key answers the same from the index, from a template and from DuckDB, at every time."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import psycopg
+import pytest
+
+from lake.types import BOOL, INT8, TEXT, TIMESTAMPTZ
+from tests.wire.live import Live
+
+
+def wait_for_index(live: Live, relation: int, ask) -> None:
+    """`ask` with ever other keys: the same one again is a poll, and those have a cache of their own."""
+    deadline = time.monotonic() + 10
+    n = 1000
+    while time.monotonic() < deadline:
+        ask(n := n + 1)
+        index = live.gateway.lookups._indexes.get(relation)
+        if index is not None and index.time >= 0:
+            return
+        time.sleep(0.02)
+    raise AssertionError("no index")
+
+
+def test_all_ways_agree_while_rows_change(live: Live, seed: int) -> None:
+    chance = random.Random(seed)
+    rows: dict[int, tuple[int, str, float]] = {n: (n, f"name {n}", n * 1.5) for n in range(100, 160)}
+    live.tick([(row, 1) for row in rows.values()])
+    with psycopg.connect(live.dsn, autocommit=True, prepare_threshold=0) as prepared, psycopg.connect(live.dsn, autocommit=True) as plain:
+
+        def literal(n: int) -> list[tuple]:
+            result = plain.pgconn.exec_(b"select name, amount, id from v where id = %d" % n)
+            assert result.error_message == b""
+            return [tuple(result.get_value(i, j) for j in range(3)) for i in range(result.ntuples)]
+
+        wait_for_index(live, live.v.id, lambda n: prepared.execute("select * from v where id = %s", (n,)))
+        assert literal(100) == literal(100) == [(b"name 100", b"150", b"100")]
+        assert live.gateway.lookups._templates
+        for step in range(60):
+            changes = []
+            for n in chance.sample(range(100, 170), 5):
+                if n in rows:
+                    changes.append((rows.pop(n), -1))
+                if chance.random() < 0.7:
+                    rows[n] = (n, f"step {step}", float(step))
+                    changes.append((rows[n], 1))
+            live.tick(changes)
+            for n in chance.sample(range(100, 170), 10):
+                expected = [rows[n]] if n in rows else []
+                assert prepared.execute("select * from v where id = %s", (n,)).fetchall() == expected
+                assert prepared.execute("select * from v where id = %s and true or false", (n,)).fetchall() == expected
+                assert literal(n) == [(row[1].encode(), b"%g" % row[2], b"%d" % row[0]) for row in expected]
+        assert prepared.execute("select id from v where id = %s", (None,)).fetchall() == []
+        with prepared.transaction():
+            assert prepared.execute("select count(*) from v").fetchone() == (len(rows) + 4,)
+
+
+def test_keys_of_several_columns_and_types(live: Live) -> None:
+    item = live.made.create("w", {"flag": BOOL, "channel": TEXT, "hour": TIMESTAMPTZ, "n": INT8}, (0, 1, 2))
+    hour = 1_600_000_000_000_000
+    live.made.tick({item.id: [((True, "a", hour, 1), 1), ((False, "it's", hour, 2), 1), ((None, "a", hour, 3), 1)]})
+    live.tick()
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        at = connection.execute("select hour from w where n = 1").fetchone()
+        assert at is not None
+        ask = "select n from w where flag = %s and channel = %s and hour = %s"
+        wait_for_index(live, item.id, lambda n: connection.execute(ask, (True, str(n), at[0])))
+        assert connection.execute(ask, (True, "a", at[0])).fetchall() == [(1,)]
+        assert connection.execute(ask, (False, "it's", at[0])).fetchall() == [(2,)]
+        assert connection.execute(ask, (None, "a", at[0])).fetchall() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"select name from v where id = 1 -- 2",
+        b"select name from v where id = 1 limit 1",
+        b"select name, 5 from v where id = 1",
+        b"select name from v where id = 1.0",
+        b"select name from v where id = -1",
+        b"select name from v where id > 1",
+        b"select name from v where id = 1 or id = 2",
+        b"select name from v where id = 1 and amount = 1.5",
+    ],
+)
+def test_what_is_no_template(live: Live, text: bytes) -> None:
+    """Nor is it answered by the template of another text."""
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        wait_for_index(live, live.v.id, lambda n: connection.execute("select name from v where id = %s", (n,)))
+        connection.pgconn.exec_(b"select name from v where id = 1")
+        known = set(live.gateway.lookups._templates)
+        first = connection.pgconn.exec_(text)
+        assert first.error_message == b""
+        assert set(live.gateway.lookups._templates) == known
+
+
+def test_a_failing_view_fails_here_too(live: Live) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        ask = "select name from v where id = %s"
+        wait_for_index(live, live.v.id, lambda n: connection.execute(ask, (n,)))
+        live.made.tick({live.v.errors: [(("22012", "division by zero"), 1)]})
+        live.tick()
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.execute(ask, (1,))
+        live.made.tick({live.v.errors: [(("22012", "division by zero"), -1)]})
+        live.tick()
+        assert connection.execute(ask, (1,)).fetchall() == [("name 1",)]
