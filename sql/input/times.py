@@ -9,7 +9,7 @@ import re
 from datetime import date, datetime, timedelta, timezone
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from lake.errors import DatetimeFieldOverflow, FeatureNotSupported, InvalidDatetimeFormat, TailgateError
+from lake.errors import DatetimeFieldOverflow, FeatureNotSupported, InvalidDatetimeFormat, TailgateError, of
 
 BLANKS = " \t\n\r\f\v"
 TIME = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?P<fraction>\.\d*)?)?)"
@@ -78,7 +78,7 @@ def _zone(zone: str | None, text: str) -> timedelta | None:
     digits = digits if len(digits) % 2 == 0 else "0" + digits
     hours, minutes, seconds = (int(digits[i : i + 2] or 0) for i in (0, 2, 4))
     if hours > 15 or minutes > 59 or seconds > 59:
-        raise DatetimeFieldOverflow(f'time zone displacement out of range: "{text}"')
+        raise of("22009", f'time zone displacement out of range: "{text}"')
     offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
     return -offset if zone[0] == "-" else offset
 
@@ -179,10 +179,15 @@ def to_interval(text: str, fields: str = "") -> tuple[int, int, int]:
     at, default = 0, UNITS[fields.split()[-1]] if fields else UNITS["second"]
     if not rest.strip(BLANKS):
         raise invalid("interval", text)
+    seen: set[object] = set()
     while at < len(rest) and rest[at:].strip(BLANKS):
         match = PART.match(rest, at)
         if match is None or match.end() == at:
             raise invalid("interval", text)
+        part = "time" if match["hour"] is not None else "years" if match["years"] is not None else (match["unit"] or "").lower()
+        if UNITS.get(part, part) in seen:
+            raise invalid("interval", text)
+        seen.add(UNITS.get(part, part))
         if match["hour"] is not None:
             sign = -1 if match["sign"] == "-" else 1
             seconds = Decimal(match["second"] or 0)
@@ -193,7 +198,9 @@ def to_interval(text: str, fields: str = "") -> tuple[int, int, int]:
             sign = -1 if match["years"].startswith("-") else 1
             months += int(match["years"]) * 12 + sign * int(match["months"])
         else:
-            unit = UNITS.get(match["unit"].lower()) if match["unit"] else default
+            following = PART.match(rest, match.end())
+            day = following is not None and following["hour"] is not None  # 3 4:05:06
+            unit = UNITS.get(match["unit"].lower()) if match["unit"] else UNITS["day"] if day else default
             if unit is None:
                 raise invalid("interval", text)
             add(Decimal(match["amount"]), unit)

@@ -1,15 +1,22 @@
-"""The catalogue's rows on Spark: as one query over a table of arguments, whole or a row at a time."""
+"""The catalogue's rows on Spark: as one query over a table of arguments, whole or a row at a time.
+
+python -m tests.sql.on_spark DSN JAR SEED SHARE      prints where Spark and PostgreSQL differ, and fails if they do
+"""
 
 from __future__ import annotations
 
+import random
+import sys
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 
 from lake.types import Type
 from sql import plan
+from sql.functions.catalogue import ROWS
 from sql.spark import expression
-from tests.sql.oracle import Answer, Case, normal, stored, unstored
+from tests.sql.oracle import Answer, Case, agree, bound, case_of, normal, on_postgres, stored, unstored
 
 ERRORS_MAX = 2  # of a case's failing rows, asked one by one: each is a query of its own
 
@@ -72,3 +79,51 @@ def sqlstate_of(error: Exception) -> str:
     arguments = context._gateway.new_array(context._jvm.java.lang.Object, 1)
     arguments[0] = cause
     return str(of.invoke(None, arguments).sqlstate())
+
+
+def session(jar: str) -> Any:
+    """With the settings that the engine gives its own."""
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.driver.extraClassPath": jar,
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+        # else the optimizer computes rows that are constant, and not generated code
+        "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    }
+    builder = SparkSession.builder.master("local[1]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    jvm: Any = spark._jvm
+    jvm.tailgate.Functions.register(spark._jsparkSession)
+    return spark
+
+
+def main(dsn: str, jar: str, seed: int, share: int) -> int:
+    rows = [r for r in ROWS if r.spark and r.kind != "aggregate" and r.volatility == "immutable"]
+    spark = session(jar)
+    wrong = 0
+    with psycopg.connect(dsn, autocommit=True) as server:
+        server.execute("SET TimeZone = 'UTC'")
+        for row in random.Random(seed).sample(rows, len(rows) // share):
+            case = case_of(row, seed)
+            _, query = bound(case)
+            _, expected = on_postgres(server, case, query.columns[0].type)
+            for i, found in on_spark(spark, case, query, expected):
+                if not agree(row, expected[i], found):
+                    print(f"{row}: {case.expression} of {case.rows[i]} is {expected[i]}, not {found}")
+                    wrong += 1
+    spark.stop()
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])) > 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,10 @@ from lake.types import Type
 from sql.duckdb_functions import install
 from sql.functions.catalogue import ROWS
 from sql.functions.entry import Function
-from tests.sql.on_spark import on_spark
 from tests.sql.oracle import agree, bound, case_of, on_duckdb, on_postgres
 
-JAR = Path(__file__).parents[2] / "engine" / "java" / "target" / "tailgate.jar"
+ROOT = Path(__file__).parents[2]
+JAR = ROOT / "engine" / "java" / "target" / "tailgate.jar"
 EVALUATED = [r for r in ROWS if r.duckdb and r.volatility == "immutable"]
 FAMILIES = ("operator", "prefix", "function", "cast", "aggregate")
 
@@ -64,42 +66,13 @@ def differences(row: Function, server: psycopg.Connection[Any], engine: duckdb.D
 
 
 @pytest.mark.spark
-@pytest.mark.long
 @pytest.mark.skipif(not JAR.exists(), reason="the engine's Java library is not built")
-def test_spark(server: psycopg.Connection[Any], seed: int, tmp_path: Path) -> None:
-    from pyspark.sql import SparkSession
-
-    spark = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.driver.extraClassPath", str(JAR))
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.ansi.enabled", "true")
-        .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.sql.decimalOperations.allowPrecisionLoss", "false")
-        # else constant rows are computed by the optimizer and not by generated code
-        .config("spark.sql.optimizer.excludedRules", "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation")
-        .config("spark.sql.warehouse.dir", str(tmp_path))
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("OFF")
-    jvm: Any = spark._jvm
-    jvm.tailgate.Functions.register(spark._jsparkSession)
-    wrong: list[str] = []
-    try:
-        for row in EVALUATED:
-            if not row.spark or row.kind == "aggregate":
-                continue
-            case = case_of(row, seed)
-            _, query = bound(case)
-            _, expected = on_postgres(server, case, query.columns[0].type)
-            for i, ours in on_spark(spark, case, query, expected):
-                if not agree(row, expected[i], ours):
-                    wrong.append(f"{row}: {case.expression} of {case.rows[i]} is {expected[i]}, not {ours}")
-    finally:
-        spark.stop()
-    assert not wrong, "\n".join(wrong)
+@pytest.mark.parametrize("share", [pytest.param(6, id="a sixth"), pytest.param(1, id="all", marks=pytest.mark.long)])
+def test_spark(share: int, postgres: str, seed: int) -> None:
+    """`share`: of how many rows one is tried, chosen by the seed. In a process of its own: a JVM has one session's settings."""
+    command = [sys.executable, "-m", "tests.sql.on_spark", postgres, str(JAR), str(seed), str(share)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
 
 
 def test_every_row_is_complete() -> None:
