@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailgate.gateway")
 
+CATCH_UP_S = 0.05  # that a look-up waits for its index after a tick before it asks DuckDB: it takes about a millisecond
 LOOKUPS_BEFORE = 20  # of one relation, before it is worth an index
 INDEX_ROWS_MAX = 200_000  # rows of one index: some 300 bytes each
 INDEXES_MAX = 16
@@ -125,6 +126,7 @@ class Index:
         self.rows: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self.time = -1
         self.hits = 0
+        self.moved = asyncio.Event()
         self._types = [f.type for f in fields]
         self._key = tuple(key)
 
@@ -142,6 +144,8 @@ class Index:
                 if weight > 0:
                     self.rows[tuple(row[i] for i in key)] = row
         self.time = time
+        moved, self.moved = self.moved, asyncio.Event()
+        moved.set()
 
 
 @dataclass(slots=True)
@@ -189,6 +193,19 @@ class Lookups:
             return ()  # nothing equals NULL
         row = index.rows.get(tuple(raw_key(part, t) for part, t in zip(parts, lookup.types, strict=True)))
         return () if row is None else (row,)
+
+    async def rows_soon(self, lookup: Lookup, prepared: Prepared, values: Sequence[object]) -> tuple[tuple[Any, ...], ...] | None:
+        """The same, waiting a moment for an index that is a tick behind."""
+        found = self.rows(lookup, prepared, values)
+        index = self._indexes.get(lookup.relation)
+        if found is None and index is not None and index.time >= 0:
+            waiting = asyncio.ensure_future(index.moved.wait())
+            try:
+                await asyncio.wait((waiting,), timeout=CATCH_UP_S)
+            finally:
+                waiting.cancel()
+            found = self.rows(lookup, prepared, values)
+        return found
 
     def answer(self, sent: bytes, style: Style) -> bytes | None:
         """Of a Query: all that is sent back, if its text is a look-up's and the index has the answer."""

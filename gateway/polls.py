@@ -135,10 +135,17 @@ class Polls:
         """The mirrors have moved: called before any poll can be answered at the new time."""
         deadline = clocks.perf_counter() + REFRESH_BUDGET_S
         stale: list[tuple[Hashable, Poll]] = []
+        known: dict[tuple[object, ...], bool] = {}  # thousands of texts may read the same relations
         for key, poll in self._polls.items():
             poll.idle = 0 if poll.hits else poll.idle + 1
             poll.hits = 0
-            if poll.time >= 0 and not self._serving.changed_since(poll.prepared, poll.time):
+            changed = True
+            if poll.time >= 0:
+                same = (poll.prepared.relations, poll.prepared.catalog_n, poll.time)
+                if same not in known:
+                    known[same] = self._serving.changed_since(poll.prepared, poll.time)
+                changed = known[same]
+            if not changed:
                 poll.time = time
             else:
                 poll.time = -1

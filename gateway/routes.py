@@ -24,6 +24,7 @@ from gateway.portals import Bound, Portal, Rows, TableRows, Tagged
 from gateway.transactions import Move, State
 from lake import errors as e
 from lake.types import TEXT, UNKNOWN, Field, Type
+from sql import explain
 from sql import statements as s
 
 if TYPE_CHECKING:
@@ -110,8 +111,7 @@ def _bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence
                     f'{item.kind} "{item.name}" is still being filled', hint="It can be read when its CREATE statement has answered."
                 )
             return replace(bound, columns=tail.columns(item.columns, statement.progress), body=item)
-        quoted = '"' + target.name.replace('"', '""') + '"'
-        target = times.query(f"SELECT * FROM {quoted}")
+        target = times.of_relation(target.name)
     prepared = session.serving.prepare(target, oids)
     parameters = _declared(prepared.parameters, oids)
     return replace(bound, columns=tail.columns(prepared.columns, statement.progress), parameters=parameters, prepared=prepared)
@@ -138,8 +138,7 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             table = show.answer(statement, session.serving.catalog, session.settings, session.database, status)
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Explain():
-            done = await session.control.statement(bound.text, session.statement_settings())
-            lines = pa.table([pa.array(done.lines, pa.string())], names=["c0"])
+            lines = pa.table([pa.array(await _explain(session, bound, statement), pa.string())], names=["c0"])
             return Tagged(TableRows(bound.columns or (), lines), "EXPLAIN", counted=False)
         case s.Fetch():
             return await _fetch(session, bound, statement)
@@ -155,6 +154,18 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
                 raise e.FeatureNotSupported(f"{type(statement).__name__} is not supported")
             answer = command(session, bound, statement, values)
             return answer if isinstance(answer, str) else await answer
+
+
+async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequence[str]:
+    """How a view is maintained is the engine's to say; of a query, the plan that is read."""
+    target = statement.target
+    if isinstance(target, s.Tail):
+        target = s.Select(target.target) if isinstance(target.target, s.QueryText) else s.Select(times.of_relation(target.target.name))
+    if isinstance(target, s.Select):
+        if session.serving.is_catalog_query(target):
+            raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
+        return explain.tree(session.serving.prepare(target, ()).query.plan).splitlines()
+    return (await session.control.statement(bound.text, session.statement_settings())).lines
 
 
 async def _select(session: Session, bound: Bound, statement: s.Select, values: Sequence[object]) -> Rows:

@@ -228,7 +228,7 @@ class Session:
             formats = (0,) * len(bound.prepared.columns)
             lookup = self.gateway.lookups.of(bound.prepared)
             if lookup is not None:
-                rows = self.gateway.lookups.rows(lookup, bound.prepared, ())
+                rows = await self.gateway.lookups.rows_soon(lookup, bound.prepared, ())
                 if rows is not None:
                     if text.position == 0:
                         self.gateway.lookups.learn(raw, bound.prepared, lookup)
@@ -498,6 +498,13 @@ class Session:
         """Starts a portal. What has no rows, or has them ready, is answered here; otherwise `rows` is there afterwards."""
         bound = portal.bound
         if portal.key is not None and self._reads_newest:
+            lookup = self.gateway.lookups.of(bound.prepared) if bound.prepared is not None else None
+            if lookup is not None and bound.prepared is not None and max_rows != 1:
+                rows = await self.gateway.lookups.rows_soon(lookup, bound.prepared, portal.values)
+                if rows is not None:
+                    portal.done = True
+                    self.out.write(answer_rows(rows, lookup, portal.formats, self.settings.style))
+                    return
             answer = await self._poll(portal.key, bound, portal.values, portal.formats)
             if isinstance(answer, Poll) and (max_rows == 0 or answer.count < max_rows):
                 portal.done = True

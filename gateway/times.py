@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 TIMEOUT_MAX_S = 86_400.0  # Materialize's: a day is allowed, 25 hours are not
 
 
-def query(text: str) -> QueryText:
-    """The query of a text of ours."""
-    statement = parse(text)
+def of_relation(name: str) -> QueryText:
+    """The query of all rows of a relation."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    statement = parse(f"SELECT * FROM {quoted}")
     assert isinstance(statement, Select)
     return statement.query
 

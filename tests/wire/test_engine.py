@@ -1,0 +1,107 @@
+"""What changes the catalog goes to the engine: its answers, errors and notices as clients see them, and what happens without it."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from engine.runtime.control import Control
+from lake.engines import Announcement
+from lake.errors import DuplicateTable
+from tests.wire.live import Live
+
+
+class Engine:
+    """The control interface of a real engine with statements of ours behind it."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.seen: list[tuple[str, dict[str, str]]] = []
+        self.control = Control(self.statement, self.newest, lambda: {"sources": {}, "sinks": {}, "ticks": 7})
+        self.control.start()
+        Announcement.mine(live.made.writer.epoch, self.control.address, self.control.token, None).write(live.made.lake)
+
+    def statement(self, sql: str, settings: dict[str, str]) -> dict[str, Any]:
+        self.seen.append((sql, settings))
+        newest = self.live.made.writer.newest
+        if "taken" in sql:
+            raise DuplicateTable('relation "taken" already exists', position=sql.index("taken"))
+        if sql.lower().startswith("explain"):
+            return {"tag": "EXPLAIN", "n": newest.n, "time": newest.time, "notices": [], "lines": ["Project: [id]", "└─ Scan: v"]}
+        item = self.live.made.create("w")
+        newest = self.live.made.writer.newest
+        notice = {"severity": "NOTICE", "sqlstate": "00000", "message": "one partition", "hint": "Add a key."}
+        return {"tag": "CREATE MATERIALIZED VIEW", "n": newest.n, "time": newest.time, "notices": [notice], "id": item.id}
+
+    def newest(self, after: int, timeout: float) -> dict[str, Any]:
+        header = self.live.made.lake.log.wait(after, 0.2) or self.live.made.writer.newest
+        return {"n": header.n, "time": header.time}
+
+
+@pytest.fixture
+def engine(live: Live) -> Iterator[Engine]:
+    engine = Engine(live)
+    yield engine
+    engine.control.stop()
+
+
+def test_a_view_is_there_when_its_statement_has_answered(live: Live, engine: Engine) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        notices: list[str | None] = []
+        connection.add_notice_handler(lambda diagnostic: notices.append(diagnostic.message_primary))
+        cursor = connection.execute("create materialized view w as select id, name, amount from v;")
+        assert cursor.statusmessage == "CREATE MATERIALIZED VIEW"
+        assert notices == ["one partition"]
+        assert connection.execute("select count(*) from w").fetchone() == (0,)
+        ((sql, settings),) = engine.seen
+        assert sql == "create materialized view w as select id, name, amount from v"
+        assert settings["timezone"] == "UTC"
+
+
+def test_errors_have_their_position_in_the_whole_text(live: Live, engine: Engine) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection, pytest.raises(psycopg.errors.DuplicateTable) as raised:
+        connection.execute("select 1; create view taken as select 1")
+    assert raised.value.diag.statement_position == "23"
+
+
+def test_explain(live: Live, engine: Engine) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        assert connection.execute("explain materialized view v").fetchall() == [("Project: [id]",), ("└─ Scan: v",)]
+        lines = [line for (line,) in connection.execute("explain select id from v where id = 1").fetchall()]
+        assert lines[-1].endswith("Scan: v")
+        assert len(engine.seen) == 1
+
+
+def test_status(live: Live, engine: Engine) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        assert connection.execute("show materialized views").fetchall() == [("v", "running", None)]
+
+
+def test_an_engine_of_an_old_epoch_is_not_asked(live: Live, engine: Engine) -> None:
+    Announcement.mine(live.made.writer.epoch, engine.control.address, engine.control.token, None).write(live.made.lake)
+    path = live.made.lake.path / "engine.json"
+    path.write_text(path.read_text().replace(f'"epoch": {live.made.writer.epoch}', '"epoch": 0'))
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        begun = time.monotonic()
+        with pytest.raises(psycopg.errors.SystemError, match="the engine is being replaced"):
+            connection.execute("create materialized view w as select id from v")
+        assert time.monotonic() - begun < 1
+    assert engine.seen == []
+
+
+def test_an_engine_that_died_without_saying_so(live: Live, engine: Engine) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+    Announcement.mine(live.made.writer.epoch, address, engine.control.token, None).write(live.made.lake)
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        begun = time.monotonic()
+        with pytest.raises(psycopg.errors.SystemError, match="the engine"):
+            connection.execute("create materialized view w as select id from v")
+        assert time.monotonic() - begun < 1
+        assert connection.execute("select count(*) from v").fetchone() == (4,)
