@@ -33,6 +33,7 @@ from sql.plan import AggregateCall, Call, Case, Coalesce, Extreme, Literal, Not,
 if TYPE_CHECKING:
     from sql.binding.expressions import Expressions
 
+NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 SCHEMAS = ("pg_catalog", "public")  # of functions
 
 
@@ -98,7 +99,7 @@ def _with_unit(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | 
     if len(given) != 2:
         raise UndefinedFunction(
             f"function {name}({', '.join(str(plain(g.type)) for g in given)}) does not exist",
-            hint="No function matches the given name and argument types. You might need to add explicit type casts.",
+            hint=NO_MATCH,
             position=at,
         )
     unit = given[index]
@@ -107,21 +108,16 @@ def _with_unit(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | 
     value = given[1 - index]
     if value.type == UNKNOWN and index == 0:
         raise _ambiguous(name, at)
+    if index == 0 and value.type.facts.category not in "DT":
+        shown = "pg_catalog.extract" if name == "extract" else name
+        raise UndefinedFunction(f"function {shown}(unknown, {plain(value.type)}) does not exist", hint=NO_MATCH, position=at)
     word = unit.value.lower()
     canonical = SPELLINGS.get(word, word)
     rows = catalogue.calls(f"{name}:{canonical}")
     if name == "date_trunc" and value.type.name == "date":
         value = cast(value, Type("timestamptz"), binder.parameters, at)
-    if rows:
-        try:
-            return binder.call(function(f"{name}:{canonical}", (value.type,), at), [value], at)
-        except UndefinedFunction as error:
-            if value.type.name not in ("date", "timestamp", "timestamptz"):
-                error.message = f"function {name}(unknown, {plain(value.type)}) does not exist"
-                if name == "extract":
-                    error.message = f"function pg_catalog.extract(unknown, {plain(value.type)}) does not exist"
-                error.args = (error.message,)
-                raise
+    if rows and value.type.name in ("date", "timestamp", "timestamptz", "bytea", "text"):
+        return binder.call(function(f"{name}:{canonical}", (value.type,), at), [value], at)
     if value.type.name not in ("date", "timestamp", "timestamptz"):
         raise FeatureNotSupported(f"{name} of type {plain(value.type)} is not supported", position=at)
     if canonical in SPELLINGS.values() and not rows:

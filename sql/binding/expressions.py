@@ -21,7 +21,7 @@ from lake.errors import (
 )  # fmt: skip
 from lake.types import BOOL, INT4, INT8, TEXT, UNKNOWN, Type, numeric
 from sql.binding import calls
-from sql.binding.coercion import Parameters, cast, coerce, common, plain, spelled
+from sql.binding.coercion import Parameters, cast, coerce, common, plain
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, operator, result
 from sql.binding.scope import Scope
@@ -86,9 +86,9 @@ class Expressions:
             case exp.NullSafeEQ() | exp.NullSafeNEQ():
                 return self._distinct(node)
             case exp.Between():
-                return self._between(node)
+                return self._between(node, position(node))
             case exp.In():
-                return self._in(node)
+                return self._in(node, position(node))
             case exp.Like() | exp.ILike():
                 return self._like(node)
             case exp.Escape():
@@ -175,14 +175,14 @@ class Expressions:
 
     # --- operators
 
-    def _operator(self, sign: str, node: exp.Expr) -> Scalar:
+    def _operator(self, sign: str, node: exp.Expr, at: int | None = None) -> Scalar:
         right_node = node.args["expression"]
         if isinstance(right_node, (exp.Any, exp.All)):
             raise FeatureNotSupported(f"{type(right_node).__name__.upper()} is not supported", position=position(right_node))
         for side in (node.this, right_node):
             if isinstance(side, exp.Tuple):
                 raise FeatureNotSupported("row comparisons are not supported", position=position(side))
-        return self.operate(sign, [self.bind(node.this), self.bind(right_node)], position(node))
+        return self.operate(sign, [self.bind(node.this), self.bind(right_node)], position(node) if at is None else at)
 
     def operate(self, sign: str, given: list[Scalar], at: int | None) -> Scalar:
         """A call of the operator that fits."""
@@ -216,6 +216,14 @@ class Expressions:
         return Or(tuple(a for s in sides for a in (s.arguments if isinstance(s, Or) else (s,))))
 
     def _not(self, node: exp.Not) -> Scalar:
+        if node.meta.get("word"):  # NOT LIKE, NOT IN, NOT BETWEEN are operators of their own
+            match node.this:
+                case exp.Like() | exp.ILike():
+                    return self._like(node.this, "!", position(node))
+                case exp.Between():
+                    return self._between(node.this, position(node), negated=True)
+                case exp.In():
+                    return self._in(node.this, position(node), negated=True)
         return Not(self.boolean(node.this, "NOT"))
 
     def _is(self, node: exp.Is) -> Scalar:
@@ -225,10 +233,10 @@ class Expressions:
                 raise FeatureNotSupported("IS NULL of a row is not supported", position=position(node.this))
             return IsNull(self.known(self.bind(node.this)))
         if isinstance(test, exp.Boolean):
-            word = "IS TRUE" if test.this else "IS FALSE"
+            word = f"IS{' NOT' if node.meta.get('negated') else ''} {'TRUE' if test.this else 'FALSE'}"
             return Not(IsDistinct(self.boolean(node.this, word), Literal(bool(test.this), BOOL)))
         if test.name == "unknown":
-            return IsNull(self.boolean(node.this, "IS UNKNOWN"))
+            return IsNull(self.boolean(node.this, f"IS{' NOT' if node.meta.get('negated') else ''} UNKNOWN"))
         raise FeatureNotSupported(f"IS {test.name.upper()} is not supported", position=position(node))
 
     def _distinct(self, node: exp.Expr) -> Scalar:
@@ -237,40 +245,48 @@ class Expressions:
         test = IsDistinct(*equal.arguments)
         return Not(test) if isinstance(node, exp.NullSafeEQ) else test
 
-    def _between(self, node: exp.Between) -> Scalar:
-        at = position(node)
+    def _between(self, node: exp.Between, at: int | None, *, negated: bool = False) -> Scalar:
         value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
 
-        def inside(a: Scalar, b: Scalar) -> And:
+        def pair(a: Scalar, b: Scalar) -> Scalar:
+            if negated:
+                return Or((self.operate("<", [value, a], at), self.operate(">", [value, b], at)))
             return And((self.operate(">=", [value, a], at), self.operate("<=", [value, b], at)))
 
-        return Or((inside(low, high), inside(high, low))) if node.args.get("symmetric") else inside(low, high)
+        if not node.args.get("symmetric"):
+            return pair(low, high)
+        both = pair(low, high), pair(high, low)
+        return And(both) if negated else Or(both)
 
-    def _in(self, node: exp.In) -> Scalar:
-        at = position(node)
+    def _in(self, node: exp.In, at: int | None, *, negated: bool = False) -> Scalar:
         if node.args.get("query"):
             raise FeatureNotSupported("IN with a subquery is not supported", hint="Join the subquery instead.", position=at)
+        sign = "<>" if negated else "="
         value = self.bind(node.this)
         items = [self.bind(e) for e in node.expressions]
-        first = self.operate("=", [value, items[0]], at)
-        if len(items) == 1:
-            return first
-        known = [s for s in (value, *items) if s.type != UNKNOWN]
-        if all(isinstance(i, Literal) for i in items) and known:
-            try:
-                type = common([value, *items], [None] * (len(items) + 1), "IN")
-                made = [coerce(s, type, self.parameters) for s in (value, *items)]
-            except DatatypeMismatch:
-                made = [None]
-            if None not in made:
-                left, *rest = (m for m in made if m is not None)
-                equal = operator("=", (left.type, left.type), at)
-                if equal.arguments == (spelled(left.type),) * 2 and left.type.name not in ("interval", "bpchar"):
-                    return InList(left, tuple(rest))
-        return Or(tuple(self.operate("=", [value, i], at) for i in items))
+        if len(items) > 1 and (found := self._in_list(value, items)) is not None:
+            return Not(found) if negated else found
+        tests = tuple(self.operate(sign, [value, i], at) for i in items)
+        if len(tests) == 1:
+            return tests[0]
+        return And(tests) if negated else Or(tests)
 
-    def _like(self, node: exp.Expr) -> Scalar:
-        return self._operator("~~*" if isinstance(node, exp.ILike) else "~~", node)
+    def _in_list(self, value: Scalar, items: list[Scalar]) -> InList | None:
+        """The test as one node, where all are literals of one type that compares in its stored form."""
+        if not all(isinstance(i, Literal) for i in items) or all(s.type == UNKNOWN for s in (value, *items)):
+            return None
+        try:
+            type = common([value, *items], [None] * (len(items) + 1), "IN")
+        except DatatypeMismatch:
+            return None
+        made = [coerce(s, type, self.parameters) for s in (value, *items)]
+        if None in made or type.name in ("interval", "bpchar", "jsonb") or type.is_array:
+            return None
+        left, *rest = (m for m in made if m is not None)
+        return InList(left, tuple(rest))
+
+    def _like(self, node: exp.Expr, negation: str = "", at: int | None = None) -> Scalar:
+        return self._operator(negation + ("~~*" if isinstance(node, exp.ILike) else "~~"), node, at)
 
     def _escape(self, node: exp.Escape) -> Scalar:
         character = node.args["expression"]
@@ -308,7 +324,7 @@ class Expressions:
             if subject is None:
                 conditions.append(self.boolean(branch.this, "CASE/WHEN"))
             else:
-                conditions.append(self.operate("=", [subject, self.bind(branch.this)], position(branch.this)))
+                conditions.append(self.operate("=", [subject, self.bind(branch.this)], position(branch)))
         default = node.args.get("default")
         nodes = [b.args["true"] for b in node.args["ifs"]]
         scalars = [self.bind(n) for n in nodes]

@@ -64,13 +64,13 @@ def _figure(node: exp.Expr) -> tuple[int, str]:
 
 def by_number(node: exp.Expr, outputs: list[Output], clause: str) -> Output | None:
     """The output that an integer means. Raises 42P10, 42601 for other constants."""
-    inner = node
+    inner = node.this if isinstance(node, exp.Neg) else node
     if not isinstance(inner, exp.Literal):
         return None
-    at = position(inner)
+    at = position(node)
     if inner.is_string or not inner.this.isdigit():
         raise SyntaxError_(f"non-integer constant in {clause}", position=at)
-    number = int(inner.this)
+    number = -int(inner.this) if isinstance(node, exp.Neg) else int(inner.this)
     if not 1 <= number <= len(outputs):
         raise InvalidColumnReference(f"{clause} position {number} is not in select list", position=at)
     return outputs[number - 1]

@@ -20,5 +20,12 @@ def aggregate_place(node: exp.Expr) -> int | None:
 
 def leftmost(node: exp.Expr) -> int | None:
     """Where an expression begins, parentheses aside: exprLocation()."""
-    places = [p for n in node.walk() if not isinstance(n, (exp.Paren, exp.DataType)) and (p := position(n)) is not None]
+    places = [p for n in node.walk() if not _is_silent(n) and (p := position(n)) is not None]
     return min(places, default=None)
+
+
+def _is_silent(node: exp.Expr) -> bool:
+    """Whether PostgreSQL's tree has no place for it: a literal with its type is a constant, and that stands where the quotes do."""
+    if isinstance(node, exp.Cast):
+        return isinstance(node.this, exp.Literal) and node.this.is_string
+    return isinstance(node, (exp.Paren, exp.DataType))

@@ -24,7 +24,7 @@ from sql.binding.expressions import Expressions
 from sql.binding.grouping import Groups, has_aggregates
 from sql.binding.outputs import Output, by_name, by_number, column_name
 from sql.binding.places import aggregate_place, leftmost
-from sql.binding.scope import Scope
+from sql.binding.scope import Scope, placed
 from sql.binding.tables import Names, Source, bind_table
 from sql.grammar.names import position
 from sql.plan import (
@@ -131,7 +131,7 @@ class Queries:
             plan = Aggregate(plan, groups.keys, tuple(groups.calls))
             if condition is not None:
                 plan = Filter(plan, condition)
-        return self._finished(tree, plan, outputs, ordered)
+        return self._finished(tree, plan, outputs, ordered, binder)
 
     def _from(self, tree: exp.Select, names: Names) -> Source:
         clause = tree.args.get("from_")
@@ -150,10 +150,10 @@ class Queries:
             if isinstance(node, exp.Star):
                 if tree.args.get("from_") is None:
                     raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
-                found += [Output(c.name, c.scalar) for c in source.scope.columns]
+                found += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
                 table = source.scope.table(node.text("table"), position(node))
-                found += [Output(c.name, c.scalar) for c in table.columns]
+                found += [Output(c.name, placed(c.scalar, position(node))) for c in table.columns]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
                 name = node.alias if isinstance(node, exp.Alias) else column_name(node)
@@ -201,7 +201,9 @@ class Queries:
             found.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
         return found
 
-    def _finished(self, tree: exp.Select, plan: Relation, outputs: list[Output], ordered: list[tuple[Scalar, exp.Expr]]) -> Relation:
+    def _finished(
+        self, tree: exp.Select, plan: Relation, outputs: list[Output], ordered: list[tuple[Scalar, exp.Expr]], binder: Expressions
+    ) -> Relation:
         """Projection, DISTINCT, order and limit; what is only sorted by is dropped at the end."""
         expressions = [o.scalar for o in outputs]
         fields = tuple(Field(o.name, o.scalar.type, nullable(o.scalar, plan.columns)) for o in outputs)
@@ -226,12 +228,12 @@ class Queries:
         result: Relation = Project(plan, (*expressions, *hidden), fields + extra)
         if distinct is not None:
             result = Distinct(result)
-        result = self._sorted(tree, result, tuple(keys))
+        result = self._sorted(tree, result, tuple(keys), binder)
         if hidden:
             result = Project(result, tuple(Column(i, f.type) for i, f in enumerate(fields)), fields)
         return result
 
-    def _sorted(self, tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...]) -> Relation:
+    def _sorted(self, tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], binder: Expressions) -> Relation:
         for key in keys:
             if key.expression.type.name in ("jsonb", "interval"):
                 raise FeatureNotSupported(f"ORDER BY of type {key.expression.type} is not supported")
@@ -243,20 +245,19 @@ class Queries:
             return plan
         if limit is not None and limit.meta.get("ties"):
             raise FeatureNotSupported("WITH TIES is not supported", position=position(limit))
-        count = self._count(limit.args["expression"], "LIMIT") if limit is not None else None
-        skipped = self._count(offset.args["expression"], "OFFSET") if offset is not None else None
+        count = self._count(limit.args["expression"], "LIMIT", binder) if limit is not None else None
+        skipped = self._count(offset.args["expression"], "OFFSET", binder) if offset is not None else None
         return Limit(plan, count, skipped, position(limit or offset or tree))
 
-    def _count(self, node: exp.Expr, clause: str) -> Scalar:
+    def _count(self, node: exp.Expr, clause: str, binder: Expressions) -> Scalar:
         """A number of rows: an expression without columns."""
-        empty = Expressions(Scope(), self.parameters, clause, False, self.view)
-        column = node.find(exp.Column)
-        if column is not None:
-            raise InvalidColumnReference(f"argument of {clause} must not contain variables", position=position(column))
-        scalar = empty.bind(node)
+        scalar = binder.within(clause).bind(node)
         found = coerce(scalar, INT8, self.parameters, "assignment")
         if found is None:
             raise DatatypeMismatch(f"argument of {clause} must be type bigint, not type {plain(scalar.type)}", position=leftmost(node))
+        column = node.find(exp.Column)
+        if column is not None:
+            raise InvalidColumnReference(f"argument of {clause} must not contain variables", position=position(column))
         return found
 
     # --- others
@@ -318,7 +319,7 @@ class Queries:
                     position=leftmost(node.this),
                 )
             keys.append(SortKey(output.scalar, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
-        return self._sorted(tree, plan, tuple(keys))
+        return self._sorted(tree, plan, tuple(keys), Expressions(Scope(), self.parameters, view=self.view))
 
 
 def _is_column(node: exp.Expr, binder: Expressions) -> bool:

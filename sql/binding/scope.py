@@ -63,7 +63,7 @@ class Scope:
             raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=position)
         if not found:
             raise self._missing(name, None, position)
-        return _placed(found[0].scalar, position)
+        return placed(found[0].scalar, position)
 
     def _qualified(self, name: str, table: str, position: int | None) -> Scalar:
         found = [c for c in self.table(table, position).columns if c.name == name]
@@ -71,7 +71,7 @@ class Scope:
             raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=position)
         if not found:
             raise self._missing(name, table, position)
-        return _placed(found[0].scalar, position)
+        return placed(found[0].scalar, position)
 
     def table(self, alias: str, position: int | None) -> Table:
         found = next((t for t in self.tables if t.alias == alias), None)
@@ -109,7 +109,7 @@ class Scope:
         return UndefinedColumn(f"column {shown} does not exist", hint=hint, position=position)
 
 
-def _placed(scalar: Scalar, position: int | None) -> Scalar:
+def placed(scalar: Scalar, position: int | None) -> Scalar:
     return replace(scalar, position=position) if isinstance(scalar, Column) else scalar
 
 

@@ -61,6 +61,8 @@ ROWS = (
     Function("||", ("bytea", "bytea"), "bytea", "concat({0}, {1})", "({0} || {1})", "operator"),
     Function("~~", (T, T), "bool", "({0} LIKE {1})", "({0} LIKE {1} ESCAPE '\\')", "operator"),
     Function("~~*", (T, T), "bool", "({0} ILIKE {1})", "({0} ILIKE {1} ESCAPE '\\')", "operator"),
+    Function("!~~", (T, T), "bool", "({0} NOT LIKE {1})", "({0} NOT LIKE {1} ESCAPE '\\')", "operator"),
+    Function("!~~*", (T, T), "bool", "({0} NOT ILIKE {1})", "({0} NOT ILIKE {1} ESCAPE '\\')", "operator"),
     *(Function(sign, (T, T), "bool", kind="operator") for sign in ("~", "~*", "!~", "!~*", "^@")),
     *(_text(name, (T,), "length({0})", "CAST(length({0}) AS INTEGER)", "int4") for name in ("length", "char_length", "character_length")),
     *(_text(name, ("bpchar",), "length(rtrim({0}))", "CAST(length(rtrim({0}, ' ')) AS INTEGER)", "int4")

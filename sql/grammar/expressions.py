@@ -113,7 +113,9 @@ def _word_operator(cursor: Cursor, word: str, left: exp.Expr, level: int) -> exp
             cursor.advance()
             inner = _word_operator(cursor, following, left, LIKE)
             assert inner is not None
-            return place(exp.Not(this=inner), token.position)
+            negation = place(exp.Not(this=inner), token.position)
+            negation.meta["word"] = True
+            return negation
         case "between" if level <= LIKE:
             cursor.advance()
             symmetric = cursor.word("symmetric") or None
@@ -190,6 +192,7 @@ def _is(cursor: Cursor, left: exp.Expr) -> exp.Expr:
         case _:
             raise cursor.error()
     place(test, at)
+    test.meta["negated"] = negated
     return place(exp.Not(this=test), at) if negated else test
 
 

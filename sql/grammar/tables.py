@@ -28,8 +28,8 @@ def table(cursor: Cursor) -> exp.Expr:
 
 def _join(cursor: Cursor) -> exp.Join | None:
     at = cursor.position
-    if cursor.at_word("cross", "join"):
-        cursor.word("cross", "join")
+    if cursor.word("cross"):
+        cursor.expect_word("join")
         return place(exp.Join(this=_item(cursor), kind="CROSS"), at)
     natural = cursor.word("natural")
     side = cursor.any_word("left", "right", "full")

@@ -79,10 +79,9 @@ def case_of(function: Function, seed: int) -> Case:
                 text = f"{name}('{unit}', a)"
             elif name in ("current_date", "current_timestamp", "localtimestamp"):
                 text = name
-    if function.name == "~~":
-        text = "a LIKE b"
-    if function.name == "~~*":
-        text = "a ILIKE b"
+    likes = {"~~": "LIKE", "~~*": "ILIKE", "!~~": "NOT LIKE", "!~~*": "NOT ILIKE"}
+    if function.name in likes:
+        text = f"a {likes[function.name]} b"
     types = tuple(map(declared, function.arguments))
     pools = [SMALL.get(name, {}).get(i, SAMPLES[_pool(t)]) for i, t in enumerate(function.arguments)]
     if function.kind == "aggregate":

@@ -40,8 +40,7 @@ SMALL = {
     "repeat": {1: [None, "-1", "0", "1", "3"]},
     "lpad": {1: [None, "-1", "0", "2", "9"]},
     "rpad": {1: [None, "-1", "0", "2", "9"]},
-    "~~": {1: ["%", "", "a%", "%b%", "_b_", "%\\\\%", "a\\\\%b%", "__", None]},
-    "~~*": {1: ["%", "", "A%", "%B%", "_b_", "a\\\\%B%", None]},
+    **{sign: {1: ["%", "", "a%", "%b%", "A%", "_b_", "%\\\\%", "a\\\\%b%", "__", None]} for sign in ("~~", "~~*", "!~~", "!~~*")},
     # how other letters change case is the server's locale's business
     "lower": {0: [None, "", "ABC", "aB1"]},
     "upper": {0: [None, "", "abc", "Ab1"]},

@@ -33,8 +33,9 @@ ROWS: dict[str, list[tuple[str | None, ...]]] = {
         ("4", None, "99999999.99", None, "2021-05-01"),
         ("9", "7", None, "2020-02-29", "2020-02-29"),
     ],
-    # twice the same row: the relation has no key
+    # one row twice, one three times: the relation has no key
     "events": [
+        ("[1]", "2", "NaN", "", None),
         ('{"a": [1, 2], "k": "v"}', "1", "0.5", "x", "abc"),
         ('{"a": [1, 2], "k": "v"}', "1", "0.5", "x", "abc"),
         ("[1]", "2", "NaN", "", None),
