@@ -36,7 +36,7 @@ class Rows(Protocol):
 class TableRows:
     """Rows that are all there. `step`: how many at most are given at once when no limit is set, to bound what is encoded in one go."""
 
-    def __init__(self, columns: Sequence[Field], table: pa.Table, step: int = 8192) -> None:
+    def __init__(self, columns: Sequence[Field], table: pa.Table, step: int = 65_536) -> None:
         self.columns = columns
         self._table = table
         self._step = step

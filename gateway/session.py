@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailgate.gateway")
 
+SLICE_ROWS = 2048  # encoded in one go: 0.6-2 ms in which nobody else is served (measured: 1-4 million rows/s of five columns)
 STATEMENTS_MAX = 10_000  # prepared statements of one session: a client that never closes any would fill memory
 STALL_S = 60.0  # a follower that reads nothing for so long while there is something for it is cut off
 
@@ -74,11 +75,15 @@ class Session:
         self.following = False  # a TAIL goes on until the client leaves
         self._interrupted: str | None = None
         self._task: asyncio.Task[Any] | None = None
+        self._idle: asyncio.TimerHandle | None = None  # ends a block that nothing happens in
 
     # --- messages
 
     def receive(self, message: m.Message) -> Work | None:
         """Answers a message; what takes time is given back to be run."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
         if isinstance(message, m.Malformed):
             self._malformed(message)
             return None
@@ -181,6 +186,8 @@ class Session:
 
     def end(self) -> None:
         """The connection is gone."""
+        if self._idle is not None:
+            self._idle.cancel()
         self.drop_portals()
         self.transaction.release()
         self.gateway.forget(self)
@@ -283,10 +290,11 @@ class Session:
                     await self._send()
                 table = await result.fetch(None if limit is None else limit - count)
                 count += table.num_rows
-                for at in range(0, table.num_rows, 8192):
-                    self.out.write(encoder.data_rows(table.slice(at, 8192)))
-                    if table.num_rows > 8192:
+                for at in range(0, table.num_rows, SLICE_ROWS):
+                    self.out.write(encoder.data_rows(table.slice(at, SLICE_ROWS)))
+                    if table.num_rows > SLICE_ROWS:
                         await self._send()
+                        await asyncio.sleep(0)
                 if result.ended:
                     break
                 if self.following and limit is not None and count:
@@ -308,9 +316,10 @@ class Session:
                 if self.following:
                     await self._send()
                 table = await rows.fetch(None)
-                for at in range(0, table.num_rows, 8192):
-                    self.out.write(encoder.rows(table.slice(at, 8192)))
+                for at in range(0, table.num_rows, SLICE_ROWS):
+                    self.out.write(encoder.rows(table.slice(at, SLICE_ROWS)))
                     await self._send()
+                    await asyncio.sleep(0)
                 count += table.num_rows
                 if rows.ended:
                     break
@@ -557,6 +566,9 @@ class Session:
             self._report()
         self.out.write(backend.READY_FOR_QUERY[self.transaction.status])
         self.out.flush()
+        if self.transaction.in_block and (limit := milliseconds(self.settings["idle_in_transaction_session_timeout"])):
+            reason = "terminating connection due to idle-in-transaction timeout"
+            self._idle = asyncio.get_running_loop().call_later(limit / 1000, self.fatal, "25P03", reason)
 
     def fail(self, error: BaseException, offset: int = 0) -> None:
         """Tells an error, and all that follows from one."""

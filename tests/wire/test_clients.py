@@ -161,6 +161,17 @@ def test_cancel(live: Live) -> None:
         assert connection.execute("select 1").fetchone() == (1,)
 
 
+def test_an_idle_block_is_ended(live: Live) -> None:
+    client = Client.connect(live.host, live.port, idle_in_transaction_session_timeout="300ms")
+    client.send(Query("begin"))
+    list(client.until_ready())
+    assert (
+        shown(*(client.message(5) or ("?", b"")))
+        == "ErrorResponse S=FATAL C=25P03 M='terminating connection due to idle-in-transaction timeout'"
+    )
+    client.close()
+
+
 def test_a_wrong_cancel_key_does_nothing(live: Live) -> None:
     client = Client.connect(live.host, live.port)
     with socket.create_connection((live.host, live.port)) as other:

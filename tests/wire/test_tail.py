@@ -212,6 +212,63 @@ def test_psycopg2(live: Live) -> None:
     connection.close()
 
 
+def test_a_query_is_followed(live: Live, connection: psycopg.Connection) -> None:
+    """Filters go row by row, anything else by its difference; both in net changes."""
+    cursor = declared(connection, "tail (select name from v where id >= 10)")
+    cursor.execute("declare d cursor for tail (select count(*) as n, max(amount) as top from v)")
+    cursor.execute("fetch all d with (timeout = '300ms')")
+    assert [row[1:] for row in cursor.fetchall()] == [(1, 4, 4.5)]
+    live.tick([(NEW, 1), ((5, "x", 0.0), 1)])
+    cursor.execute("fetch all c with (timeout = '300ms')")
+    assert [row[1:] for row in cursor.fetchall()] == [(1, "ten")]
+    cursor.execute("fetch all d with (timeout = '300ms')")
+    assert sorted(row[1:] for row in cursor.fetchall()) == [(-1, 4, 4.5), (1, 6, 10.0)]
+
+
+def test_what_never_changes_ends(live: Live, connection: psycopg.Connection) -> None:
+    cursor = declared(connection, "tail (select 1 as a)")
+    cursor.execute("fetch all c")
+    assert cursor.fetchall() == [(Decimal(2**64 - 1), 1, 1)]
+    cursor.execute("tail (select 2 as a) with (snapshot = false)")
+    assert cursor.fetchall() == []
+
+
+def test_the_past_can_be_read(live: Live) -> None:
+    before = live.serving.time
+    live.tick([(NEW, 1)])
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        assert connection.execute("select count(*) from v").fetchone() == (5,)
+        assert connection.execute(f"select count(*) from v as of {before}").fetchone() == (4,)
+        with pytest.raises(psycopg.errors.InvalidParameterValue):
+            connection.execute("select count(*) from v as of 5")
+
+
+def test_up_to(live: Live) -> None:
+    first = live.tick([(NEW, 1)])
+    second = live.tick([(NEW, -1)])
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        rows = connection.execute(f"subscribe to v with (snapshot = false) as of {first - 1} up to {second}").fetchall()
+        assert rows == [(Decimal(first), 1, *NEW)]
+
+
+def test_a_follower_that_does_not_read_costs_little(live: Live) -> None:
+    """It holds a place in the log: what it has not read is not kept for it."""
+    slow = Client.connect(live.host, live.port)
+    slow.send(Query("copy (tail v) to stdout"))
+    assert slow.message()
+    for n in range(30):
+        live.tick([((1000 + n * 1000 + i, "x" * 100, 0.0), 1) for i in range(1000)])
+    (connection,) = live.gateway.connections
+    assert connection._transport is not None
+    assert connection._transport.get_write_buffer_size() < 2 * 1024 * 1024
+    seen = 0
+    while seen < 30_004:
+        message = slow.message()
+        assert message is not None
+        seen += message[0] == "d"
+    slow.close()
+
+
 def test_a_client_that_is_gone_is_noticed(live: Live) -> None:
     client = Client.connect(live.host, live.port)
     client.send(Query("copy (tail v) to stdout"))
