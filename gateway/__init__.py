@@ -6,7 +6,8 @@ What happens to one statement:
 2. A text that was polled before at this time is answered by `polls` with bytes that are ready, a look-up by key by `lookups`
    from an index of rows: nothing is parsed.
 3. Otherwise `session` asks `sql.statements` what the text says, and `routes` who answers: SELECT goes to `serving`, or to
-   `catalog` if it reads pg_catalog, what changes the catalog to the engine through `control`, SET and SHOW to `settings`, BEGIN and COMMIT to `transactions`.
+   `catalog` if it reads pg_catalog; CREATE and DROP to the engine through `control`; SET and SHOW to `settings`, BEGIN and
+   COMMIT to `transactions`.
 4. `encode` turns Arrow columns into DataRow or COPY bytes, a column at a time.
 
 What happens to a follower: `tail` walks the log's changes from a time, a batch a tick, and hands them to one of three ways
