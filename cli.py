@@ -27,8 +27,10 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     except Exception as e:
-        if hasattr(e, "sqlstate"):
-            hint = f"\nHINT:  {e.hint}" if e.hint else ""  # type: ignore[attr-defined]
+        from lake.errors import TailgateError
+
+        if isinstance(e, TailgateError):
+            hint = f"\nHINT:  {e.hint}" if e.hint else ""
             print(f"tailgate: {e}{hint}", file=sys.stderr)
             return 1
         from embedded.children import ChildFailed

@@ -21,12 +21,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from engine.ddl.registry import Registry
 from engine.plan.graph import Graph
 from engine.runtime import kafka
 from engine.runtime import readers as inputs
+from engine.runtime.batches import on_batch
 from engine.runtime.circuits import Circuits
 from engine.runtime.inbox import Inbox
 from engine.runtime.readers import Ends, Reader, ends, reader_name, readers
@@ -147,7 +148,7 @@ class Engine:
 
     # ---- a tick ----------------------------------------------------------------------------------------------------------
 
-    def _tick(self, batch: DataFrame, number: int, start: int) -> None:
+    def _tick(self, batch: Any, number: int, start: int) -> None:
         """One batch. Never raises: an error inside Spark's callback would end in its own error parsing, not in ours."""
         with self.boundary:
             if not self._running or start != self._starts:
@@ -158,7 +159,7 @@ class Engine:
                 extra = self.newest.extra
                 crash.point("tick.begin")
                 result = self._circuit.tick(
-                    batch._jdf, str(self.lake.path / "state"), int(extra.get("version", 0)), self.newest.state or "", self.parallelism
+                    batch, str(self.lake.path / "state"), int(extra.get("version", 0)), self.newest.state or "", self.parallelism
                 )
                 crash.point("state.committed")
                 changes = [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]
@@ -240,9 +241,9 @@ class Engine:
         for old in self._checkpoint.parent.glob("*"):
             if old != self._checkpoint:
                 shutil.rmtree(old, ignore_errors=True)
-        query = (
-            frame.writeStream.option("checkpointLocation", str(self._checkpoint)).foreachBatch(lambda b, n: self._tick(b, n, start)).start()
-        )
+        writer = frame.writeStream.option("checkpointLocation", str(self._checkpoint))
+        on_batch(self.session, writer, lambda batch, number: self._tick(batch, number, start))
+        query = writer.start()
         threading.Thread(target=self._watch, args=(query, start), name="query", daemon=True).start()
         return query
 
