@@ -5,11 +5,12 @@ Source: PostgreSQL 15, "Type Conversion"; src/backend/parser/parse_coerce.c.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 from lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, of
-from lake.types import NUMERIC, TEXT, UNKNOWN, Type
+from lake.types import NUMERIC, TEXT, UNKNOWN, Type, numeric
 from sql.functions import catalogue
 from sql.functions.casts import LENGTHS
 from sql.functions.entry import Context, Function
@@ -203,7 +204,7 @@ def common(scalars: list[Scalar], places: list[int | None], what: str, hint_type
         if chosen.name not in PREFERRED and implicit(chosen, spelled(type)) and not implicit(type, spelled(chosen)):
             chosen = type
     if chosen.name == "numeric":
-        chosen = _numeric(chosen, types)
+        chosen = common_numeric(types)
     return chosen
 
 
@@ -211,14 +212,13 @@ def _wider(a: Type, b: Type) -> Type:
     """One type with two declarations has none, but for the digits that its stored form needs."""
     if a == b:
         return a
-    return _numeric(a, [a, b]) if a.name == "numeric" else plain(a)
+    return common_numeric((a, b)) if a.name == "numeric" else plain(a)
 
 
-def _numeric(chosen: Type, types: list[Type]) -> Type:
+def common_numeric(types: Sequence[Type]) -> Type:
     """A numeric with room for all: the same declaration if all have it."""
     numerics = [t for t in types if t.name == "numeric"]
     others = [t for t in types if t.name != "numeric" and t != UNKNOWN]
-    if all(t == chosen for t in numerics) and not others:
-        return chosen
-    scale = max(t.decimal[1] for t in numerics)
-    return Type("numeric", (38, scale), declared=False)
+    if all(t == numerics[0] for t in numerics) and not others:
+        return numerics[0]
+    return numeric(max(t.decimal[1] for t in numerics))

@@ -301,8 +301,10 @@ class Expressions:
         target = resolve(to)
         if isinstance(node.this, exp.Array) and not node.this.expressions:
             return Literal((), target, position(node))
-        inner = self.bind(node.this)
         at = position(node)
+        if target.name in ("float4", "float8") and isinstance(node.this, exp.Literal) and not node.this.is_string:
+            return literal(node.this.this, target, position(node.this))  # 1e300 is no numeric of ours
+        inner = self.bind(node.this)
         return cast(inner, target, self.parameters, at, to.meta.get("fields", ""))
 
     def unify(self, nodes: list[exp.Expr], scalars: list[Scalar], what: str) -> tuple[tuple[Scalar, ...], Type]:

@@ -5,12 +5,16 @@ Source: PostgreSQL 15, sections "Operators", "Functions" of "Type Conversion"; f
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
+
 from lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
 from lake.types import FACTS, UNKNOWN, Type
-from sql.binding.coercion import Parameters, coerce, from_name, implicit, plain, spelled
+from sql.binding.coercion import Parameters, coerce, common_numeric, from_name, implicit, plain, spelled
 from sql.functions import catalogue, known
+from sql.functions.comparison import SIGNS
 from sql.functions.entry import Function
-from sql.plan import Scalar
+from sql.plan import Literal, Scalar
 
 CASTS_HINT = "You might need to add explicit type casts."
 
@@ -102,7 +106,27 @@ def arguments(function: Function, given: list[Scalar], parameters: Parameters) -
         cast = coerce(scalar, from_name(name), parameters)
         assert cast is not None, (function, name, scalar)
         made.append(cast)
+    if function.kind == "operator" and function.name in SIGNS and function.arguments == ("numeric", "numeric"):
+        return one_numeric(*made)
     return tuple(made)
+
+
+def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
+    """Both with one precision and scale, for Spark would compare them without the digits that do not fit into 38.
+
+    A literal takes the other's type where it loses nothing, so that columns stay columns.
+    """
+    for a, b, swapped in ((left, right, False), (right, left, True)):
+        if isinstance(b, Literal) and isinstance(b.value, Decimal) and not (isinstance(a, Literal) and swapped):
+            precision, scale = a.type.decimal
+            if b.type.decimal[1] <= scale and b.value.adjusted() < precision - scale:
+                literal = replace(b, type=a.type)
+                return (literal, a) if swapped else (a, literal)
+    type = common_numeric((left.type, right.type))
+    made = [coerce(s, type, Parameters()) for s in (left, right)]
+    assert made[0] is not None
+    assert made[1] is not None
+    return made[0], made[1]
 
 
 def result(function: Function, given: tuple[Scalar, ...]) -> Type:

@@ -16,7 +16,7 @@ from lake.types import Type
 from sql import plan
 from sql.functions.catalogue import ROWS
 from sql.spark import expression
-from tests.sql.oracle import Answer, Case, agree, bound, case_of, normal, on_postgres, stored, unstored
+from tests.sql.oracle import Answer, Case, agree, bound, case_of, expressions, normal, on_postgres, stored, unstored
 
 ERRORS_MAX = 2  # of a case's failing rows, asked one by one: each is a query of its own
 
@@ -113,13 +113,13 @@ def main(dsn: str, jar: str, seed: int, share: int) -> int:
     wrong = 0
     with psycopg.connect(dsn, autocommit=True) as server:
         server.execute("SET TimeZone = 'UTC'")
-        for row in random.Random(seed).sample(rows, len(rows) // share):
-            case = case_of(row, seed)
+        chosen = random.Random(seed).sample(rows, len(rows) // share)
+        for case in [*expressions(seed), *(case_of(row, seed) for row in chosen)]:
             _, query = bound(case)
             _, expected = on_postgres(server, case, query.columns[0].type)
             for i, found in on_spark(spark, case, query, expected):
-                if not agree(row, expected[i], found):
-                    print(f"{row}: {case.expression} of {case.rows[i]} is {expected[i]}, not {found}")
+                if not agree(case.function, expected[i], found):
+                    print(f"{case.function}: {case.expression} of {case.rows[i]} is {expected[i]}, not {found}")
                     wrong += 1
     spark.stop()
     return wrong

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -89,6 +89,66 @@ def case_of(function: Function, seed: int) -> Case:
     rows = list(itertools.product(*pools))
     random.Random(f"{seed}{function}").shuffle(rows)
     return Case(function, text, types, tuple(rows[:LISTS]))
+
+
+# what is no row of the catalogue: nodes of the algebra, and literals of every type
+EXPRESSIONS: list[tuple[str, tuple[str, ...]]] = [
+    ("a IS DISTINCT FROM b", ("int4", "int4")),
+    ("a IS NOT DISTINCT FROM b", ("float8", "float8")),
+    ("a IN (1, 2, -7)", ("int4",)),
+    ("a NOT IN (1, NULL)", ("int4",)),
+    ("a IN ('NaN', 0)", ("float8",)),
+    ("a AND b OR NOT b", ("bool", "bool")),
+    ("a IS NOT TRUE AND b IS UNKNOWN", ("bool", "bool")),
+    ("a IS NULL OR b IS NOT NULL", ("text", "bool")),
+    ("CASE WHEN a > 0 THEN 'plus' WHEN a < 0 THEN b END", ("int4", "text")),
+    ("CASE a WHEN 1 THEN 2.5 WHEN 2 THEN b ELSE 0 END", ("int4", "numeric")),
+    ("CASE WHEN b = 0 THEN 0 ELSE a / b END", ("int4", "int4")),
+    ("coalesce(a, b, 7)", ("int4", "int8")),
+    ("nullif(a, b)", ("text", "text")),
+    ("greatest(a, b, 0)", ("float8", "float8")),
+    ("least(a, b)", ("text", "text")),
+    ("greatest(a, b)", ("timestamptz", "timestamptz")),
+    ("a BETWEEN SYMMETRIC b AND 1", ("numeric", "numeric")),
+    ("a > 1 OR a <= 0", ("numeric",)),
+    ("a = 2.5 OR a <> -0.0100", ("numeric",)),
+    ("a >= b", ("numeric", "int8")),
+    ("a IS DISTINCT FROM 1", ("numeric",)),
+    ("a IN (1, 2.50, b)", ("numeric", "int4")),
+    ("a IN (1, 2.5000, -7)", ("numeric",)),
+    ("coalesce(a, 1.123)", ("numeric",)),
+    ("CASE WHEN a > 3 THEN a ELSE 0.12345 END", ("numeric",)),
+    ("a NOT BETWEEN b AND 5", ("int8", "int8")),
+    ("a = '2020-01-01' OR a > timestamp '2020-02-29 12:34:56.789'", ("timestamp",)),
+    ("a = '2020-01-01 02:00+02'", ("timestamptz",)),
+    ("a - date '1969-12-31'", ("date",)),
+    ("a = '12:34:56.789'", ("time",)),
+    ("a || E'\\\\ '' \\n äöü 😀 \" $1'", ("text",)),
+    ("a = '\\xc3a4'", ("bytea",)),
+    ("a = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", ("uuid",)),
+    ('a @> \'{"b": {"c": [2]}}\'', ("jsonb",)),
+    ("a #>> '{b,c,0}'", ("jsonb",)),
+    ("a + 9223372036854775807 - 9223372036854775807", ("numeric",)),
+    ("a * 1e-3 + 0.00", ("numeric",)),
+    ("a + '1e308'::float8 * 0 + 'NaN'", ("float8",)),
+    ("a > '-Infinity' AND a < 1.5e300::float8", ("float8",)),
+    ("a = -2147483648 OR a = -1", ("int4",)),
+    ("a + interval '1 mon -2 days 03:00:00.5'", ("timestamp",)),
+    ("a = interval '30 days' OR a < '1 day'", ("interval",)),
+    ("a::varchar(2) || b::char(3) || 'x'", ("text", "text")),
+    ("(a::bigint * 3)::int", ("int4",)),
+    ("length(a) > 2 AND left(a, 1) = right(a, -1)", ("text",)),
+    ("(a->>'a')::int + 1", ("jsonb",)),
+    ("date_trunc('hour', a) = date_trunc('day', a)", ("timestamptz",)),
+]
+
+
+def expressions(seed: int) -> list[Case]:
+    found = []
+    for text, arguments in EXPRESSIONS:
+        made = case_of(Function("expression", arguments, "text"), seed)
+        found.append(replace(made, expression=text, function=Function(text, arguments, "text")))
+    return found
 
 
 def _pool(name: str) -> str:

@@ -15,8 +15,7 @@ import pytest
 from lake.types import Type
 from sql.duckdb_functions import install
 from sql.functions.catalogue import ROWS
-from sql.functions.entry import Function
-from tests.sql.oracle import agree, bound, case_of, on_duckdb, on_postgres
+from tests.sql.oracle import EXPRESSIONS, Case, agree, bound, case_of, expressions, on_duckdb, on_postgres
 
 ROOT = Path(__file__).parents[2]
 JAR = ROOT / "engine" / "java" / "target" / "tailgate.jar"
@@ -48,12 +47,18 @@ def test_duckdb(family: str, server: psycopg.Connection[Any], engine: duckdb.Duc
     wrong: list[str] = []
     for row in EVALUATED:
         if row.kind == family:
-            wrong += differences(row, server, engine, seed)
+            wrong += differences(case_of(row, seed), server, engine)
     assert not wrong, "\n".join(wrong)
 
 
-def differences(row: Function, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection, seed: int) -> list[str]:
-    case = case_of(row, seed)
+@pytest.mark.parametrize("text", [text for text, _ in EXPRESSIONS])
+def test_expression(text: str, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection, seed: int) -> None:
+    (case,) = (c for c in expressions(seed) if c.expression == text)
+    assert not differences(case, server, engine)
+
+
+def differences(case: Case, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) -> list[str]:
+    row = case.function
     _, query = bound(case)
     type, expected = on_postgres(server, case, query.columns[0].type)
     found = []
