@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.plan.graph import (
@@ -25,6 +26,7 @@ from engine.plan.graph import (
     UpsertNode,
     Where,
 )
+from lake.errors import of
 from lake.types import Field
 
 DEAD_LETTER = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string"
@@ -39,7 +41,18 @@ class Circuits:
         self._shapes: dict[tuple[str, Linear], Any] = {}
 
     def build(self, graph: Graph, forgotten: Iterable[int] = ()) -> Any:
-        """The sealed circuit; the state of `forgotten` nodes is removed in the background."""
+        """The sealed circuit; the state of `forgotten` nodes is removed in the background.
+
+        Raises what an expression of constants fails with, for Spark computes it here.
+        """
+        try:
+            return self._build(graph, forgotten)
+        except Py4JJavaError as e:
+            if e.java_exception.getClass().getName() != "tailgate.SqlError":
+                raise
+            raise of(str(e.java_exception.sqlstate()), str(e.java_exception.getMessage())) from e
+
+    def _build(self, graph: Graph, forgotten: Iterable[int]) -> Any:
         circuit = self._jvm.tailgate.Circuit()
         origins: dict[int, str] = {}
         for relation in graph.relations:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sql.spark import expression
-
 from engine.plan.casts import cast_to
 from lake.types import JSONB, TEXT, UUID, Type
 from sql import plan
+from sql.spark import expression
 
 MICROS = 1_000_000
 UUID_TEXT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"

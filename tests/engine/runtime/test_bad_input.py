@@ -171,3 +171,11 @@ def test_statements_that_are_refused(world: World) -> None:
     with pytest.raises(TailgateError) as refused:
         world.engine.execute(f"CREATE SOURCE nothing FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'absent' FORMAT BYTES")
     assert refused.value.sqlstate == "42704"
+
+
+def test_a_constant_that_fails(world: World) -> None:
+    world.source("constants", "FORMAT TEXT")
+    with pytest.raises(TailgateError) as refused:
+        world.engine.execute("CREATE MATERIALIZED VIEW never AS SELECT length(text) / (1 - 1) AS x, 5 / (2 * 0) AS y FROM constants")
+    assert refused.value.sqlstate == "22012"
+    assert world.lake.catalog().find("never") is None

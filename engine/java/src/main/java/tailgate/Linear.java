@@ -36,11 +36,21 @@ final class Linear implements Serializable {
   private transient InternalRow at;
 
   Linear(Dataset<Row> shape) {
-    LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset<Row>) shape).queryExecution().optimizedPlan();
+    LogicalPlan plan = optimized(shape);
     output = shape.schema();
     LogicalPlan leaf = add(plan);
     input = nothing ? null : leaf.schema();
     if (!nothing && (steps.isEmpty() || steps.get(steps.size() - 1).project == null)) steps.add(new Step(null, bind(plan.output(), plan.output())));
+  }
+
+  /** The optimizer computes what has constants only; such a computation may fail. */
+  private static LogicalPlan optimized(Dataset<Row> shape) {
+    try {
+      return ((org.apache.spark.sql.classic.Dataset<Row>) shape).queryExecution().optimizedPlan();
+    } catch (RuntimeException e) {
+      if (e instanceof org.apache.spark.SparkThrowable || e instanceof SqlError) throw Errors.of(e);
+      throw e;
+    }
   }
 
   /** Adds the steps of a plan; returns the relation that it begins with. */
