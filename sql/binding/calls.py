@@ -20,7 +20,7 @@ from lake.errors import (
     WrongObjectType,
 )  # fmt: skip
 from lake.types import FACTS, TEXT, UNKNOWN, Type
-from sql.binding.coercion import cast, coerce, plain
+from sql.binding.coercion import cast, check_comparable, coerce, plain
 from sql.binding.grouping import has_aggregates, placeholder
 from sql.binding.places import aggregate_place, leftmost
 from sql.binding.resolution import arguments, function, result
@@ -155,6 +155,9 @@ def _aggregate(
     if any(has_aggregates(a) for a in made):
         inner = next(p for p in map(aggregate_place, nodes) if p is not None)
         raise GroupingError("aggregate function calls cannot be nested", position=inner)
+    if distinct:
+        for argument in made:
+            check_comparable(argument.type, "DISTINCT", at)
     condition = None
     if where is not None:
         condition = replace(binder, clause="FILTER", aggregates=False).boolean(where, "FILTER")

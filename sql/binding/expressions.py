@@ -40,6 +40,7 @@ from sql.plan import (
     Literal,
     Not,
     Or,
+    Parameter,
     Scalar,
 )  # fmt: skip
 from sql.typenames import resolve
@@ -231,7 +232,9 @@ class Expressions:
         if isinstance(test, exp.Null):
             if isinstance(node.this, exp.Tuple):
                 raise FeatureNotSupported("IS NULL of a row is not supported", position=position(node.this))
-            return IsNull(self.known(self.bind(node.this)))
+            inner = self.bind(node.this)
+            # a parameter gets no type from this; if nothing else gives it one, that is 42P18
+            return IsNull(inner if isinstance(inner, Parameter) else self.known(inner))
         if isinstance(test, exp.Boolean):
             word = f"IS{' NOT' if node.meta.get('negated') else ''} {'TRUE' if test.this else 'FALSE'}"
             return Not(IsDistinct(self.boolean(node.this, word), Literal(bool(test.this), BOOL)))

@@ -19,7 +19,7 @@ from lake.errors import (
     SyntaxError_,
 )
 from lake.types import INT8, UNKNOWN, Field
-from sql.binding.coercion import Parameters, coerce, common, plain
+from sql.binding.coercion import Parameters, check_comparable, coerce, common, plain
 from sql.binding.expressions import Expressions
 from sql.binding.grouping import Groups, has_aggregates
 from sql.binding.outputs import Output, by_name, by_number, column_name
@@ -182,12 +182,7 @@ class Queries:
                     place = aggregate_place(output.node) if output.node is not None else None
                     raise GroupingError("aggregate functions are not allowed in GROUP BY", position=place)
                 key = output.scalar if output is not None else inner.typed(item)
-                if key.type.name in ("jsonb", "interval"):
-                    raise FeatureNotSupported(
-                        f"GROUP BY of type {key.type} is not supported",
-                        hint="Cast it to text." if key.type.name == "jsonb" else None,
-                        position=leftmost(item),
-                    )
+                check_comparable(key.type, "GROUP BY", leftmost(item))
                 if key not in keys:
                     keys.append(key)
         return Groups(tuple(keys), binder.scope)
@@ -227,6 +222,8 @@ class Queries:
         extra = tuple(Field(f"?order{i}?", s.type) for i, s in enumerate(hidden))
         result: Relation = Project(plan, (*expressions, *hidden), fields + extra)
         if distinct is not None:
+            for output in outputs:
+                check_comparable(output.scalar.type, "DISTINCT", leftmost(output.node) if output.node is not None else None)
             result = Distinct(result)
         result = self._sorted(tree, result, tuple(keys), binder)
         if hidden:
@@ -235,8 +232,7 @@ class Queries:
 
     def _sorted(self, tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], binder: Expressions) -> Relation:
         for key in keys:
-            if key.expression.type.name in ("jsonb", "interval"):
-                raise FeatureNotSupported(f"ORDER BY of type {key.expression.type} is not supported")
+            check_comparable(key.expression.type, "ORDER BY", position(tree.args["order"]))
         if keys:
             order = tree.args["order"]
             plan = Sort(plan, keys, position(order))
@@ -280,6 +276,8 @@ class Queries:
             columns.append(Field(a.name, type, a.nullable or b.nullable))
         inputs = tuple(_cast_to(p, tuple(m), tuple(columns)) for p, m in zip(plans, made, strict=True))
         if tree.args.get("distinct"):
+            for column in columns:
+                check_comparable(column.type, "UNION", position(tree))
             return Distinct(Union_(inputs, tuple(columns)))
         flat = tuple(i for p in inputs for i in (p.inputs if isinstance(p, Union_) else (p,)))
         return Union_(flat, tuple(columns))

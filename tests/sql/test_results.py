@@ -88,6 +88,8 @@ SELECT amount::int, amount::text, amount::numeric(10, 1), id::text, is_vip::text
 SELECT name::varchar(1), name::char(3), 'abcdef'::varchar(3) FROM events
 SELECT x, count(*) FROM events GROUP BY x
 SELECT 1 WHERE 1 = 2
+SELECT count(*) FROM (VALUES (0::float8), ('-0'::float8), ('NaN'::float8), ('NaN'::float8), (NULL)) v(x) GROUP BY x
+SELECT DISTINCT x IS NULL FROM (VALUES (0::float8), (NULL)) v(x)
 SELECT amount / 0 FROM orders
 SELECT 1 / (id - id) FROM users
 SELECT (data->>'k')::int FROM events
