@@ -122,8 +122,12 @@ def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
             if b.type.decimal[1] <= scale and b.value.adjusted() < precision - scale:
                 literal = replace(b, type=a.type)
                 return (literal, a) if swapped else (a, literal)
-    type = common_numeric((left.type, right.type))
-    made = [coerce(s, type, Parameters()) for s in (left, right)]
+    types = left.type, right.type
+    scale = max(t.decimal[1] for t in types)
+    room = scale + max(t.decimal[0] - t.decimal[1] for t in types), scale
+    # one side as it is, if it has room for all that the other holds
+    type = replace(next((t for t in types if t.decimal == room), common_numeric(types)), declared=False)
+    made = [s if s.type.decimal == type.decimal else coerce(s, type, Parameters()) for s in (left, right)]
     assert made[0] is not None
     assert made[1] is not None
     return made[0], made[1]
