@@ -174,7 +174,8 @@ class Engine:
     def _commit(self, began: int, at: Ends, changes: list[tuple[int, bytes]], result: Any, number: int) -> None:
         before = self.newest.inbox
         gone = set(result.forgotten())
-        extra = {**self.newest.extra, "version": int(self.newest.extra.get("version", 0)) + 1}
+        version = int(self.newest.extra.get("version", 0)) + 1
+        extra = {**self.newest.extra, "version": version, "parallelism": self.parallelism}
         extra["forgotten"] = [n for n in extra.get("forgotten", ()) if n not in gone]
         offsets = _merged(self.newest.offsets, at.offsets)
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.stateIds(), "checkpoint": self._checkpoint.name, "batch": number}

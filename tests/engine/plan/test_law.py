@@ -1,4 +1,4 @@
-"""The law: at every time a view holds what its query gives over the rows at that time.
+"""The law, with one, two and three partitions: at every time a view holds what its query gives over the rows at that time.
 
 Random tables, queries over them and views over views; changes go through the real circuit in ticks; after each tick every view is compared
 with the reference. A view for which the reference has failing rows may hold more than it (fewer rows failed), and says so by errors.
@@ -46,10 +46,10 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 class Views:
     """Views that are never filled: all that their tables hold comes as history, in ticks."""
 
-    def __init__(self, session: Any, folder: Path, world: World) -> None:
+    def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
         from engine.runtime.circuits import Circuits
 
-        self.session, self.folder, self.world, self.ids = session, folder, world, ""
+        self.session, self.folder, self.world, self.ids, self.partitions = session, folder, world, "", partitions
         self.circuits = Circuits(session)
         put = tuple(Item(t.id, "source", t.name, t.columns, t.key or (0,), stored=True, options=_options(t)) for t in world.tables)
         self.catalog = Catalog().apply(Change(put=put))
@@ -100,7 +100,7 @@ class Views:
         if not records:
             return
         frame = self.session.createDataFrame(records, KAFKA)
-        result = self.circuit.tick(frame._jdf, str(self.folder), 0, self.ids, 1)
+        result = self.circuit.tick(frame._jdf, str(self.folder), 0, self.ids, self.partitions)
         self.ids = result.stateIds()
         for i, relation in enumerate(result.relations()):
             for row in pa.ipc.open_stream(bytes(result.changes(i))).read_all().to_pylist():
@@ -154,7 +154,7 @@ def _plain(value: Any) -> Any:
 @pytest.mark.parametrize("number", range(WORLDS))
 def test_every_view_is_its_query(session: Any, tmp_path: Path, seed: int, number: int) -> None:
     world = World(seed * 1000 + number)
-    views = Views(session, tmp_path, world)
+    views = Views(session, tmp_path, world, 1 + number % 3)
     while len(views.queries) < VIEWS:
         views.add(f"v{len(views.queries)}", world.query(errors=len(views.queries) % 2 == 0))
     exact = 0

@@ -57,10 +57,10 @@ class Piece:
 class Engine:
     """What the runtime does with the planner's values, without Kafka and the log."""
 
-    def __init__(self, session: Any, folder: Path, world: World) -> None:
+    def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
         from engine.runtime.circuits import Circuits
 
-        self.session, self.folder, self.world, self.ids = session, folder, world, ""
+        self.session, self.folder, self.world, self.ids, self.partitions = session, folder, world, "", partitions
         self.circuits = Circuits(session)
         self.catalog, self.graph, self.circuit = Catalog(), Graph(), None
         self.rows: dict[int, Counter[Row]] = {}
@@ -138,7 +138,7 @@ class Engine:
             records.append((None, _arrow(piece), piece.channel, 0, 0, AT, 0))
         assert self.circuit is not None
         frame = self.session.createDataFrame(records, KAFKA)
-        result = self.circuit.tick(frame._jdf, str(self.folder), 0, self.ids, 1)
+        result = self.circuit.tick(frame._jdf, str(self.folder), 0, self.ids, self.partitions)
         self.ids = result.stateIds()
         self.forgotten -= set(result.forgotten())
         for i, relation in enumerate(result.relations()):
@@ -207,7 +207,7 @@ def _plain(value: Any) -> Any:
 @pytest.mark.parametrize("number", range(WORLDS))
 def test_lives(session: Any, tmp_path: Path, seed: int, number: int) -> None:
     world = World(seed * 1000 + number, keyed=True)
-    engine = Engine(session, tmp_path, world)
+    engine = Engine(session, tmp_path, world, 1 + number % 3)
     compared, shared, asked = 0, 0, list[str]()
     for step in range(STEPS):
         engine.tick(world.change(6))
