@@ -34,7 +34,7 @@ from engine.runtime.readers import Ends, Reader, ends, reader_name, readers
 from lake import Lake, crash
 from lake.catalog import Catalog, Change, Item
 from lake.entry import Header, stream
-from lake.errors import TailgateError
+from lake.errors import Replaced, TailgateError
 from lake.writing import Writer
 
 log = logging.getLogger("tailgate.engine")
@@ -280,6 +280,8 @@ class Engine:
 
     def _blame(self, failure: BaseException) -> None:
         """Marks what made a tick fail as stalled; raises the failure if nothing is to blame too often."""
+        if isinstance(failure, Replaced):
+            raise failure
         thrown = getattr(failure, "java_exception", None)
         if thrown is not None and thrown.getClass().getName() == "tailgate.SourceStalled":
             self._stall(str(thrown.channel()), str(thrown.getMessage()))

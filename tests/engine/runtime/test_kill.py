@@ -139,3 +139,18 @@ def test_stopped_it_goes_on_where_it_was(shop: Shop) -> None:
     shop.engine.start()
     until(lambda: shop.lake.log.newest().n > n + 2)  # type: ignore[union-attr]
     shop.check()
+
+
+@pytest.mark.long
+def test_a_second_engine_is_refused_and_one_that_is_replaced_stops(shop: Shop) -> None:
+    second = EngineProcess(shop.folder / "lake")
+    second.start(crash="never")
+    second.died()
+    assert "--take-over" in second.child.log.read_text()  # type: ignore[union-attr]
+    third = EngineProcess(shop.folder / "lake", "--take-over")
+    third.start()
+    shop.engine.died()
+    try:
+        shop.check()
+    finally:
+        third.stop()
