@@ -36,7 +36,7 @@ class Shop:
     """The load, an engine and a sinks process over one lake."""
 
     def __init__(self, folder: Path, kafka: str, registry: str) -> None:
-        self.load = Load(kafka, registry, rate=300, users=200)
+        self.load = Load(kafka, registry, rate=500, users=200)
         self.load.prepare()
         self.topics = Topics(kafka, registry)
         self.engine = EngineProcess(folder / "lake")
@@ -105,6 +105,7 @@ def test_every_step(shop: Shop, checkpoint: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("checkpoint", ["kept", "deleted"])
 def test_half_way_through_a_fill(shop: Shop, checkpoint: str) -> None:
+    until(lambda: sum(row[3] for row in shop.view()) > 7000)  # more than a piece of history
     shop.engine.kill()
     shop.engine.start(crash="fill.piece:2")
     until(shop.engine._answers)
