@@ -25,7 +25,7 @@ RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # waits before a child is started ag
 RESTARTS_MAX, RESTARTS_WINDOW_S = 5, 60.0
 ENGINE_READY = timedelta(seconds=120)  # 6-10 s measured; a large state takes longer
 GATEWAY_READY = timedelta(seconds=60)
-WATCH_S = 0.5  # how often the children are looked at; ten times a second was 0.5 % of a core
+WATCH_S = 0.5  # how often the children are looked at; an idle machine is not to be woken often
 
 Say = Callable[[str], None]
 
