@@ -169,11 +169,11 @@ class Statements:
         """The change of the catalog and the circuit for it, in one step; then the fills begin."""
         engine = self._engine
         after = engine.catalog.apply(change)
-        graph = circuit.compile_catalog(after, Streams(after))
+        streams = Streams(after)
+        graph = circuit.compile_catalog(after, streams)
         live = self._live(after)
         joining = self._joining(live)
         forgotten = self._forgotten(circuit.gone(engine.graph, graph), graph)
-        streams = Streams(after)
         errors = {i.errors: circuit.errors_to_fill(i, streams(after[i.id]), after) for i in fill}
         for item in change.put:
             if item.kind == "sink":  # before anybody sees it: from the entry on, the file is the sinks process's
