@@ -27,6 +27,7 @@ from sql.plan import (
     Distinct,
     Extreme,
     Filter,
+    Generate,
     InList,
     IsDistinct,
     IsNull,
@@ -40,10 +41,13 @@ from sql.plan import (
     Relation,
     Scalar,
     Scan,
+    SetOperation,
     Sort,
+    TopK,
     Union_,
     Value,
     Values,
+    Window,
 )  # fmt: skip
 from sql.templates import filled
 
@@ -105,6 +109,8 @@ class _Renderer:
                 return f"SELECT * FROM {self._from(input)} ORDER BY {terms}"
             case Limit():
                 return self._limit(plan)
+            case SetOperation() | TopK() | Window() | Generate():
+                raise FeatureNotSupported(f"{type(plan).__name__} is not supported")
             case _:
                 assert_never(plan)
 

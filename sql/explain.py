@@ -25,6 +25,7 @@ from sql.plan import (
     Distinct,
     Extreme,
     Filter,
+    Generate,
     InList,
     IsDistinct,
     IsNull,
@@ -38,10 +39,15 @@ from sql.plan import (
     Relation,
     Scalar,
     Scan,
+    SetOperation,
     Sort,
+    SortKey,
+    TopK,
     Union_,
     Values,
+    Window,
 )  # fmt: skip
+from sql.relations import inputs
 
 Note = Callable[[Relation], str]  # what to print behind a node, such as how it is maintained
 
@@ -60,21 +66,6 @@ def tree(plan: Relation, note: Note | None = None) -> str:
 
     add(plan, "", "")
     return "\n".join(lines)
-
-
-def inputs(plan: Relation) -> tuple[Relation, ...]:
-    """The relations that a node reads, from the left."""
-    match plan:
-        case Scan() | Values():
-            return ()
-        case Join(left=left, right=right):
-            return (left, right)
-        case Union_(inputs=all):
-            return all
-        case Filter() | Project() | Aggregate() | Distinct() | Sort() | Limit():
-            return (plan.input,)
-        case _:
-            assert_never(plan)
 
 
 def line(plan: Relation) -> str:
@@ -102,18 +93,36 @@ def line(plan: Relation) -> str:
         case Union_():
             return "Union all"
         case Sort(input=input, keys=sort_keys):
-            terms = (
-                text(k.expression, input.columns, outer=True)
-                + (" desc" if k.descending else "")
-                + ("" if k.nulls_first == k.descending else " nulls first" if k.nulls_first else " nulls last")
-                for k in sort_keys
-            )
-            return "Sort: " + ", ".join(terms)
+            return f"Sort: {order_by(sort_keys, input.columns)}"
         case Limit(count=count, offset=offset):
             skipped = "" if offset is None else f" offset {text(offset, ())}"
             return f"Limit: {'all' if count is None else text(count, ())}{skipped}"
+        case SetOperation(kind=kind, all=all):
+            return kind.capitalize() + (" all" if all else "")
+        case TopK(input=input, keys=keys, order=order, count=count, offset=offset, ties=ties):
+            by = f" keys=[{', '.join(text(k, input.columns, outer=True) for k in keys)}]" if keys else ""
+            skipped = "" if offset is None else f" offset {text(offset, ())}"
+            rows = f"{'all' if count is None else text(count, ())}{skipped}{' with ties' if ties else ''}"
+            return f"Top: {rows}{by} order=[{order_by(order, input.columns)}]"
+        case Window(input=input, partition=partition, order=order, calls=calls):
+            split = ", ".join(text(p, input.columns, outer=True) for p in partition)
+            shown = ", ".join(f"{c.function.name}({', '.join(text(a, input.columns, outer=True) for a in c.arguments)})" for c in calls)
+            return f"Window: [{shown}] partition=[{split}] order=[{order_by(order, input.columns)}]"
+        case Generate(input=input, function=function, arguments=arguments):
+            shown = ", ".join(text(a, input.columns, outer=True) for a in arguments)
+            return f"Generate: {function.name}({shown})" + (" with ordinality" if plan.ordinality else "")
         case _:
             assert_never(plan)
+
+
+def order_by(keys: tuple[SortKey, ...], columns: tuple[Field, ...]) -> str:
+    """What to sort by, as after ORDER BY."""
+    return ", ".join(
+        text(k.expression, columns, outer=True)
+        + (" desc" if k.descending else "")
+        + ("" if k.nulls_first == k.descending else " nulls first" if k.nulls_first else " nulls last")
+        for k in keys
+    )
 
 
 def _both(left: Relation, right: Relation) -> tuple[Field, ...]:
@@ -135,8 +144,9 @@ def _named(scalar: Scalar, field: Field, columns: tuple[Field, ...]) -> str:
 def aggregate(call: AggregateCall, columns: tuple[Field, ...]) -> str:
     arguments = ", ".join(text(a, columns, outer=True) for a in call.arguments) or "*"
     distinct = "distinct " if call.distinct else ""
+    order = f" order by {order_by(call.order, columns)}" if call.order else ""
     where = f" filter (where {text(call.filter, columns, outer=True)})" if call.filter is not None else ""
-    return f"{call.function.name}({distinct}{arguments}){where}"
+    return f"{call.function.name}({distinct}{arguments}{order}){where}"
 
 
 def text(scalar: Scalar, columns: tuple[Field, ...], *, outer: bool = False) -> str:

@@ -7,7 +7,7 @@ Two plans are equal when they mean the same tree. Names of columns are for peopl
 for errors: positions take no part in equality. The unions are closed: match on them ends with assert_never, so a new node is a list
 of places for the type checker to name.
 
-A relation is a bag of rows. Order is only meant by Sort and Limit, which exist for ad-hoc queries.
+A relation is a bag of rows. Order is only meant by Sort and Limit; a view's Limit over a Sort is kept up to date as a TopK.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import Literal as OneOf
 from typing import TypeAlias, Union
 
-from lake.types import BOOL, Field, Type
+from lake.types import BOOL, INT8, Field, Type
 from sql.functions.entry import Function
 
 # A literal in stored form: time is int of microseconds, interval (months, days, microseconds), jsonb and uuid text, timestamp a naive
@@ -158,13 +158,54 @@ Scalar: TypeAlias = Column | Literal | Parameter | Call | And | Or | Not | IsNul
 
 
 @dataclass(frozen=True, slots=True)
+class SortKey:
+    expression: Scalar
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """An aggregate over a group's rows; `count(*)` has no arguments. `filter`: only rows for which it is true."""
+    """An aggregate over a group's rows; `count(*)` has no arguments. `filter`: only rows for which it is true.
+
+    `order`: in which the rows are taken. Of an ordered-set aggregate it is what WITHIN GROUP says, and holds what is aggregated.
+    """
 
     function: Function
     arguments: tuple[Scalar, ...]
     type: Type
     distinct: bool = False
+    filter: Scalar | None = None
+    order: tuple[SortKey, ...] = ()
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Where a frame begins or ends; `offset` of preceding and following: a scalar without columns."""
+
+    kind: OneOf["unbounded preceding", "preceding", "current row", "following", "unbounded following"]
+    offset: Scalar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows of a partition that a window function sees from one of them."""
+
+    mode: OneOf["rows", "range", "groups"] = "range"
+    start: Bound = Bound("unbounded preceding")
+    end: Bound = Bound("current row")
+    exclude: OneOf["no others", "current row", "group", "ties"] = "no others"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A window function, or an aggregate over a frame; one value for each row."""
+
+    function: Function
+    arguments: tuple[Scalar, ...]
+    type: Type
+    frame: Frame = Frame()
     filter: Scalar | None = None
     position: int | None = field(default=None, compare=False)
 
@@ -280,10 +321,70 @@ class Union_:
 
 
 @dataclass(frozen=True, slots=True)
-class SortKey:
-    expression: Scalar
-    descending: bool = False
-    nulls_first: bool = False
+class SetOperation:
+    """INTERSECT or EXCEPT of inputs with the same types of columns; NULLs are equal. `all`: of two bags, else of two sets."""
+
+    left: Relation
+    right: Relation
+    kind: OneOf["intersect", "except"]
+    all: bool
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Each row with what `calls` say of its partition; columns are the input's, then one for each call."""
+
+    input: Relation
+    partition: tuple[Scalar, ...]
+    order: tuple[SortKey, ...]
+    calls: tuple[WindowCall, ...]
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.input.columns + tuple(Field(c.function.name, c.type) for c in self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """Of the rows with equal `keys` the first `count` (None: all) in `order`, after leaving out `offset`.
+
+    DISTINCT ON is a count of 1. Rows that are equal in `order` come in the order of their values, column by column, so that the answer
+    depends on nothing but the rows. `ties`: those equal in `order` to the last one too. Count and offset are of type int8, without columns.
+    """
+
+    input: Relation
+    keys: tuple[Scalar, ...]
+    order: tuple[SortKey, ...]
+    count: Scalar | None
+    offset: Scalar | None = None
+    ties: bool = False
+    position: int | None = field(default=None, compare=False)
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Each row with each of the rows that a set-returning function gives for it; left: with NULLs if it gives none.
+
+    Columns are the input's, then `outputs`, then with `ordinality` the number of the row, counted from 1.
+    """
+
+    input: Relation
+    function: Function
+    arguments: tuple[Scalar, ...]
+    outputs: tuple[Field, ...]
+    ordinality: bool = False
+    kind: OneOf["inner", "left"] = "inner"
+    position: int | None = field(default=None, compare=False)
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        number = (Field("ordinality", INT8, self.kind == "left"),) if self.ordinality else ()
+        return self.input.columns + self.outputs + number
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +412,9 @@ class Limit:
         return self.input.columns
 
 
-Relation: TypeAlias = Scan | Values | Filter | Project | Join | Aggregate | Distinct | Union_ | Sort | Limit
+Relation: TypeAlias = (
+    Scan | Values | Filter | Project | Join | Aggregate | Distinct | Union_ | SetOperation | Window | TopK | Generate | Sort | Limit
+)
 
 
 @dataclass(frozen=True, slots=True)

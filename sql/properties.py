@@ -6,23 +6,27 @@ from typing_extensions import assert_never
 
 from lake.catalog import Catalog
 from lake.errors import ObjectNotInPrerequisiteState
-from sql.explain import inputs
 from sql.plan import (
     Aggregate,
     Call,
     Column,
     Distinct,
     Filter,
+    Generate,
     Join,
     Limit,
     Project,
     Relation,
     Scalar,
     Scan,
+    SetOperation,
     Sort,
+    TopK,
     Union_,
     Values,
+    Window,
 )  # fmt: skip
+from sql.relations import inputs
 from sql.rewrite import columns_of, conjuncts
 
 Key = tuple[int, ...]
@@ -40,9 +44,7 @@ def key(plan: Relation) -> Key | None:
             return () if len(rows) <= 1 else None
         case Filter(input=input, condition=condition):
             return _without(key(input), _fixed(condition))
-        case Sort(input=input):
-            return key(input)
-        case Limit(input=input):
+        case Sort(input=input) | Limit(input=input) | TopK(input=input) | Window(input=input):
             return key(input)
         case Project(input=input, expressions=expressions):
             return _projected(key(input), expressions)
@@ -55,6 +57,11 @@ def key(plan: Relation) -> Key | None:
             return _joined(plan)
         case Union_(inputs=all):
             return key(all[0]) if len(all) == 1 else None
+        case SetOperation(left=left, all=all_rows):
+            return key(left) or (None if all_rows else tuple(range(len(plan.columns))))
+        case Generate(input=input, ordinality=ordinality):
+            below = key(input)
+            return None if below is None or not ordinality else (*below, len(plan.columns) - 1)
         case _:
             assert_never(plan)
 
@@ -142,7 +149,9 @@ def append_only(plan: Relation, catalog: Catalog) -> bool:
             return kind in ("inner", "cross", "semi") and append_only(left, catalog) and append_only(right, catalog)
         case Union_(inputs=all):
             return not any(not append_only(i, catalog) for i in all)
-        case Aggregate() | Sort() | Limit():
+        case Generate(input=input):
+            return append_only(input, catalog)
+        case Aggregate() | Sort() | Limit() | SetOperation() | TopK() | Window():
             return False
         case _:
             assert_never(plan)

@@ -13,7 +13,6 @@ from engine.plan import graph
 from engine.plan.casts import cast_to
 from engine.plan.change import Joined, Kept, Reduced, Source, Stream, View
 from engine.plan.graph import Linear
-from engine.plan.relations import is_identity, read_by
 from engine.plan.rewrites import rewrite
 from engine.plan.rewrites.equijoin import keys_of
 from engine.plan.shape import NOTHING, select, then, where
@@ -26,6 +25,7 @@ from sql.plan import (
     Case,
     Distinct,
     Filter,
+    Generate,
     Join,
     Limit,
     Literal,
@@ -33,10 +33,14 @@ from sql.plan import (
     Relation,
     Scalar,
     Scan,
+    SetOperation,
     Sort,
+    TopK,
     Union_,
     Values,
+    Window,
 )
+from sql.relations import is_identity, read_by
 from sql.rewrite import columns_of
 
 AGGREGATES = ("count", "sum", "min", "max", "avg")
@@ -91,6 +95,8 @@ class _Compiler:
                 raise FeatureNotSupported(
                     "LIMIT in a materialized view is not supported", hint="Limit the rows where they are read.", position=position
                 )
+            case SetOperation() | TopK() | Window() | Generate():
+                raise FeatureNotSupported(f"{type(plan).__name__} in a materialized view is not supported")
             case _:
                 assert_never(plan)
 

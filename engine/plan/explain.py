@@ -17,11 +17,11 @@ from engine.plan.change import Joined, Origin, Reduced, Stateful, Stream
 from engine.plan.compile import compile_rewritten
 from engine.plan.digest import digest
 from engine.plan.plans import PlanOf, bound
-from engine.plan.relations import inputs, walk
 from engine.plan.rewrites import rewrite
 from engine.plan.words import node_words
 from lake.catalog import Catalog, Item
 from sql.plan import Aggregate, Distinct, Join, Relation, Scan
+from sql.relations import inputs, walk
 
 GAP = 4  # blanks between the tree and what stands beside it
 WIDE = 80  # a line longer than this does not push the others' notes to the right

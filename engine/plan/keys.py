@@ -9,7 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product
 
-from sql.plan import Aggregate, Call, Column, Distinct, Filter, Join, Limit, Project, Relation, Scalar, Scan, Sort, Union_, Values
+from sql.plan import (
+    Aggregate,
+    Call,
+    Column,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    Sort,
+    TopK,
+    Union_,
+    Values,
+    Window,
+)
 from sql.rewrite import conjuncts
 
 Keys = frozenset[frozenset[int]]
@@ -29,7 +46,7 @@ def keys(relation: Relation) -> Keys:
             return frozenset()
         case Scan(key=tuple() as positions):
             return frozenset([frozenset(positions)])
-        case Filter(input) | Sort(input) | Limit(input):
+        case Filter(input) | Sort(input) | Limit(input) | TopK(input) | Window(input):
             return keys(input)
         case Project(input, expressions):
             places: dict[int, list[int]] = {}

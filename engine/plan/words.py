@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
-from engine.plan.relations import inputs
 from lake.catalog import Catalog, Item
+from sql.explain import line
 from sql.plan import (
     Aggregate,
     AggregateCall,
@@ -17,6 +17,7 @@ from sql.plan import (
     Distinct,
     Extreme,
     Filter,
+    Generate,
     InList,
     IsDistinct,
     IsNull,
@@ -30,10 +31,14 @@ from sql.plan import (
     Relation,
     Scalar,
     Scan,
+    SetOperation,
     Sort,
+    TopK,
     Union_,
     Values,
+    Window,
 )
+from sql.relations import inputs
 
 Names = tuple[str, ...]
 
@@ -146,6 +151,8 @@ def node_words(plan: Relation, catalog: Catalog) -> str:
             return "Sort"
         case Limit():
             return "Limit"
+        case SetOperation() | TopK() | Window() | Generate():
+            return line(plan)
         case _:
             assert_never(plan)
 

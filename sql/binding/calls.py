@@ -161,7 +161,7 @@ def _aggregate(
     condition = None
     if where is not None:
         condition = replace(binder, clause="FILTER", aggregates=False).boolean(where, "FILTER")
-    return placeholder(AggregateCall(found, made, result(found, made), distinct, condition, at))
+    return placeholder(AggregateCall(found, made, result(found, made), distinct, condition, position=at))
 
 
 def bind_filtered(binder: Expressions, node: exp.Filter) -> Scalar:

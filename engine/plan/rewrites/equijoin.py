@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from engine.plan.casts import cast_to
 from engine.plan.fallible import fallible
-from engine.plan.relations import bottom_up, project
 from engine.plan.scalars import conjunction, renumber
 from engine.plan.words import label, names
 from lake.types import FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 from sql.plan import Call, Column, Filter, Join, Project, Relation, Scalar
+from sql.relations import bottom_up, project
 from sql.rewrite import columns_of, conjuncts, shifted
 
 UNLIKE = frozenset({"interval", "jsonb", "record"})  # types whose equal values may be stored differently

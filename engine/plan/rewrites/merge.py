@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
-from engine.plan.relations import bottom_up, is_identity, read_by
 from engine.plan.scalars import conjunction
 from sql.plan import Aggregate, Column, Filter, Literal, Project, Relation, Scalar
+from sql.relations import bottom_up, is_identity, read_by, with_scalars
 from sql.rewrite import conjuncts, substituted, walk
 
 
@@ -42,11 +41,7 @@ def merge_projections(relation: Relation) -> Relation:
 
         if isinstance(node, Project):
             return Project(node.input.input, tuple(map(through, node.expressions)), node.columns)
-        calls = (
-            replace(c, arguments=tuple(map(through, c.arguments)), filter=None if c.filter is None else through(c.filter))
-            for c in node.aggregates
-        )
-        return Aggregate(node.input.input, tuple(map(through, node.keys)), tuple(calls))
+        return with_scalars(Aggregate(node.input.input, node.keys, node.aggregates), through)
 
     return bottom_up(relation, rule)
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.plan.fallible import fallible
-from engine.plan.relations import inputs, scalars_of, with_inputs
 from engine.plan.scalars import conjunction, renumber
 from engine.plan.words import label, names
 from lake.types import Field
 from sql.plan import Aggregate, Column, Filter, Join, Project, Relation, Scalar
+from sql.relations import inputs, scalars_of, with_inputs, with_scalars
 from sql.rewrite import columns_of, conjuncts, parts, rebuilt, shifted
 
 Moved = dict[Scalar, int]  # an expression, and the column that it is now
@@ -107,7 +107,4 @@ def _rebuilt(reader: Project | Aggregate, input: Relation, moved: Moved, place: 
 
     if isinstance(reader, Project):
         return Project(input, tuple(map(new, reader.expressions)), reader.columns)
-    calls = tuple(
-        replace(c, arguments=tuple(map(new, c.arguments)), filter=None if c.filter is None else new(c.filter)) for c in reader.aggregates
-    )
-    return Aggregate(input, tuple(map(new, reader.keys)), calls)
+    return with_scalars(Aggregate(input, reader.keys, reader.aggregates), new)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from engine.plan.fallible import fallible
-from engine.plan.relations import inputs, take, with_inputs
 from engine.plan.scalars import conjunction, renumber
 from sql.plan import Call, Filter, Join, Relation, Scalar
+from sql.relations import inputs, take, with_inputs
 from sql.rewrite import columns_of, conjuncts, shifted
 
 

@@ -9,24 +9,26 @@ from collections.abc import Iterable
 
 from typing_extensions import assert_never
 
-from engine.plan.relations import read_by, take
 from engine.plan.scalars import renumber
 from sql.plan import (
     Aggregate,
-    AggregateCall,
     Distinct,
     Filter,
+    Generate,
     Join,
     Limit,
     Project,
     Relation,
     Scalar,
     Scan,
+    SetOperation,
     Sort,
-    SortKey,
+    TopK,
     Union_,
     Values,
+    Window,
 )
+from sql.relations import inputs, read_by, take, with_inputs, with_scalars
 from sql.rewrite import columns_of
 
 Places = dict[int, int]  # where a column of the relation before is in the one after
@@ -52,8 +54,8 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             below, places = _prune(input, _read(expressions[i] for i in kept))
             if below is input and len(kept) == len(expressions):
                 return relation, _identity(relation)
-            moved = tuple(renumber(expressions[i], places) for i in kept)
-            return Project(below, moved, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+            exact = tuple(renumber(expressions[i], places) for i in kept)
+            return Project(below, exact, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
         case Join(left, right, kind, condition, position):
             if kind not in ("inner", "cross"):
                 return _untouched(relation)
@@ -74,7 +76,7 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             if below is input and len(calls) == len(aggregates):
                 return relation, _identity(relation)
             out = {i: i for i in range(len(keys))} | {len(keys) + old: len(keys) + new for new, old in enumerate(wanted)}
-            return Aggregate(below, tuple(renumber(k, places) for k in keys), tuple(_renumber_call(c, places) for c in calls)), out
+            return with_scalars(Aggregate(below, keys, calls), lambda s: renumber(s, places)), out
         case Union_(each, columns):
             kept = sorted(needed)
             cut = tuple(prune_columns(take(i, tuple(kept))) for i in each)
@@ -83,11 +85,13 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             return Union_(cut, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
         case Sort(input, keys, position):
             below, places = _prune(input, needed | _read(k.expression for k in keys))
-            moved_keys = tuple(SortKey(renumber(k.expression, places), k.descending, k.nulls_first) for k in keys)
-            return _same(relation, input, below) or Sort(below, moved_keys, position), places
+            moved = with_scalars(Sort(below, keys, position), lambda s: renumber(s, places))
+            return _same(relation, input, below) or moved, places
         case Limit(input, count, offset, position):
             below, places = _prune(input, needed)
             return _same(relation, input, below) or Limit(below, count, offset, position), places
+        case TopK() | Window() | Generate() | SetOperation():
+            return _untouched(relation)  # which rows come first, or are equal, is a matter of all columns
         case _:
             assert_never(relation)
 
@@ -100,15 +104,7 @@ def _exactly(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Plac
 
 
 def _untouched(relation: Relation) -> tuple[Relation, Places]:
-    below = relation
-    if isinstance(relation, Join):
-        left, right = prune_columns(relation.left), prune_columns(relation.right)
-        if left is not relation.left or right is not relation.right:
-            below = Join(left, right, relation.kind, relation.condition, relation.position)
-    if isinstance(relation, Distinct):
-        input = prune_columns(relation.input)
-        if input is not relation.input:
-            below = Distinct(input)
+    below = with_inputs(relation, tuple(prune_columns(i) for i in inputs(relation)))
     return below, _identity(relation)
 
 
@@ -122,10 +118,3 @@ def _identity(relation: Relation) -> Places:
 
 def _read(scalars: Iterable[Scalar]) -> frozenset[int]:
     return frozenset(i for s in scalars for i in columns_of(s))
-
-
-def _renumber_call(call: AggregateCall, places: Places) -> AggregateCall:
-    condition = None if call.filter is None else renumber(call.filter, places)
-    return AggregateCall(
-        call.function, tuple(renumber(a, places) for a in call.arguments), call.type, call.distinct, condition, call.position
-    )

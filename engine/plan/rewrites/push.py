@@ -11,9 +11,9 @@ move (`engine.plan.fallible`), and none that stands after one which stays.
 from __future__ import annotations
 
 from engine.plan.fallible import fallible
-from engine.plan.relations import inputs, with_inputs
 from engine.plan.scalars import conjunction
 from sql.plan import Aggregate, Distinct, Filter, Join, Project, Relation, Scalar, Union_
+from sql.relations import inputs, with_inputs
 from sql.rewrite import columns_of, conjuncts, shifted, substituted
 
 

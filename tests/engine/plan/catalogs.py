@@ -88,7 +88,7 @@ class Shop:
 
 
 def _scans(relation: plan.Relation) -> list[plan.Scan]:
-    from engine.plan.relations import walk
+    from sql.relations import walk
 
     return [n for n in walk(relation) if isinstance(n, plan.Scan)]
 

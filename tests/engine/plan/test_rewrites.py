@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from engine.plan.fallible import fallible
-from engine.plan.relations import walk
 from engine.plan.rewrites import PASSES, equijoin, merge, narrow, order, prune, push, rewrite
 from engine.plan.rewrites.equijoin import keys_of
 from lake.types import Field
 from sql import plan
+from sql.relations import walk
 from sql.rewrite import columns_of, conjuncts
 from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans
 from tests.reference import Result, evaluate

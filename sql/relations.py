@@ -1,0 +1,173 @@
+"""Relations taken apart and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from typing_extensions import assert_never
+
+from lake.types import Field
+from sql.plan import (
+    Aggregate,
+    AggregateCall,
+    Column,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Limit,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    SetOperation,
+    Sort,
+    SortKey,
+    TopK,
+    Union_,
+    Values,
+    Window,
+    WindowCall,
+)
+
+
+def inputs(relation: Relation) -> tuple[Relation, ...]:
+    match relation:
+        case Scan() | Values():
+            return ()
+        case Filter(input) | Project(input) | Aggregate(input) | Distinct(input) | Sort(input) | Limit(input):
+            return (input,)
+        case Window(input) | TopK(input) | Generate(input):
+            return (input,)
+        case Join(left, right) | SetOperation(left, right):
+            return (left, right)
+        case Union_(each):
+            return each
+        case _:
+            assert_never(relation)
+
+
+def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
+    """The relation over other inputs with the same columns; the same object if they are the same objects."""
+    if all(a is b for a, b in zip(inputs(relation), new, strict=True)):
+        return relation
+    match relation:
+        case Scan() | Values():
+            return relation
+        case Filter() | Project() | Aggregate() | Distinct() | Sort() | Limit():
+            return replace(relation, input=new[0])
+        case Window() | TopK() | Generate():
+            return replace(relation, input=new[0])
+        case Join() | SetOperation():
+            return replace(relation, left=new[0], right=new[1])
+        case Union_():
+            return replace(relation, inputs=new)
+        case _:
+            assert_never(relation)
+
+
+def bottom_up(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
+    """The rule at every node, inputs first."""
+    return rule(with_inputs(relation, tuple(bottom_up(i, rule) for i in inputs(relation))))
+
+
+def walk(relation: Relation) -> Iterator[Relation]:
+    yield relation
+    for input in inputs(relation):
+        yield from walk(input)
+
+
+def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
+    """The scalars of a node, not of those below it."""
+    match relation:
+        case Filter(condition=condition):
+            return (condition,)
+        case Project(expressions=expressions):
+            return expressions
+        case Join(condition=condition):
+            return () if condition is None else (condition,)
+        case Aggregate(keys=keys, aggregates=aggregates):
+            return (*keys, *(s for call in aggregates for s in read_by(call)))
+        case Window(partition=partition, order=order, calls=calls):
+            return (*partition, *(k.expression for k in order), *(s for call in calls for s in read_by(call)))
+        case TopK(keys=keys, order=order):
+            return (*keys, *(k.expression for k in order))
+        case Generate(arguments=arguments):
+            return arguments
+        case Sort(keys=sort_keys):
+            return tuple(k.expression for k in sort_keys)
+        case _:
+            return ()
+
+
+def read_by(call: AggregateCall | WindowCall) -> tuple[Scalar, ...]:
+    """The scalars of an aggregate or a window function."""
+    order = tuple(k.expression for k in call.order) if isinstance(call, AggregateCall) else ()
+    return (*call.arguments, *order) if call.filter is None else (*call.arguments, *order, call.filter)
+
+
+Rule = Callable[[Scalar], Scalar]
+
+
+def with_scalars(relation: Relation, new: Rule) -> Relation:
+    """The node with each of its scalars replaced; its inputs, and what other nodes hold, stay."""
+    match relation:
+        case Filter(condition=condition):
+            return replace(relation, condition=new(condition))
+        case Project(expressions=expressions):
+            return replace(relation, expressions=tuple(map(new, expressions)))
+        case Join(condition=condition):
+            return relation if condition is None else replace(relation, condition=new(condition))
+        case Aggregate(keys=keys, aggregates=aggregates):
+            calls = tuple(_with_arguments(c, new) for c in aggregates)
+            return replace(relation, keys=tuple(map(new, keys)), aggregates=calls)
+        case Window(partition=partition, order=order, calls=windows):
+            functions = tuple(_with_arguments(c, new) for c in windows)
+            return replace(relation, partition=tuple(map(new, partition)), order=_sorted_by(order, new), calls=functions)
+        case TopK(keys=keys, order=order):
+            return replace(relation, keys=tuple(map(new, keys)), order=_sorted_by(order, new))
+        case Sort(keys=sort_keys):
+            return replace(relation, keys=_sorted_by(sort_keys, new))
+        case Generate(arguments=arguments):
+            return replace(relation, arguments=tuple(map(new, arguments)))
+        case Scan() | Values() | Distinct() | Union_() | SetOperation() | Limit():
+            return relation
+        case _:
+            assert_never(relation)
+
+
+C = TypeVar("C", AggregateCall, WindowCall)
+
+
+def _with_arguments(call: C, new: Rule) -> C:
+    condition = None if call.filter is None else new(call.filter)
+    made = replace(call, arguments=tuple(map(new, call.arguments)), filter=condition)
+    return replace(made, order=_sorted_by(call.order, new)) if isinstance(call, AggregateCall) else made
+
+
+def _sorted_by(keys: tuple[SortKey, ...], new: Rule) -> tuple[SortKey, ...]:
+    return tuple(replace(k, expression=new(k.expression)) for k in keys)
+
+
+def column(relation: Relation, index: int) -> Column:
+    return Column(index, relation.columns[index].type)
+
+
+def take(relation: Relation, positions: tuple[int, ...]) -> Relation:
+    """These columns of the relation, in this order; the relation itself if that is all of them in order."""
+    if positions == tuple(range(len(relation.columns))):
+        return relation
+    return project(relation, tuple(column(relation, p) for p in positions), tuple(relation.columns[p] for p in positions))
+
+
+def project(relation: Relation, expressions: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Project:
+    return Project(relation, expressions, columns)
+
+
+def is_identity(relation: Project) -> bool:
+    """Whether it gives its input's columns as they are, names aside."""
+    return len(relation.expressions) == len(relation.input.columns) and all(
+        isinstance(e, Column) and e.index == i for i, e in enumerate(relation.expressions)
+    )
