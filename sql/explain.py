@@ -100,10 +100,10 @@ def line(plan: Relation) -> str:
         case SetOperation(kind=kind, all=all):
             return kind.capitalize() + (" all" if all else "")
         case TopK(input=input, keys=keys, order=order, count=count, offset=offset, ties=ties):
-            by = f" keys=[{', '.join(text(k, input.columns, outer=True) for k in keys)}]" if keys else ""
+            within = f" keys=[{', '.join(text(k, input.columns, outer=True) for k in keys)}]" if keys else ""
             skipped = "" if offset is None else f" offset {text(offset, ())}"
-            rows = f"{'all' if count is None else text(count, ())}{skipped}{' with ties' if ties else ''}"
-            return f"Top: {rows}{by} order=[{order_by(order, input.columns)}]"
+            taken = f"{'all' if count is None else text(count, ())}{skipped}{' with ties' if ties else ''}"
+            return f"Top: {taken}{within} order=[{order_by(order, input.columns)}]"
         case Window(input=input, partition=partition, order=order, calls=calls):
             split = ", ".join(text(p, input.columns, outer=True) for p in partition)
             shown = ", ".join(f"{c.function.name}({', '.join(text(a, input.columns, outer=True) for a in c.arguments)})" for c in calls)
