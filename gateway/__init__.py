@@ -5,10 +5,10 @@ What happens to one statement:
 1. `server` takes the connection (asyncio, no thread each) and gives the bytes to `protocol`, which cuts them into messages.
 2. A text that was polled before at this time is answered by `polls` with bytes that are ready, a look-up by key by `lookups`
    from an index of rows: nothing is parsed.
-3. Otherwise `session` asks `sql.statements` what the text says, and `routes` who answers: SELECT goes to `serving`, or to
-   `catalog` if it reads pg_catalog; CREATE and DROP to the engine through `control`; SET and SHOW to `settings`, BEGIN and
-   COMMIT to `transactions`.
-4. `encode` turns Arrow columns into DataRow or COPY bytes, a column at a time.
+3. Otherwise `session` gives a message to `starting`, `simple` or `extended`, which ask `sql.statements` what the text says, and
+   `routes` who answers: SELECT goes to `serving`, or to `catalog` if it reads pg_catalog; CREATE and DROP to the engine through
+   `ddl`; SET, BEGIN, PREPARE and the like to `commands`, DECLARE and FETCH to `cursors`.
+4. `delivery` sends what came of it at the client's pace: `encode` turns Arrow columns into DataRow or COPY bytes, a column at a time.
 
 What happens to a follower: `tail` walks the log's changes from a time, a batch a tick, and hands them to one of three ways
 out: plain rows, `copy`, or a cursor (`portals`) that FETCH reads with a timeout.

@@ -16,6 +16,7 @@ import socket
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
+from gateway import simple
 from gateway.protocol import messages as m
 from gateway.protocol.frames import Decoder
 from gateway.protocol.limits import RECEIVE_BYTES_MAX
@@ -84,7 +85,7 @@ class Connection(asyncio.Protocol):
             and session.transaction.state is State.IDLE
             and int.from_bytes(data[1:5], "big") + 1 == len(data)
         ):
-            answer = session.ready_answer(data[5:-1])
+            answer = simple.ready_answer(session, data[5:-1])
             if answer is not None and self._transport is not None:
                 self._transport.write(answer)
                 return

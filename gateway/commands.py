@@ -1,0 +1,159 @@
+"""Statements that are the session's own: transactions, settings, prepared statements. Each is a function to a tag.
+
+`COMMANDS` is the table of all, with those of other files: a new kind of statement that has no rows is a line there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gateway import cursors, routes
+from gateway.portals import Bound
+from gateway.transactions import Move, State
+from lake import errors as e
+from sql import statements as s
+
+if TYPE_CHECKING:
+    from gateway.session import Session
+
+
+def _begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[object]) -> str:
+    transaction = session.transaction
+    if transaction.in_block:
+        session.notice("there is already a transaction in progress", "WARNING", "25001")
+    else:
+        session.settings.begin()
+    transaction.move(Move.BEGIN)
+    _modes(session, statement.modes)
+    return "BEGIN"
+
+
+def _modes(session: Session, modes: Sequence[str]) -> None:
+    for mode in modes:
+        if mode.startswith("isolation level "):
+            session.settings.set("transaction_isolation", mode.removeprefix("isolation level "), local=True)
+        elif mode in ("read only", "read write"):
+            session.settings.set("transaction_read_only", "on" if mode == "read only" else "off", local=True)
+        elif mode in ("deferrable", "not deferrable"):
+            session.settings.set("transaction_deferrable", "on" if mode == "deferrable" else "off", local=True)
+
+
+def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
+    transaction = session.transaction
+    commits = isinstance(statement, s.Commit)
+    if not transaction.in_block:
+        if statement.chain:
+            raise e.NoActiveSqlTransaction(f"{'COMMIT' if commits else 'ROLLBACK'} AND CHAIN can only be used in transaction blocks")
+        session.notice("there is no transaction in progress", "WARNING", "25P01")
+    undone = not commits or transaction.state is State.FAILED
+    was_block = transaction.in_block
+    transaction.move(Move.COMMIT if commits else Move.ROLLBACK)
+    session.drop_portals()
+    if was_block:
+        session.settings.end(undo=undone)
+    if statement.chain:
+        session.settings.begin()
+        transaction.move(Move.BEGIN)
+    return "ROLLBACK" if undone else "COMMIT"
+
+
+def _block(session: Session, words: str) -> None:
+    if not session.transaction.in_block:
+        raise e.NoActiveSqlTransaction(f"{words} can only be used in transaction blocks")
+
+
+def _savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
+    _block(session, "SAVEPOINT")
+    session.transaction.savepoints.append(statement.name)
+    return "SAVEPOINT"
+
+
+def _release(session: Session, bound: Bound, statement: s.Release, values: Sequence[object]) -> str:
+    _block(session, "RELEASE SAVEPOINT")
+    session.transaction.back_to(statement.name, keep=False)
+    return "RELEASE"
+
+
+def _rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
+    _block(session, "ROLLBACK TO SAVEPOINT")
+    session.transaction.back_to(statement.name, keep=True)
+    if session.transaction.state is State.FAILED:
+        session.settings.begin()
+    session.transaction.move(Move.RECOVER)
+    return "ROLLBACK"
+
+
+def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[object]) -> str:
+    name = statement.name.lower()
+    if name in ("transaction", "session characteristics", "session characteristics as transaction"):
+        if name == "transaction":
+            if not session.transaction.in_block:
+                session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
+                return "SET"
+            _modes(session, statement.values)
+        else:
+            for mode in statement.values:
+                if mode.startswith("isolation level "):
+                    session.settings.set("default_transaction_isolation", mode.removeprefix("isolation level "))
+        return "SET"
+    if statement.local and not session.transaction.in_block:
+        session.notice("SET LOCAL can only be used in transaction blocks", "WARNING", "25P01")
+        return "SET"
+    if not statement.values:
+        session.settings.reset(name, local=statement.local)
+    else:
+        session.settings.set(name, ", ".join(statement.values), local=statement.local)
+    return "SET"
+
+
+def _reset(session: Session, bound: Bound, statement: s.Reset, values: Sequence[object]) -> str:
+    session.settings.reset(statement.name)
+    return "RESET"
+
+
+def _discard(session: Session, bound: Bound, statement: s.Discard, values: Sequence[object]) -> str:
+    if statement.what == "all":
+        if session.transaction.in_block:
+            raise e.ActiveSqlTransaction("DISCARD ALL cannot run inside a transaction block")
+        session.drop_portals()
+        session.statements.clear()
+        session.settings.reset(None)
+    return f"DISCARD {statement.what.upper()}"
+
+
+async def _prepare(session: Session, bound: Bound, statement: s.Prepare, values: Sequence[object]) -> str:
+    if statement.name in session.statements:
+        raise e.DuplicatePreparedStatement(f'prepared statement "{statement.name}" already exists')
+    text = s.StatementText(statement.text, bound.position + max(bound.text.find(statement.text), 0))
+    oids = tuple(t.oid for t in statement.types)
+    inner = await routes.bind(session, statement.statement, text, oids)
+    session.keep(statement.name, statement.text.encode(), oids, inner)
+    return "PREPARE"
+
+
+def _deallocate(session: Session, bound: Bound, statement: s.Deallocate, values: Sequence[object]) -> str:
+    if statement.name is None:
+        session.statements.clear()
+        return "DEALLOCATE ALL"
+    if session.statements.pop(statement.name, None) is None:
+        raise e.InvalidSqlStatementName(f'prepared statement "{statement.name}" does not exist')
+    return "DEALLOCATE"
+
+
+Command = Callable[["Session", Bound, Any, Sequence[object]], "str | Awaitable[str]"]
+COMMANDS: dict[type, Command] = {
+    s.Begin: _begin,
+    s.Commit: _end,
+    s.Rollback: _end,
+    s.Savepoint: _savepoint,
+    s.Release: _release,
+    s.RollbackTo: _rollback_to,
+    s.Set: _set,
+    s.Reset: _reset,
+    s.Discard: _discard,
+    s.Prepare: _prepare,
+    s.Deallocate: _deallocate,
+    s.DeclareCursor: cursors.declare,
+    s.CloseCursor: cursors.close,
+}

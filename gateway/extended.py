@@ -1,0 +1,246 @@
+"""The extended query protocol: Parse, Bind, Describe, Execute, Close; each a step, ended by Sync.
+
+    Parse ──► Statement ──Bind──► Portal ──Execute──► rows, some at a time
+
+What was bound before is bound again when the catalog has changed since: a statement prepared once goes on after a view below it
+was made anew, as long as its columns stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING
+
+from gateway import delivery, parsed, portals, routes
+from gateway.copying import CopyOut
+from gateway.encode.parameters import decode, utf8
+from gateway.encode.rows import description
+from gateway.lookups import answer_rows
+from gateway.polls import Poll
+from gateway.portals import Bound, Portal, Statement, TableRows
+from gateway.protocol import backend
+from gateway.protocol import messages as m
+from lake import errors as e
+from sql import statements as s
+
+if TYPE_CHECKING:
+    from gateway.session import Session
+
+
+def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
+    known = session.gateway.bound.get((message.text, message.parameter_oids))
+    if known is not None and known.catalog is session.serving.catalog:
+        _check_new(session, message.statement)
+        routes.check_failed(session, known.statement)
+        session.keep(message.statement, message.text, message.parameter_oids, known)
+        session.out.write(backend.PARSE_COMPLETE)
+        return None
+    return _parse(session, message)
+
+
+async def _parse(session: Session, message: m.Parse) -> None:
+    _check_new(session, message.statement)
+    parts = parsed.statements(utf8(message.text))
+    if len(parts) > 1:
+        raise e.SyntaxError_("cannot insert multiple commands into a prepared statement")
+    empty: tuple[parsed.Known, s.StatementText] = (s.Empty(), s.StatementText("", 0))
+    statement, text = parts[0] if parts else empty
+    routes.check_failed(session, statement)
+    bound = await _moved(routes.bind(session, statement, text, message.parameter_oids), text.position)
+    if isinstance(statement, s.Select):
+        session.gateway.remember(message.text, message.parameter_oids, bound)
+    session.keep(message.statement, message.text, message.parameter_oids, bound)
+    session.out.write(backend.PARSE_COMPLETE)
+
+
+def _check_new(session: Session, name: str) -> None:
+    if name and name in session.statements:
+        raise e.DuplicatePreparedStatement(f'prepared statement "{name}" already exists')
+
+
+async def _moved(work: Awaitable[Bound], position: int) -> Bound:
+    """With positions in errors counted from the beginning of what was sent."""
+    try:
+        return await work
+    except e.TailgateError as error:
+        if error.position is not None:
+            error.position += position
+        raise
+
+
+def _statement(session: Session, name: str) -> Statement:
+    statement = session.statements.get(name)
+    if statement is None:
+        raise e.InvalidSqlStatementName(
+            f'prepared statement "{name}" does not exist' if name else "unnamed prepared statement does not exist"
+        )
+    return statement
+
+
+def bind(session: Session, message: m.Bind) -> Awaitable[None] | None:
+    statement = _statement(session, message.statement)
+    routes.check_failed(session, statement.bound.statement)
+    if statement.bound.catalog is session.serving.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute)):
+        _bind(session, message, statement, statement.bound)
+        return None
+    return _rebind(session, message, statement)
+
+
+async def _rebind(session: Session, message: m.Bind, statement: Statement) -> None:
+    _bind(session, message, statement, await rebound(session, statement))
+
+
+async def rebound(session: Session, statement: Statement) -> Bound:
+    """What a prepared statement means now: the catalog, or the cursor it names, may be another one."""
+    old = statement.bound
+    if old.catalog is session.serving.catalog and not isinstance(old.statement, (s.Fetch, s.Execute)):
+        return old
+    bound = await _moved(routes.bind(session, old.statement, s.StatementText(old.text, old.position), statement.oids), old.position)
+    if isinstance(old.statement, s.Select) and [(c.name, c.type) for c in old.columns or ()] != [
+        (c.name, c.type) for c in bound.columns or ()
+    ]:
+        raise e.FeatureNotSupported("cached plan must not change result type")
+    statement.bound = bound
+    return bound
+
+
+def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound) -> None:
+    given, wanted, codes = message.parameters, bound.parameters, message.parameter_formats
+    if len(codes) > 1 and len(codes) != len(given):
+        raise e.ProtocolViolation(f"bind message has {len(codes)} parameter formats but {len(given)} parameters")
+    if len(given) != len(wanted):
+        raise e.ProtocolViolation(
+            f'bind message supplies {len(given)} parameters, but prepared statement "{message.statement}" requires {len(wanted)}'
+        )
+    if message.portal and message.portal in session.portals:
+        raise e.DuplicateCursor(f'cursor "{message.portal}" already exists')
+    style = session.settings.style
+    values: list[object] = []
+    for number, (data, type) in enumerate(zip(given, wanted, strict=True)):
+        code = 0 if not codes else codes[0] if len(codes) == 1 else codes[number]
+        values.append(None if data is None else decode(type, code, data, style, number + 1))
+    formats = _result_formats(session, message.result_formats, bound)
+    portal = Portal(message.portal, bound, values, formats)
+    if bound.prepared is not None and isinstance(bound.statement, s.Select) and bound.statement.as_of is None:
+        portal.key = (statement.raw, style, statement.oids, given, codes, formats)
+    session.drop_portal("" if not message.portal else message.portal)
+    session.portals[message.portal] = portal
+    session.out.write(backend.BIND_COMPLETE)
+
+
+def _result_formats(session: Session, codes: tuple[int, ...], bound: Bound) -> tuple[int, ...]:
+    count = len(bound.columns or ())
+    if isinstance(bound.statement, s.Fetch) and not codes:
+        cursor = session.portals.get(bound.statement.cursor)
+        return cursor.formats if cursor is not None and cursor.formats else (0,) * count
+    if len(codes) <= 1:
+        return (codes[0] if codes else 0,) * count
+    if len(codes) != count and bound.columns is not None:
+        raise e.ProtocolViolation(f"bind message has {len(codes)} result formats but query has {count} columns")
+    return codes
+
+
+def describe(session: Session, message: m.Describe) -> None:
+    if message.kind == "S":
+        bound = _statement(session, message.name).bound
+        session.out.write(backend.parameter_description([t.oid for t in bound.parameters]))
+        formats: Sequence[int] = (0,) * len(bound.columns or ())
+    else:
+        portal = _portal(session, message.name)
+        bound, formats = portal.bound, portal.formats
+    if bound.columns is None or isinstance(bound.statement, s.CopyTo):
+        session.out.write(backend.NO_DATA)
+    else:
+        session.out.write(backend.row_description(description(bound.columns), formats))
+
+
+def _portal(session: Session, name: str) -> Portal:
+    portal = session.portals.get(name)
+    if portal is None:
+        raise e.InvalidCursorName(f'portal "{name}" does not exist')
+    return portal
+
+
+def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
+    portal = _portal(session, message.portal)
+    routes.check_failed(session, portal.bound.statement)
+    if portal.key is not None and portal.rows is None and not portal.done and session.reads_newest:
+        poll = session.gateway.polls.find(portal.key)
+        if poll is not None and (message.max_rows == 0 or poll.count < message.max_rows):
+            portal.done = True
+            session.out.write(poll.rows)
+            return None
+        prepared = portal.bound.prepared
+        lookup = session.gateway.lookups.of(prepared) if prepared is not None else None
+        if lookup is not None and prepared is not None and message.max_rows != 1:
+            rows = session.gateway.lookups.rows(lookup, prepared, portal.values)
+            if rows is not None:
+                portal.done = True
+                session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
+                return None
+    return _execute(session, portal, message.max_rows)
+
+
+async def _execute(session: Session, portal: Portal, max_rows: int) -> None:
+    bound = portal.bound
+    if isinstance(bound.statement, s.Empty):
+        session.out.write(backend.EMPTY_QUERY_RESPONSE)
+        return
+    if portal.rows is None:
+        if portal.done:
+            if portal.key is not None:
+                session.out.write(backend.command_complete("SELECT 0"))
+                return
+            raise e.ObjectNotInPrerequisiteState(f'portal "{portal.name}" cannot be run')
+        await _begin(session, portal, max_rows)
+        if portal.rows is None:
+            return
+    limit = max_rows or None
+    ended = await _moved_rows(session, portal, limit)
+    if not ended:
+        session.out.write(backend.PORTAL_SUSPENDED)
+
+
+async def _begin(session: Session, portal: Portal, max_rows: int) -> None:
+    """Starts a portal. What has no rows, or has them ready, is answered here; otherwise `rows` is there afterwards."""
+    bound = portal.bound
+    if portal.key is not None and session.reads_newest:
+        lookup = session.gateway.lookups.of(bound.prepared) if bound.prepared is not None else None
+        if lookup is not None and bound.prepared is not None and max_rows != 1:
+            rows = await session.gateway.lookups.rows_soon(lookup, bound.prepared, portal.values)
+            if rows is not None:
+                portal.done = True
+                session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
+                return
+        answer = await delivery.poll(session, portal.key, bound, portal.values, portal.formats)
+        if isinstance(answer, Poll) and (max_rows == 0 or answer.count < max_rows):
+            portal.done = True
+            session.out.write(answer.rows)
+            return
+        if not isinstance(answer, Poll):
+            portal.rows = TableRows(bound.columns or (), answer)
+            return
+    result = await routes.begin(session, bound, portal.values, portal.formats)
+    if isinstance(result, (str, CopyOut)):
+        portal.done = True
+        await delivery.deliver(session, result, ())
+        return
+    portal.rows = result
+
+
+async def _moved_rows(session: Session, portal: Portal, limit: int | None) -> bool:
+    assert portal.rows is not None
+    if portal.rows.ended and portal.done:
+        session.out.write(backend.command_complete(portals.tag(portal.rows, 0)))
+        return True
+    ended = await delivery.deliver(session, portal.rows, portal.formats, limit=limit)
+    portal.done = portal.done or ended
+    return ended
+
+
+def close(session: Session, message: m.Close) -> None:
+    if message.kind == "S":
+        session.statements.pop(message.name, None)
+    else:
+        session.drop_portal(message.name)
+    session.out.write(backend.CLOSE_COMPLETE)

@@ -1,0 +1,96 @@
+"""The simple query protocol: a text of one or many statements, each answered in full before the next.
+
+Query ──► [bytes that are ready] ──► send
+             └─ no ──► statements ──► routes.bind, routes.begin ──► delivery ──► … ──► ReadyForQuery
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from gateway import delivery, parsed, routes
+from gateway.encode.parameters import utf8
+from gateway.encode.rows import description
+from gateway.lookups import answer_rows
+from gateway.polls import Poll
+from gateway.portals import TableRows
+from gateway.protocol import backend
+from gateway.protocol import messages as m
+from gateway.transactions import Move
+from lake import errors as e
+from sql import statements as s
+
+if TYPE_CHECKING:
+    from gateway.session import Session
+
+
+def ready_answer(session: Session, raw: bytes) -> bytes | None:
+    """All that a Query is answered with, if it is ready; only asked while nothing else goes on and no transaction is open."""
+    style = session.settings.style
+    poll = session.gateway.polls.find((raw, style))
+    return poll.ready if poll is not None else session.gateway.lookups.answer(raw, style)
+
+
+def query(session: Session, message: m.Query) -> Awaitable[None]:
+    return _query(session, message.text)
+
+
+async def _query(session: Session, raw: bytes) -> None:
+    position = 0
+    try:
+        parts = parsed.statements(utf8(raw))
+        if not parts:
+            session.out.write(backend.EMPTY_QUERY_RESPONSE)
+        session.drop_portal("")
+        session.statements.pop("", None)
+        for statement, text in parts:
+            position = text.position
+            routes.check_failed(session, statement)
+            if len(parts) > 1:
+                session.transaction.move(Move.IMPLY)
+            await _simple(session, statement, text, raw)
+    except (Exception, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError):
+            reason = session.interruption()
+            if reason is None:
+                raise
+            error = e.QueryCanceled(reason)
+        # texts that do not parse tell their position in the whole text themselves
+        session.fail(error, position)
+    session.ready()
+
+
+async def _simple(session: Session, statement: parsed.Known, text: s.StatementText, raw: bytes) -> None:
+    bound = await routes.bind(session, statement, text, ())
+    if bound.parameters:
+        raise e.UndefinedParameter("there is no parameter $1", position=_parameter(text.text))
+    if bound.prepared is not None and isinstance(statement, s.Select) and session.reads_newest and statement.as_of is None:
+        formats = (0,) * len(bound.prepared.columns)
+        lookup = session.gateway.lookups.of(bound.prepared)
+        if lookup is not None:
+            rows = await session.gateway.lookups.rows_soon(lookup, bound.prepared, ())
+            if rows is not None:
+                if text.position == 0:
+                    session.gateway.lookups.learn(raw, bound.prepared, lookup)
+                described = backend.row_description(description(bound.prepared.columns), formats)
+                session.out.write(described + answer_rows(rows, lookup, formats, session.settings.style))
+                return
+        answer = await delivery.poll(session, (raw, session.settings.style), bound, (), formats)
+        if isinstance(answer, Poll):
+            session.out.write(answer.description + answer.rows)
+            return
+        result: routes.Result = TableRows(bound.prepared.columns, answer)
+    else:
+        result = await routes.begin(session, bound, (), ())
+    formats = (0,) * len(bound.columns or ())
+    if isinstance(statement, s.Fetch) and bound.columns is not None:
+        cursor = session.portals.get(statement.cursor)
+        formats = cursor.formats if cursor is not None else formats
+    await delivery.deliver(session, result, formats, describe=True)
+
+
+def _parameter(text: str) -> int | None:
+    at = text.find("$")
+    return at if at >= 0 else None
