@@ -8,35 +8,18 @@ Every relation becomes a sub-select whose columns are c0, c1, … again, so that
 
 from __future__ import annotations
 
-import math
-from datetime import date, datetime
-from decimal import Decimal
-
 from typing_extensions import assert_never
 
 from lake.errors import FeatureNotSupported
-from lake.types import WEIGHT, Type
+from lake.types import WEIGHT
 from sql.plan import (
     Aggregate,
     AggregateCall,
-    And,
-    Call,
-    Case,
-    Coalesce,
-    Column,
     Distinct,
-    Extreme,
     Filter,
     Generate,
-    InList,
-    IsDistinct,
-    IsNull,
     Join,
     Limit,
-    Literal,
-    Not,
-    Or,
-    Parameter,
     Project,
     Relation,
     Scalar,
@@ -45,10 +28,10 @@ from sql.plan import (
     Sort,
     TopK,
     Union_,
-    Value,
     Values,
     Window,
 )  # fmt: skip
+from sql.scalars import DUCKDB, spelled
 from sql.templates import filled
 
 NOW = "CAST(now() AS TIMESTAMPTZ)"  # the transaction's begin
@@ -163,41 +146,7 @@ class _Renderer:
         return text
 
     def scalar(self, s: Scalar) -> str:
-        match s:
-            case Column(index=index):
-                return f"c{index}"
-            case Literal(value=value, type=type):
-                return literal(value, type)
-            case Parameter(number=number, type=type):
-                return f"CAST(${number} AS {type.duckdb})"
-            case Call(function=function, arguments=arguments, type=type):
-                if not function.duckdb:
-                    raise FeatureNotSupported(f"{function} is not supported")
-                texts = [self.scalar(a) for a in arguments]
-                return filled(function.duckdb, texts, [a.type for a in arguments], type, type.duckdb, self.now)
-            case And(arguments=arguments):
-                return "(" + " AND ".join(map(self.scalar, arguments)) + ")"
-            case Or(arguments=arguments):
-                return "(" + " OR ".join(map(self.scalar, arguments)) + ")"
-            case Not(argument=IsNull(argument=argument)):
-                return f"({self.scalar(argument)} IS NOT NULL)"
-            case Not(argument=argument):
-                return f"(NOT {self.scalar(argument)})"
-            case IsNull(argument=argument):
-                return f"({self.scalar(argument)} IS NULL)"
-            case IsDistinct(left=left, right=right):
-                return f"({self.scalar(left)} IS DISTINCT FROM {self.scalar(right)})"
-            case InList(argument=argument, items=items):
-                return f"({self.scalar(argument)} IN ({', '.join(map(self.scalar, items))}))"
-            case Case(branches=branches, otherwise=otherwise):
-                whens = " ".join(f"WHEN {self.scalar(c)} THEN {self.scalar(t)}" for c, t in branches)
-                return f"(CASE {whens} ELSE {self.scalar(otherwise)} END)"
-            case Coalesce(arguments=arguments):
-                return f"coalesce({', '.join(map(self.scalar, arguments))})"
-            case Extreme(which=which, arguments=arguments):
-                return f"{which}({', '.join(map(self.scalar, arguments))})"
-            case _:
-                assert_never(s)
+        return spelled(s, DUCKDB, now=self.now)
 
 
 def _filtered(text: str, condition: str) -> str:
@@ -220,35 +169,3 @@ def _filtered(text: str, condition: str) -> str:
 
 def _rows(clause: str, sqlstate: str, count: str) -> str:
     return f"(CASE WHEN {count} < 0 THEN error('[{sqlstate}] {clause} must not be negative') ELSE {count} END)"
-
-
-def literal(value: Value, type: Type) -> str:
-    """A literal of exactly the type's stored form."""
-    if value is None:
-        return f"CAST(NULL AS {type.duckdb})"
-    if type.is_array:
-        assert isinstance(value, tuple)
-        return f"CAST([{', '.join(literal(v, type.element) for v in value)}] AS {type.duckdb})"
-    match type.name, value:
-        case "bool", bool():
-            return "true" if value else "false"
-        case (("int2" | "int4" | "int8" | "oid" | "time"), int()):
-            return f"CAST({value} AS {type.duckdb})"
-        case (("float4" | "float8"), float()):
-            shown = "NaN" if math.isnan(value) else "Infinity" if value == math.inf else "-Infinity" if value == -math.inf else repr(value)
-            return f"CAST('{shown}' AS {type.duckdb})"
-        case "numeric", Decimal():
-            return f"CAST('{value:f}' AS {type.duckdb})"
-        case "bytea", bytes():
-            return f"from_hex('{value.hex()}')"
-        case "timestamp", datetime():
-            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-        case "timestamptz", datetime():
-            return f"TIMESTAMPTZ '{value.replace(tzinfo=None).isoformat(sep=' ')}+00'"
-        case "date", date():
-            return f"DATE '{value.isoformat()}'"
-        case "interval", (int() as months, int() as days, int() as micros):
-            return f"{{'months': {months}::INTEGER, 'days': {days}::INTEGER, 'micros': {micros}::BIGINT}}"
-        case _, str():
-            return "'" + value.replace("'", "''") + "'"
-    raise FeatureNotSupported(f"a literal of type {type} is not supported")

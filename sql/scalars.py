@@ -1,0 +1,174 @@
+"""One scalar as SQL of an engine: one walk, and a table of spellings for each of the two.
+
+Columns are c0, c1, … unless `names` says otherwise. What Spark and DuckDB write alike is written here once; how a function is written is in
+its row of the catalogue.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+from typing_extensions import assert_never
+
+from lake.errors import FeatureNotSupported
+from lake.types import Type
+from sql.functions.entry import Function
+from sql.plan import (
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Extreme,
+    InList,
+    IsDistinct,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Parameter,
+    Scalar,
+    Value,
+)  # fmt: skip
+from sql.templates import filled
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one engine writes what the other writes differently. Texts with {} are formats; `parameter` is None where there are none."""
+
+    template: Callable[[Function], str]
+    type: Callable[[Type], str]
+    quoted: Callable[[str], str]
+    where: str  # for errors
+    parameter: str | None
+    distinct: str
+    array: str
+    bytes: str
+    date: str
+    timestamp: str
+    timestamptz: str
+    interval: str
+    plain_integers: bool  # whether digits alone are of type int4
+
+
+def spelled(scalar: Scalar, dialect: Dialect, names: Sequence[str] | None = None, now: str = "") -> str:
+    """The scalar's SQL. 0A000 for what the engine has no spelling of. `now`: the expression of the statement's time."""
+
+    def text(s: Scalar) -> str:
+        match s:
+            case Column(index=index):
+                return f"c{index}" if names is None else names[index]
+            case Literal(value=value, type=type):
+                return literal(value, type, dialect)
+            case Parameter(number=number, type=type):
+                if dialect.parameter is None:
+                    raise FeatureNotSupported(f"parameter ${number}{dialect.where} is not supported")
+                return dialect.parameter.format(number, dialect.type(type))
+            case Call(function=function, arguments=arguments, type=type):
+                template = dialect.template(function)
+                if not template:
+                    raise FeatureNotSupported(f"{function}{dialect.where} is not supported")
+                texts = [text(a) for a in arguments]
+                return filled(template, texts, [a.type for a in arguments], type, dialect.type(type), now)
+            case And(arguments=arguments):
+                return "(" + " AND ".join(map(text, arguments)) + ")"
+            case Or(arguments=arguments):
+                return "(" + " OR ".join(map(text, arguments)) + ")"
+            case Not(argument=IsNull(argument=argument)):
+                return f"({text(argument)} IS NOT NULL)"
+            case Not(argument=argument):
+                return f"(NOT {text(argument)})"
+            case IsNull(argument=argument):
+                return f"({text(argument)} IS NULL)"
+            case IsDistinct(left=left, right=right):
+                return dialect.distinct.format(text(left), text(right))
+            case InList(argument=argument, items=items):
+                return f"({text(argument)} IN ({', '.join(map(text, items))}))"
+            case Case(branches=branches, otherwise=otherwise):
+                whens = " ".join(f"WHEN {text(c)} THEN {text(t)}" for c, t in branches)
+                return f"(CASE {whens} ELSE {text(otherwise)} END)"
+            case Coalesce(arguments=arguments):
+                return f"coalesce({', '.join(map(text, arguments))})"
+            case Extreme(which=which, arguments=arguments):
+                return f"{which}({', '.join(map(text, arguments))})"
+            case _:
+                assert_never(s)
+
+    return text(scalar)
+
+
+def literal(value: Value, type: Type, dialect: Dialect) -> str:
+    """A literal of exactly the type's stored form."""
+    cast = f"CAST({{}} AS {dialect.type(type)})"
+    if value is None:
+        return cast.format("NULL")
+    if type.is_array:
+        assert isinstance(value, tuple)
+        return cast.format(dialect.array.format(", ".join(literal(v, type.element, dialect) for v in value)))
+    match type.name, value:
+        case "bool", bool():
+            return "true" if value else "false"
+        case "int4", int() if dialect.plain_integers and value > -(2**31):
+            return f"({value})" if value < 0 else str(value)
+        case (("int2" | "int4" | "int8" | "oid" | "time"), int()):
+            return cast.format(f"'{value}'")
+        case (("float4" | "float8"), float()):
+            shown = "NaN" if math.isnan(value) else "Infinity" if value == math.inf else "-Infinity" if value == -math.inf else repr(value)
+            return cast.format(f"'{shown}'")
+        case "numeric", Decimal():
+            return cast.format(f"'{value:f}'")
+        case "bytea", bytes():
+            return dialect.bytes.format(value.hex())
+        case "timestamp", datetime():
+            return dialect.timestamp.format(value.isoformat(sep=" "))
+        case "timestamptz", datetime():
+            return dialect.timestamptz.format(value.replace(tzinfo=None).isoformat(sep=" "))
+        case "date", date():
+            return dialect.date.format(value.isoformat())
+        case "interval", (int() as months, int() as days, int() as micros):
+            return dialect.interval.format(months, days, micros)
+        case _, str():
+            return dialect.quoted(value)
+    raise FeatureNotSupported(f"a literal of type {type} is not supported")
+
+
+def _backslashed(text: str) -> str:
+    """Spark reads backslashes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+SPARK = Dialect(
+    template=lambda f: f.spark,
+    type=lambda t: t.spark,
+    quoted=_backslashed,
+    where=" in a view",
+    parameter=None,
+    distinct="(NOT ({} <=> {}))",
+    array="array({})",
+    bytes="X'{}'",
+    date="DATE'{}'",
+    timestamp="TIMESTAMP_NTZ'{}'",
+    timestamptz="TIMESTAMP_LTZ'{}+00:00'",
+    interval="named_struct('months', CAST({} AS INT), 'days', CAST({} AS INT), 'micros', CAST({} AS BIGINT))",
+    plain_integers=True,
+)
+DUCKDB = Dialect(
+    template=lambda f: f.duckdb,
+    type=lambda t: t.duckdb,
+    quoted=lambda text: "'" + text.replace("'", "''") + "'",
+    where="",
+    parameter="CAST(${} AS {})",
+    distinct="({} IS DISTINCT FROM {})",
+    array="[{}]",
+    bytes="from_hex('{}')",
+    date="DATE '{}'",
+    timestamp="TIMESTAMP '{}'",
+    timestamptz="TIMESTAMPTZ '{}+00'",
+    interval="{{'months': {}::INTEGER, 'days': {}::INTEGER, 'micros': {}::BIGINT}}",
+    plain_integers=False,  # beside a smallint they would be a smallint
+)
