@@ -10,8 +10,8 @@ One statement, `CREATE MATERIALIZED VIEW v AS SELECT date_trunc('hour', ts), cou
 5. `plan` is what it has become: a small closed algebra of frozen values. `properties` says what follows from one (its key), `rewrite`
    walks scalars, `explain` prints a tree.
 6. `functions` is data: each row a signature, its result type, and its spelling in Spark and in DuckDB. `templates` fills them.
-7. `scalars` writes one scalar in either engine's spelling, `spark` for the circuit; `duckdb` writes a whole plan for an ad-hoc SELECT, over tables r<id>, with what
-   `duckdb_functions` puts into the connection.
+7. `scalars` writes one scalar in either engine's spelling (`spark` for the circuit); `duckdb` writes a whole plan for an ad-hoc
+   SELECT, over tables r<id>, with what `duckdb_functions` puts into the connection.
 
 `input` reads values from text, for literals and for casts: one meaning with the engine's Java functions.
 """
