@@ -3,6 +3,7 @@
     Δ(σ R) = σ ΔR                  a step of an edge
     Δ(π R) = π ΔR                  a step of an edge
     Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR       Joined: both sides are kept by key
+    Δ(τ R) = τ ΔR, and what the clock adds and takes       Timed: the rows whose time to come or go is ahead are kept, in order
     Δ(γ R): per touched group, minus its old row, plus its new one       Reduced: the accumulators are kept by group
 
 A `Stream` is where changes come from and the filters and projections that they pass. Two streams are equal when they carry the same
@@ -59,9 +60,17 @@ class Reduced:
     aggregates: tuple[Aggregate, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The rows of the input that are there now: its last two columns, which go, say from when on and until when, in milliseconds."""
+
+    input: Stream
+
+
 Leaf: TypeAlias = Source | Kept | View
-Stateful: TypeAlias = Joined | Reduced
+Stateful: TypeAlias = Joined | Reduced | Timed
 Origin: TypeAlias = Leaf | Stateful
+STATEFUL = (Joined, Reduced, Timed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +93,7 @@ def stateful(stream: Stream) -> tuple[Stateful, ...]:
     found: dict[Stateful, None] = {}
 
     def visit(origin: Origin) -> None:
-        if isinstance(origin, Joined | Reduced) and origin not in found:
+        if isinstance(origin, STATEFUL) and origin not in found:
             for input in inputs(origin):
                 visit(input.origin)
             found[origin] = None
@@ -98,7 +107,7 @@ def leaves(stream: Stream) -> tuple[Leaf, ...]:
     found: dict[Leaf, None] = {}
 
     def visit(origin: Origin) -> None:
-        if isinstance(origin, Joined | Reduced):
+        if isinstance(origin, STATEFUL):
             for input in inputs(origin):
                 visit(input.origin)
         else:

@@ -26,7 +26,22 @@ from typing import Literal, TypeVar
 from typing_extensions import assert_never
 
 from engine.plan import nodes
-from engine.plan.change import Joined, Kept, Leaf, Origin, Reduced, Source, Stateful, Stream, View, inputs, leaves, stateful
+from engine.plan.change import (
+    STATEFUL,
+    Joined,
+    Kept,
+    Leaf,
+    Origin,
+    Reduced,
+    Source,
+    Stateful,
+    Stream,
+    Timed,
+    View,
+    inputs,
+    leaves,
+    stateful,
+)
 from engine.plan.digest import digest
 from engine.plan.graph import (
     ArrowDecoder,
@@ -41,6 +56,7 @@ from engine.plan.graph import (
     RelationTarget,
     Select,
     SourceNode,
+    TimerNode,
     UpsertNode,
 )
 from engine.plan.plans import Streams
@@ -204,7 +220,7 @@ class _Builder:
         """Where the changes of a part of `item`'s stream are had: live, and while it is filled also from its history."""
         live = self._live(item, stream, wanted.origin)
         places = [_Place(live.node, _after(live.shape, wanted.shape))]
-        if not item.ready and not isinstance(wanted.origin, Joined | Reduced):
+        if not item.ready and not isinstance(wanted.origin, STATEFUL):
             places.append(_Place(self._history(item, stream, wanted.origin), wanted.shape))
         return places
 
@@ -222,7 +238,7 @@ class _Builder:
                 self._view(view)
                 place = self._live(view, below, below.origin)
                 return _Place(place.node, _after(place.shape, below.shape))
-            case Joined() | Reduced():
+            case Joined() | Reduced() | Timed():
                 return _Place(self._node(item, stream, origin), Linear())
             case _:
                 assert_never(origin)
@@ -245,6 +261,8 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorN
             return JoinNode(node, *sides, left_key, right_key, (left.append_only, right.append_only), fingerprint)
         case Reduced(input, keys, aggregates):
             return ReduceNode(node, _anonymous(input.columns), tuple(range(keys)), aggregates, input.append_only, fingerprint)
+        case Timed(input):
+            return TimerNode(node, _anonymous(input.columns[:-2]), fingerprint)
         case _:
             assert_never(operator)
 

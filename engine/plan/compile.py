@@ -11,18 +11,21 @@ from typing_extensions import assert_never
 
 from engine.plan import graph
 from engine.plan.casts import cast_to
-from engine.plan.change import Joined, Kept, Reduced, Source, Stream, View
-from engine.plan.graph import Linear
+from engine.plan.change import Joined, Kept, Reduced, Source, Stream, Timed, View
+from engine.plan.graph import Linear, Select, Where
 from engine.plan.rewrites import rewrite
 from engine.plan.rewrites.equijoin import keys_of
+from engine.plan.scalars import conjunction
 from engine.plan.shape import NOTHING, select, then, where
+from engine.plan.temporal import bounds, check, temporal
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported
-from lake.types import Field
+from lake.types import INT8, Field
 from sql.plan import (
     Aggregate,
     AggregateCall,
     Case,
+    Column,
     Distinct,
     Filter,
     Generate,
@@ -41,7 +44,7 @@ from sql.plan import (
     Window,
 )
 from sql.relations import is_identity, read_by
-from sql.rewrite import columns_of
+from sql.rewrite import columns_of, conjuncts
 
 AGGREGATES = ("count", "sum", "min", "max", "avg")
 
@@ -50,7 +53,9 @@ Streams = Callable[[Item], Stream]  # the stream of a materialized view
 
 def stream(plan: Relation, catalog: Catalog, views: Streams) -> Stream:
     """How the plan is kept up to date, after all rewrites. Raises 0A000 for what cannot be."""
-    return compile_rewritten(rewrite(plan), catalog, views)
+    rewritten = rewrite(plan)
+    check(rewritten)
+    return compile_rewritten(rewritten, catalog, views)
 
 
 def compile_rewritten(plan: Relation, catalog: Catalog, views: Streams) -> Stream:
@@ -68,8 +73,12 @@ class _Compiler:
             case Scan():
                 return self._scan(plan)
             case Filter(input, condition):
+                timed = tuple(c for c in conjuncts(condition) if temporal(c))
+                plain = tuple(c for c in conjuncts(condition) if not temporal(c))
                 below = self.stream(input)
-                return replace(below, shape=then(below.shape, where(condition, below.columns)))
+                if plain:
+                    below = replace(below, shape=then(below.shape, where(conjunction(plain), below.columns)))
+                return _timed(below, timed) if timed else below
             case Project(input, expressions, columns):
                 below = self.stream(input)
                 if is_identity(plan):
@@ -154,6 +163,24 @@ class _Compiler:
         columns = tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions))
         entering = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
         return Stream(Reduced(entering, len(node.keys), tuple(calls)), Linear(), node.columns, False)
+
+
+def _timed(below: Stream, conditions: tuple[Scalar, ...]) -> Stream:
+    """The rows for which the clock is within the bounds of all conditions; a bound that is NULL is one that is never met."""
+    found = [b for c in conditions for b in bounds(c)]
+    width = len(below.columns)
+    rows = tuple(Column(i, f.type) for i, f in enumerate(below.columns))
+    computed = select((*rows, *(b.time for b in found)), width)
+    met = Where(" AND ".join(f"c{width + i} IS NOT NULL" for i in range(len(found))))
+    edges = []
+    for kind, strictest in (("from", "greatest"), ("until", "least")):
+        names = [f"c{width + i}" for i, b in enumerate(found) if b.kind == kind]
+        edges.append("CAST(NULL AS BIGINT)" if not names else names[0] if len(names) == 1 else f"{strictest}({', '.join(names)})")
+    bounded = Select((*(f"c{i}" for i in range(width)), *edges))
+    columns = (*below.columns, Field("from", INT8), Field("until", INT8))
+    entering = Stream(below.origin, then(below.shape, computed, met, bounded), columns, below.append_only)
+    forever = all(b.kind == "from" for b in found)
+    return Stream(Timed(entering), Linear(), below.columns, below.append_only and forever)
 
 
 def _argument(call: AggregateCall) -> Scalar | None:

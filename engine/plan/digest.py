@@ -13,8 +13,8 @@ from hashlib import sha256
 
 from typing_extensions import assert_never
 
-from engine.plan.change import Joined, Kept, Origin, Reduced, Source, Stateful, Stream, View
-from engine.plan.graph import Select, Where
+from engine.plan.change import Joined, Kept, Origin, Reduced, Source, Stateful, Stream, Timed, View
+from engine.plan.graph import Explode, Select, Where
 from lake.catalog import Catalog, Item
 from lake.types import Field
 
@@ -27,6 +27,8 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
         case Reduced(input, keys, aggregates):
             calls = [(a.function, a.column, a.type.spark) for a in aggregates]
             text = ["reduce", _edge(input, item, catalog), keys, calls]
+        case Timed(input):
+            text = ["timed", _edge(input, item, catalog)]
         case _:
             assert_never(operator)
     return sha256(json.dumps(text).encode()).hexdigest()[:32]
@@ -54,14 +56,22 @@ def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
             return f"kept {id}"
         case View():
             raise AssertionError("views are looked through")
-        case Joined() | Reduced():
+        case Joined() | Reduced() | Timed():
             return digest(origin, item, catalog)
         case _:
             assert_never(origin)
 
 
-def _step(step: Where | Select) -> list[str]:
-    return ["where", step.expression] if isinstance(step, Where) else ["select", *step.expressions]
+def _step(step: Where | Select | Explode) -> list[str]:
+    match step:
+        case Where(expression):
+            return ["where", expression]
+        case Select(expressions):
+            return ["select", *expressions]
+        case Explode(array, fields, outer):
+            return ["explode", array, str(fields), str(outer)]
+        case _:
+            assert_never(step)
 
 
 def _types(columns: tuple[Field, ...]) -> list[str]:

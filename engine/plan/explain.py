@@ -13,14 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.plan import nodes
-from engine.plan.change import Joined, Origin, Reduced, Stateful, Stream
+from engine.plan.change import STATEFUL, Joined, Origin, Reduced, Stateful, Stream
 from engine.plan.compile import compile_rewritten
 from engine.plan.digest import digest
 from engine.plan.plans import PlanOf, bound
 from engine.plan.rewrites import rewrite
+from engine.plan.temporal import temporal
 from engine.plan.words import node_words
 from lake.catalog import Catalog, Item
-from sql.plan import Aggregate, Distinct, Join, Relation, Scan
+from sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan
 from sql.relations import inputs, walk
 
 GAP = 4  # blanks between the tree and what stands beside it
@@ -46,7 +47,7 @@ class _Explained:
         origin = self._known.get(id(plan)) or compile_rewritten(plan, self.catalog, self.streams).origin
         if isinstance(origin, Reduced) and isinstance(plan, Aggregate):
             self._known[id(plan.input)] = origin.input.origin  # a join is kept in the way that suits what reads it
-        return origin if isinstance(origin, Joined | Reduced) else None
+        return origin if isinstance(origin, STATEFUL) else None
 
     def shared(self, operator: Stateful) -> str:
         """Whose operator it is, too."""
@@ -87,6 +88,9 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
                 state += ", values in order for min and max"
             note = "; append-only input" if operator.input.append_only else ""
             return f"reduce, {state}{note}{explained.shared(operator)}"
+        case Filter(condition=condition) if temporal(condition):
+            operator = explained.operator(plan)
+            return f"timer, rows in the order in which they come or go{explained.shared(operator) if operator is not None else ''}"
         case _:
             return "linear"
 

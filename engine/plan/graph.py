@@ -49,10 +49,22 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
-    """A chain of filters and projections, first step first. Without steps it is the identity."""
+class Explode:
+    """A row for each element of `array` (Spark SQL over c0, c1, …), none for NULL; with `outer` one of NULLs where there is none.
 
-    steps: tuple[Where | Select, ...] = ()
+    Behind the columns come the element, or its `fields` if it is a struct (0: it is none), and its number, counted from 1 (bigint).
+    """
+
+    array: str
+    fields: int = 0
+    outer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A chain of steps, first step first. Without steps it is the identity."""
+
+    steps: tuple[Where | Select | Explode, ...] = ()
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------------
@@ -173,7 +185,16 @@ class ReduceNode:
         return tuple(self.input[k] for k in self.key) + results
 
 
-OperatorNode = UpsertNode | JoinNode | ReduceNode
+@dataclass(frozen=True, slots=True)
+class TimerNode:
+    """Port 0: a row of `columns`, then from when on and until when it is there (bigint, milliseconds; NULL: no bound). Out: `columns`."""
+
+    node: int
+    columns: tuple[Field, ...]
+    fingerprint: str
+
+
+OperatorNode = UpsertNode | JoinNode | ReduceNode | TimerNode
 
 
 # ---- edges -----------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.plan.fallible import fallible
-from engine.plan.graph import Linear, Select, Where
+from engine.plan.graph import Explode, Linear, Select, Where
 from lake.types import BOOL, Field
 from sql.plan import Literal, Scalar, nullable
 from sql.rewrite import conjuncts
@@ -41,5 +41,5 @@ def select(expressions: Sequence[Scalar], width: int) -> Select:
     return Select(tuple(expression(e, names(width)) for e in expressions))
 
 
-def then(shape: Linear, *steps: Where | Select) -> Linear:
+def then(shape: Linear, *steps: Where | Select | Explode) -> Linear:
     return Linear(shape.steps + steps)

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from engine.plan.graph import (
     ArrowDecoder,
     DecoderSpec,
+    Explode,
     FormatSpec,
     Graph,
     JoinNode,
@@ -23,6 +24,7 @@ from engine.plan.graph import (
     OperatorNode,
     ReduceNode,
     Select,
+    TimerNode,
     UpsertNode,
     Where,
 )
@@ -131,6 +133,8 @@ class Circuits:
             case JoinNode():
                 left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
                 return operator.join(left, ints(node.left_key), right, ints(node.right_key), *node.append_only)
+            case TimerNode():
+                return operator.timer(struct(_ddl(node.columns)))
             case ReduceNode():
                 functions = self._array(self._jvm.String, [a.function for a in node.aggregates])
                 results = ", ".join(f"r{i} {a.type.spark}" for i, a in enumerate(node.aggregates))
@@ -154,4 +158,10 @@ def _apply(frame: DataFrame, linear: Linear) -> DataFrame:
                 frame = frame.where(expression)
             case Select(expressions):
                 frame = frame.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(expressions)))
+            case Explode(array, fields, outer):
+                width = len(frame.columns)
+                frame = frame.selectExpr("*", f"posexplode{'_outer' if outer else ''}({array}) AS (place, element)")
+                made = [f"element.`{f.name}`" for f in frame.schema["element"].dataType.fields] if fields else ["element"]
+                numbered = [*made, "CAST(place AS BIGINT) + 1"]
+                frame = frame.selectExpr(*(f"c{i}" for i in range(width)), *(f"{e} AS c{width + i}" for i, e in enumerate(numbered)))
     return frame

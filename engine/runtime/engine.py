@@ -156,14 +156,12 @@ class Engine:
             try:
                 began = time.time_ns() // 1_000_000
                 at = ends(self._checkpoint, number, self._readers, self.newest.offsets)
-                extra = self.newest.extra
                 crash.point("tick.begin")
-                result = self._circuit.tick(
-                    batch, str(self.lake.path / "state"), int(extra.get("version", 0)), self.newest.state or "", self.parallelism
-                )
+                time_ms = max(began, self.newest.time + 1)
+                result = self._circuit.tick(batch, str(self.lake.path / "state"), time_ms, self.newest.state or "", self.parallelism)
                 crash.point("state.committed")
                 changes = [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]
-                self._commit(began, at, changes, result, number)
+                self._commit(began, time_ms, at, changes, result, number)
                 self._failures = 0
                 crash.point("tick.end")
             except Exception as e:  # noqa: BLE001  # told to `run`, which looks for the source to blame
@@ -171,16 +169,16 @@ class Engine:
                 self.failure = e
                 self._wake.set()
 
-    def _commit(self, began: int, at: Ends, changes: list[tuple[int, bytes]], result: Any, number: int) -> None:
+    def _commit(self, began: int, time_ms: int, at: Ends, changes: list[tuple[int, bytes]], result: Any, number: int) -> None:
         before = self.newest.inbox
         gone = set(result.forgotten())
-        version = int(self.newest.extra.get("version", 0)) + 1
-        extra = {**self.newest.extra, "version": version, "parallelism": self.parallelism}
+        extra = {**self.newest.extra, "parallelism": self.parallelism}
         extra["forgotten"] = [n for n in extra.get("forgotten", ()) if n not in gone]
         offsets = _merged(self.newest.offsets, at.offsets)
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.stateIds(), "checkpoint": self._checkpoint.name, "batch": number}
-        self.append(changes, kind="tick", time=max(began, self.newest.time + 1), extra=extra, **fields)
+        self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
+        self.inbox.due(result.due())
         self.inbox.remove(before, at.inbox)
         for name, count in dict(result.counters()).items():
             node, what = name.split(".")

@@ -75,6 +75,10 @@ class Inbox:
     def ring(self) -> None:
         self._jvm.tailgate.InboxSource.ring(str(self.folder))
 
+    def due(self, millis: int) -> None:
+        """When the circuit next has something to do by the clock alone."""
+        self._jvm.tailgate.InboxSource.due(str(self.folder), millis)
+
     def remove(self, after: int, upto: int) -> None:
         """Entries that the log has passed."""
         for number in range(after + 1, upto + 1):

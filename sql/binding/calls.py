@@ -86,7 +86,7 @@ def _printed(binder: Expressions, scalar: Scalar, node: exp.Expr) -> Scalar:
 
 
 def _check_volatility(binder: Expressions, found: Function, at: int | None) -> None:
-    if found.volatility != "immutable" and binder.view:
+    if found.volatility == "volatile" and binder.view:
         raise FeatureNotSupported(
             f"{found.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at
         )

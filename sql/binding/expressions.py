@@ -19,12 +19,13 @@ from lake.errors import (
     UndefinedParameter,
     UndefinedTable,
 )  # fmt: skip
-from lake.types import BOOL, INT4, INT8, TEXT, UNKNOWN, Type, numeric
+from lake.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, UNKNOWN, Type, numeric
 from sql.binding import calls
 from sql.binding.coercion import Parameters, cast, coerce, common, plain
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, operator, result
 from sql.binding.scope import Scope
+from sql.functions import catalogue
 from sql.functions.entry import Function
 from sql.grammar.names import position
 from sql.grammar.operators import sign_of
@@ -44,6 +45,13 @@ from sql.plan import (
     Scalar,
 )  # fmt: skip
 from sql.typenames import resolve
+
+
+def _timed(scalar: Scalar, other: Type) -> Scalar:
+    """The clock in milliseconds, beside a time, as a time."""
+    if isinstance(scalar, Call) and scalar.function.name == "mz_now" and other.name in ("date", "timestamp", "timestamptz"):
+        return Call(catalogue.calls("now")[0], (), TIMESTAMPTZ, scalar.position)
+    return scalar
 
 
 @dataclass(frozen=True)
@@ -186,7 +194,8 @@ class Expressions:
         return self.operate(sign, [self.bind(node.this), self.bind(right_node)], position(node) if at is None else at)
 
     def operate(self, sign: str, given: list[Scalar], at: int | None) -> Scalar:
-        """A call of the operator that fits."""
+        """A call of the operator that fits. The clock as a number of milliseconds compares with times too, as in Materialize."""
+        given = [_timed(s, given[1 - i].type) for i, s in enumerate(given)]
         return self.call(operator(sign, tuple(s.type for s in given), at), given, at)
 
     def call(self, found: Function, given: list[Scalar], at: int | None) -> Scalar:

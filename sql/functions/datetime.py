@@ -1,11 +1,11 @@
 """Dates and times. Units (hour, week, …) must be literals, so each is a row.
 
-`stable` functions have one value in a statement; in a view they would be a value of no time, so views refuse them.
+`stable` functions have one value in a statement. A materialized view may compare them with the times of its rows, no more.
 """
 
 from __future__ import annotations
 
-from lake.types import numeric
+from lake.types import Type, numeric
 from sql.functions.entry import Function, ResultType, duckdb_error, spark_error, strict
 
 # spellings of units, as PostgreSQL's datetktbl and deltatktbl
@@ -154,6 +154,11 @@ def _shifts() -> list[Function]:
     return rows
 
 
+def _milliseconds(_: tuple[Type, ...]) -> Type:
+    """Of times as Materialize has them."""
+    return numeric(0)
+
+
 # days since 1970 of the first date that PostgreSQL has, and of the last
 FIRST_DAY, LAST_DAY = -2440588, 2145042905
 
@@ -197,6 +202,10 @@ ROWS = (
             ("-", ("time", "interval"), "time"),
             ("-", ("time", "time"), "interval"),
         )
+    ),
+    *(
+        Function(name, (), _milliseconds, "", "CAST(epoch_ms({now}) AS DECIMAL(38,0))", volatility="stable")
+        for name in ("mz_now", "mz_logical_timestamp")
     ),
     Function("now", (), "timestamptz", "", "{now}", volatility="stable"),
     Function("transaction_timestamp", (), "timestamptz", "", "{now}", volatility="stable"),

@@ -14,11 +14,13 @@ from engine.plan.rewrites.narrow import narrow_joins
 from engine.plan.rewrites.order import order_joins
 from engine.plan.rewrites.prune import prune_columns
 from engine.plan.rewrites.push import push_filters
+from engine.plan.temporal import lift
 from sql.plan import Relation
 
 Pass = Callable[[Relation], Relation]
 
 PASSES: tuple[Pass, ...] = (
+    lift,
     merge_filters,
     merge_projections,
     push_filters,

@@ -50,6 +50,7 @@ class Views:
         from engine.runtime.circuits import Circuits
 
         self.session, self.folder, self.world, self.ids, self.partitions = session, folder, world, "", partitions
+        self.time = 0  # of the next tick, in ms
         self.circuits = Circuits(session)
         put = tuple(Item(t.id, "source", t.name, t.columns, t.key or (0,), stored=True, options=_options(t)) for t in world.tables)
         self.catalog = Catalog().apply(Change(put=put))
@@ -100,7 +101,7 @@ class Views:
         if not records:
             return
         frame = self.session.createDataFrame(records, KAFKA)
-        result = self.circuit.tick(frame._jdf, str(self.folder), 0, self.ids, self.partitions)
+        result = self.circuit.tick(frame._jdf, str(self.folder), self.time, self.ids, self.partitions)
         self.ids = result.stateIds()
         for i, relation in enumerate(result.relations()):
             for row in pa.ipc.open_stream(bytes(result.changes(i))).read_all().to_pylist():

@@ -52,6 +52,7 @@ public final class Circuit implements Serializable {
   /** Records of `channel` (the topic column) to rows, first by the decoder, then by `shape`, over its columns. Where either fails the record is a dead letter. */
   public void source(int node, String channel, Decoder decoder, Dataset<Row> shape) {
     Linear linear = new Linear(shape);
+    if (linear.expands) throw new IllegalArgumentException("source " + node + ": a record is one row");
     same("source " + node, decoder.schema(), linear.input);
     add(node, new Node.Source(channel, decoder, linear));
   }
@@ -182,15 +183,15 @@ public final class Circuit implements Serializable {
    *
    * @param batch rows with Kafka's columns: key, value, topic, partition, offset, timestamp, timestampType
    * @param statePath folder of the state
-   * @param version number of the tick, for messages
+   * @param time the tick's, in milliseconds, never less than that of the tick before: temporal filters go by it, messages name it
    * @param stateIds what the last tick that entered the log returned, empty or null for no state; it decides which state is read, so a tick that never entered the log is garbage
    * @param partitions as many as in every tick of this state
    * @throws StateLost if state that the ids name is missing or damaged
    * @throws SourceStalled if something outside that a decoder needs does not answer
    */
-  public TickResult tick(Dataset<Row> batch, String statePath, long version, String stateIds, int partitions) {
+  public TickResult tick(Dataset<Row> batch, String statePath, long time, String stateIds, int partitions) {
     if (order == null) throw new IllegalStateException("the circuit is not sealed");
     if (stages == null) stages = new Stages(this, batch.sparkSession());
-    return stages.run(batch, statePath, version, stateIds, partitions);
+    return stages.run(batch, statePath, time, stateIds, partitions);
   }
 }

@@ -47,6 +47,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
   /** Topic of the one row that tells a batch the time. No Kafka topic can have this name. */
   public static final String CLOCK = "$clock";
 
+  private static final long DUE_MS = 200;       // between a tick and one that only time causes: events close together share one
   private static final long CLOCK_MS = 10_000;  // an empty tick costs 70-100 ms of CPU
 
   private static final StructType ROW = new StructType().add("key", "binary").add("value", "binary").add("topic", "string").add("partition", "int")
@@ -58,6 +59,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     final AtomicLong newest = new AtomicLong();
     final Doorbell doorbell = new Doorbell();
     volatile long period = CLOCK_MS;
+    volatile long due = Long.MAX_VALUE;
   }
 
   private static Inbox inbox(String folder) { return INBOXES.computeIfAbsent(Path.of(folder).toAbsolutePath().normalize().toString(), f -> new Inbox()); }
@@ -75,6 +77,12 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
   /** How long the clock may stand still, from now on: a second while somebody needs time to pass, otherwise ten. */
   public static void clock(String folder, long millis) {
     inbox(folder).period = millis;
+    inbox(folder).doorbell.ring(false);
+  }
+
+  /** When the circuit has something to do by the clock, in milliseconds; the last call counts. */
+  public static void due(String folder, long millis) {
+    inbox(folder).due = millis;
     inbox(folder).doorbell.ring(false);
   }
 
@@ -150,7 +158,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
 
     /** Returns when there is a reason to start a batch, at the latest when the clock has to move. */
     @Override public Offset latestOffset() {
-      long due = last.clock + inbox.period;
+      long due = Math.min(last.clock + inbox.period, Math.max(last.clock + DUE_MS, inbox.due));
       boolean news;
       try {
         news = inbox.doorbell.await(due - System.currentTimeMillis());

@@ -7,16 +7,19 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Generate;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Δ(linear(A)) = linear(ΔA): a chain of filters and projections, row by row; weights pass unchanged.
+ * Δ(linear(A)) = linear(ΔA): a chain of filters, projections and arrays made rows, row by row; weights pass unchanged.
  *
  * <p>It is written as a DataFrame over an empty relation. Its analysed and optimised Catalyst expressions are taken out here, travel with the
  * circuit, and run as generated code, compiled when the first row comes. Nothing is planned per tick.
@@ -24,13 +27,18 @@ import scala.jdk.javaapi.CollectionConverters;
 final class Linear implements Serializable {
   private static final long serialVersionUID = 1;
 
-  /** One of the two is null. */
-  private record Step(Expression filter, List<Expression> project) implements Serializable {}
+  /** A filter, a projection, or columns and an array whose elements, each after its place, are put behind them; the rest is null. */
+  private record Step(Expression filter, List<Expression> project, Expression array, boolean outer) implements Serializable {}
+
+  /** The columns kept, and the array. */
+  private record Explode(UnsafeProjection kept, UnsafeProjection array, DataType element, boolean outer) {}
 
   /** What comes in and what goes out; what comes in is not known, and null, where nothing passes. */
   final StructType input, output;
   private final List<Step> steps = new ArrayList<>();
   private boolean nothing;
+  /** Whether a row may become several: then {@link #all} is to be called, otherwise {@link #apply}. */
+  boolean expands;
   private transient Object[] compiled;
   private transient int step;          // where `apply` is, for `error`
   private transient InternalRow at;
@@ -40,7 +48,7 @@ final class Linear implements Serializable {
     output = shape.schema();
     LogicalPlan leaf = add(plan);
     input = nothing ? null : leaf.schema();
-    if (!nothing && (steps.isEmpty() || steps.get(steps.size() - 1).project == null)) steps.add(new Step(null, bind(plan.output(), plan.output())));
+    if (!nothing && (steps.isEmpty() || (steps.get(steps.size() - 1).project == null || expands))) steps.add(new Step(null, bind(plan.output(), plan.output()), null, false));
   }
 
   /** The optimizer computes what has constants only; such a computation may fail. */
@@ -60,9 +68,12 @@ final class Linear implements Serializable {
       return plan;
     }
     LogicalPlan child = plan.children().head(), leaf = add(child);
-    if (plan instanceof Project p) steps.add(new Step(null, bind(p.projectList(), child.output())));
-    else if (plan instanceof Filter f) steps.add(new Step(bind(f.condition(), CollectionConverters.asJava(child.output())), null));
-    else throw new IllegalArgumentException("not a filter or projection: " + plan);
+    if (plan instanceof Project p) steps.add(new Step(null, bind(p.projectList(), child.output()), null, false));
+    else if (plan instanceof Filter f) steps.add(new Step(bind(f.condition(), CollectionConverters.asJava(child.output())), null, null, false));
+    else if (plan instanceof Generate g && g.generator() instanceof PosExplode e) {
+      expands = true;
+      steps.add(new Step(null, bind(g.requiredChildOutput(), child.output()), bind(e.child(), CollectionConverters.asJava(child.output())), g.outer()));
+    } else throw new IllegalArgumentException("not a filter, projection or posexplode: " + plan);
     return leaf;
   }
 
@@ -90,7 +101,7 @@ final class Linear implements Serializable {
   /** The shaped row, valid until the next call, or null if a filter drops it. Throws what an expression throws. */
   UnsafeRow apply(InternalRow row) {
     if (nothing) return null;
-    if (compiled == null) compiled = steps.stream().map(s -> s.filter != null ? Predicate.create(s.filter) : projection(s.project)).toArray();
+    compile();
     at = row;
     for (step = 0; step < compiled.length; step++) {
       if (compiled[step] instanceof BasePredicate filter) {
@@ -100,11 +111,49 @@ final class Linear implements Serializable {
     return (UnsafeRow) at;
   }
 
-  /** What `apply` has just thrown, as PostgreSQL would have said it. The type of an overflow is found by evaluating the expressions again, one by one. */
+  /** The shaped rows, none if a filter drops them. Throws what an expression throws; then there are no rows at all. */
+  List<UnsafeRow> all(InternalRow row) {
+    List<UnsafeRow> rows = new ArrayList<>();
+    if (nothing) return rows;
+    compile();
+    expand(row, 0, rows);
+    return rows;
+  }
+
+  private void expand(InternalRow row, int from, List<UnsafeRow> rows) {
+    at = row;
+    for (step = from; step < compiled.length; step++) {
+      if (compiled[step] instanceof BasePredicate filter) {
+        if (!filter.eval(at)) return;
+      } else if (compiled[step] instanceof UnsafeProjection projection) at = projection.apply(at);
+      else {
+        explode((Explode) compiled[step], step + 1, rows);
+        return;
+      }
+    }
+    rows.add(((UnsafeRow) at).copy());
+  }
+
+  private void explode(Explode by, int next, List<UnsafeRow> rows) {
+    UnsafeRow array = by.array.apply(at), kept = by.kept.apply(at).copy();
+    ArrayData elements = array.isNullAt(0) ? null : array.getArray(0).copy();
+    int n = elements == null ? 0 : elements.numElements();
+    if (n == 0 && by.outer) expand(new JoinedRow(kept, new GenericInternalRow(2)), next, rows);
+    for (int i = 0; i < n; i++)
+      expand(new JoinedRow(kept, new GenericInternalRow(new Object[] {i, elements.isNullAt(i) ? null : elements.get(i, by.element)})), next, rows);
+  }
+
+  private void compile() {
+    if (compiled == null)
+      compiled = steps.stream().map(s -> s.filter != null ? Predicate.create(s.filter) : s.array == null ? projection(s.project)
+          : new Explode(projection(s.project), projection(List.of(s.array)), ((ArrayType) s.array.dataType()).elementType(), s.outer)).toArray();
+  }
+
+  /** What `apply` or `all` has just thrown, as PostgreSQL would have said it. The type of an overflow is found by evaluating the expressions again, one by one. */
   SqlError error(RuntimeException e) {
     if (!Errors.isOverflow(e)) return Errors.of(e);
     Step failed = steps.get(step);
-    List<Expression> tried = failed.filter != null ? List.of(failed.filter) : failed.project;
+    List<Expression> tried = failed.filter != null ? List.of(failed.filter) : failed.array != null ? List.of(failed.array) : failed.project;
     return Errors.overflow(tried.stream().filter(this::overflows).findFirst().map(this::overflown).orElse(null));
   }
 

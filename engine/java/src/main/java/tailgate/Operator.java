@@ -29,6 +29,9 @@ public abstract class Operator extends Node {
   /** Whether it runs in a tick without input, in the partition of its empty key. */
   boolean always() { return false; }
 
+  /** Whether it runs in every tick, in every partition. */
+  boolean everywhere() { return false; }
+
   /** Changes in, by port; out through {@link Tick#emit} and {@link Tick#fail}. */
   abstract void run(Tick tick, List<List<Tick.Change>> input);
 
@@ -41,6 +44,9 @@ public abstract class Operator extends Node {
   public static Operator join(StructType left, int[] leftKey, StructType right, int[] rightKey, boolean leftAppendOnly, boolean rightAppendOnly) {
     return new Join(left, leftKey, right, rightKey, leftAppendOnly, rightAppendOnly);
   }
+
+  /** Input: `row`, then from and until, bigint. */
+  public static Operator timer(StructType row) { return new Timer(row); }
 
   public static Operator reduce(StructType row, int[] group, String[] functions, int[] columns, StructType results) {
     return new Reduce(row, group, functions, columns, results);

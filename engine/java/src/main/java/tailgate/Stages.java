@@ -48,29 +48,29 @@ final class Stages {
     this.shipped = this.session.sparkContext().broadcast(circuit, tag(Circuit.class));
   }
 
-  TickResult run(Dataset<Row> batch, String statePath, long version, String stateIds, int partitions) {
+  TickResult run(Dataset<Row> batch, String statePath, long time, String stateIds, int partitions) {
     StateIds ids = StateIds.parse(stateIds, partitions);
     List<Sent> sent;
     try {
-      sent = (partitions == 1 ? whole(rows(batch), statePath, ids) : levels(rows(batch), statePath, ids, partitions)).collect();
+      sent = (partitions == 1 ? whole(rows(batch), statePath, time, ids) : levels(rows(batch), statePath, time, ids, partitions)).collect();
     } catch (Exception e) {
-      throw recognised(e, version);
+      throw recognised(e, time);
     }
     return result(sent, ids);
   }
 
-  private JavaRDD<Sent> whole(RDD<InternalRow> batch, String statePath, StateIds ids) {
+  private JavaRDD<Sent> whole(RDD<InternalRow> batch, String statePath, long time, StateIds ids) {
     RDD<InternalRow> one = batch.coalesce(1, false, Option.empty(), null);
-    return new Stage<>(one, new Whole(circuit.id, shipped), statePath, 0, ids.store(0), session, tag(InternalRow.class), tag(Sent.class)).toJavaRDD();
+    return new Stage<>(one, new Whole(circuit.id, shipped, time), statePath, 0, ids.store(0), session, tag(InternalRow.class), tag(Sent.class)).toJavaRDD();
   }
 
-  private JavaRDD<Sent> levels(RDD<InternalRow> batch, String statePath, StateIds ids, int partitions) {
+  private JavaRDD<Sent> levels(RDD<InternalRow> batch, String statePath, long time, StateIds ids, int partitions) {
     Borrower circuits = new Borrower(circuit.id, shipped);
     JavaRDD<InternalRow> sent = batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, rows)).iterator());
     int levels = circuit.forgotten.isEmpty() ? circuit.levels : Math.max(circuit.levels, ids.stores().stream().mapToInt(s -> s + 1).max().orElse(0));
     for (int level = 0; level < levels; level++) {
       RDD<InternalRow> placed = exchange(sent, partitions).rdd();
-      sent = new Stage<>(placed, new Level(circuit.id, shipped, level, partitions), statePath, level, ids.store(level), session, tag(InternalRow.class), tag(InternalRow.class)).toJavaRDD();
+      sent = new Stage<>(placed, new Level(circuit.id, shipped, time, level, partitions), statePath, level, ids.store(level), session, tag(InternalRow.class), tag(InternalRow.class)).toJavaRDD();
     }
     return exchange(sent, partitions).mapPartitions(rows -> circuits.with(c -> Tick.results(c, rows)).iterator());
   }
@@ -84,12 +84,14 @@ final class Stages {
   private TickResult result(List<Sent> sent, StateIds ids) {
     List<Sent> relations = new ArrayList<>(), committed = new ArrayList<>();
     Map<String, Long> counters = new TreeMap<>();
+    long due = Long.MAX_VALUE;
     Set<Integer> forgotten = new TreeSet<>(circuit.forgotten);
     for (Sent s : sent)
       switch (s.kind()) {
         case Node.Edge.RELATION -> relations.add(s);
         case Sent.STATE -> committed.add(s);
         case Sent.REMAINS -> forgotten.remove(s.to());
+        case Sent.DUE -> due = Math.min(due, s.n());
         case Sent.COUNT -> {
           counters.merge(s.to() + ".records", s.n(), Long::sum);
           counters.merge(s.to() + ".dead_letters", java.nio.ByteBuffer.wrap(s.bytes()).getLong(), Long::sum);
@@ -97,7 +99,7 @@ final class Stages {
         default -> throw new IllegalStateException(s.toString());
       }
     relations.sort(Comparator.comparingInt(Sent::to));
-    return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray());
+    return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray(), due);
   }
 
   /** A batch of a streaming query is a LogicalRDD, which is taken as it is: even planning that takes a millisecond. */
@@ -109,12 +111,12 @@ final class Stages {
   static <T> ClassTag<T> tag(Class<T> type) { return scala.reflect.ClassTag$.MODULE$.apply(type); }
 
   /** What a task threw, if the caller has an answer to it; otherwise the failure of the job. */
-  private static RuntimeException recognised(Exception failure, long version) {
+  private static RuntimeException recognised(Exception failure, long time) {
     for (Throwable e = failure; e != null; e = e.getCause()) {
       if (e instanceof StateLost lost) return lost;
       if (e instanceof SourceStalled stalled) return stalled;
     }
-    return failure instanceof RuntimeException r ? r : new IllegalStateException("tick " + version, failure);
+    return failure instanceof RuntimeException r ? r : new IllegalStateException("tick at " + time, failure);
   }
 
   // ---- in tasks -----------------------------------------------------------------------------------------------------------------
@@ -165,24 +167,30 @@ final class Stages {
 
   private static final class Whole extends Use<Sent> {
     private static final long serialVersionUID = 1;
+    private final long time;
 
-    Whole(String id, Broadcast<Circuit> shipped) { super(id, shipped); }
+    Whole(String id, Broadcast<Circuit> shipped, long time) {
+      super(id, shipped);
+      this.time = time;
+    }
 
-    @Override List<Sent> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input) { return Tick.all(circuit, state, input); }
+    @Override List<Sent> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input) { return Tick.all(circuit, state, time, input); }
   }
 
   private static final class Level extends Use<InternalRow> {
     private static final long serialVersionUID = 1;
+    private final long time;
     private final int level, partitions;
 
-    Level(String id, Broadcast<Circuit> shipped, int level, int partitions) {
+    Level(String id, Broadcast<Circuit> shipped, long time, int level, int partitions) {
       super(id, shipped);
+      this.time = time;
       this.level = level;
       this.partitions = partitions;
     }
 
     @Override List<InternalRow> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input) {
-      return Tick.level(circuit, state, level, TaskContext.getPartitionId(), partitions, input);
+      return Tick.level(circuit, state, time, level, TaskContext.getPartitionId(), partitions, input);
     }
   }
 

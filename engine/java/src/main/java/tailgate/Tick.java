@@ -31,7 +31,10 @@ final class Tick {
 
   private final Circuit circuit;
   final State state;
+  /** The tick's, in milliseconds. */
+  final long time;
   private final int partition, partitions;
+  private long due = Long.MAX_VALUE;
   private final boolean exchanged;
   private final List<List<List<Change>>> waiting = new ArrayList<>();            // per operator and port
   private final TreeMap<Integer, Map<Bytes, long[]>> relations = new TreeMap<>();  // net weight per row
@@ -41,9 +44,10 @@ final class Tick {
   private final List<Change> rows = new ArrayList<>();                           // of one record
   private final UnsafeProjection errors = UnsafeProjection.create(Circuit.ERROR);
 
-  private Tick(Circuit circuit, State state, int partition, int partitions, boolean exchanged) {
+  private Tick(Circuit circuit, State state, long time, int partition, int partitions, boolean exchanged) {
     this.circuit = circuit;
     this.state = state;
+    this.time = time;
     this.partition = partition;
     this.partitions = partitions;
     this.exchanged = exchanged;
@@ -55,8 +59,8 @@ final class Tick {
   }
 
   /** The whole circuit, in the only partition. */
-  static List<Sent> all(Circuit circuit, State state, Iterator<InternalRow> batch) {
-    Tick tick = new Tick(circuit, state, 0, 1, false);
+  static List<Sent> all(Circuit circuit, State state, long time, Iterator<InternalRow> batch) {
+    Tick tick = new Tick(circuit, state, time, 0, 1, false);
     batch.forEachRemaining(tick::record);
     for (Operator o : circuit.order) tick.run(o);
     tick.finish(0);
@@ -67,7 +71,7 @@ final class Tick {
 
   /** Kafka's rows to changes on their way to the first operators. */
   static List<InternalRow> sources(Circuit circuit, Iterator<InternalRow> batch) {
-    Tick tick = new Tick(circuit, null, 0, 1, true);
+    Tick tick = new Tick(circuit, null, 0, 0, 1, true);
     batch.forEachRemaining(tick::record);
     tick.count();
     for (Sent note : tick.notes) tick.onward.add(note.row());
@@ -75,8 +79,8 @@ final class Tick {
   }
 
   /** The operators of one level: changes in, changes out. */
-  static List<InternalRow> level(Circuit circuit, State state, int level, int partition, int partitions, Iterator<InternalRow> changes) {
-    Tick tick = new Tick(circuit, state, partition, partitions, true);
+  static List<InternalRow> level(Circuit circuit, State state, long time, int level, int partition, int partitions, Iterator<InternalRow> changes) {
+    Tick tick = new Tick(circuit, state, time, partition, partitions, true);
     while (changes.hasNext()) {
       InternalRow c = changes.next();
       Operator to = Sent.kind(c) < 0 ? null : (Operator) circuit.nodes.get(Sent.to(c));
@@ -91,7 +95,7 @@ final class Tick {
 
   /** Changes of relations to Arrow. All changes of a relation are in one partition. */
   static List<Sent> results(Circuit circuit, Iterator<InternalRow> changes) {
-    Tick tick = new Tick(circuit, null, 0, 1, false);
+    Tick tick = new Tick(circuit, null, 0, 0, 1, false);
     while (changes.hasNext()) {
       InternalRow c = changes.next();
       if (Sent.kind(c) == Edge.RELATION) tick.add(Sent.to(c), Sent.bytes(c), Sent.n(c));
@@ -144,11 +148,12 @@ final class Tick {
   private void run(Operator operator) {
     List<List<Change>> input = waiting.set(operator.index, null);
     boolean here = operator.always() && Math.floorMod(Sent.place(operator.id, State.NONE), partitions) == partition;
-    if (here || input.stream().anyMatch(port -> !port.isEmpty())) operator.run(this, input);
+    if (here || operator.everywhere() || input.stream().anyMatch(port -> !port.isEmpty())) operator.run(this, input);
   }
 
   private void finish(int store) {
     for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
+    if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
     notes.add(new Sent(Sent.STATE, store, state.commit().getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));
   }
 
@@ -156,6 +161,9 @@ final class Tick {
   void emit(Operator from, InternalRow row, long weight) {
     if (weight != 0) for (Edge edge : from.out) send(edge, row, weight);
   }
+
+  /** Says that an operator has something to do at a later time, without input. */
+  void due(long millis) { due = Math.min(due, millis); }
 
   /** An error of an operator's output. */
   void fail(Operator from, SqlError error, long weight) { fail(from.errors, error, weight); }
@@ -167,14 +175,20 @@ final class Tick {
   }
 
   private void send(Edge edge, InternalRow row, long weight) {
-    UnsafeRow shaped;
+    UnsafeRow shaped = null;
+    List<UnsafeRow> several = List.of();
     try {
-      shaped = edge.linear.apply(row);
+      if (edge.linear.expands) several = edge.linear.all(row);
+      else shaped = edge.linear.apply(row);
     } catch (RuntimeException e) {
       fail(edge.errors, edge.linear.error(e), weight);
       return;
     }
-    if (shaped == null) return;
+    if (shaped != null) arrive(edge, shaped, weight);
+    for (UnsafeRow one : several) arrive(edge, one, weight);
+  }
+
+  private void arrive(Edge edge, UnsafeRow shaped, long weight) {
     if (edge.port == Edge.RELATION) relation(edge.to, shaped, weight);
     else if (exchanged) onward.add(new Sent(edge.port, edge.to, Rows.bytes(shaped), weight).row(circuit.order[edge.index].key(edge.port, shaped)));
     else waiting.get(edge.index).get(edge.port).add(new Change(shaped.copy(), weight));

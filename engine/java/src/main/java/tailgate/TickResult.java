@@ -8,12 +8,14 @@ public final class TickResult {
   private final String stateIds;
   private final Map<String, Long> counters;
   private final int[] forgotten;
+  private final long due;
 
-  TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten) {
+  TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten, long due) {
     this.relations = relations;
     this.stateIds = stateIds;
     this.counters = counters;
     this.forgotten = forgotten;
+    this.due = due;
   }
 
   /** The relations that changed, ascending; the methods below take an index into it. */
@@ -33,4 +35,7 @@ public final class TickResult {
 
   /** Those of the circuit's forgotten nodes that have no state any more: they need not be named again. */
   public int[] forgotten() { return forgotten; }
+
+  /** When the next tick has something to do even without input, in milliseconds; `Long.MAX_VALUE` for never. */
+  public long due() { return due; }
 }

@@ -104,7 +104,8 @@ final class Lab {
     final Path folder;
     final int partitions;
     String ids = "";
-    long version;
+    /** Of the next tick. */
+    long time;
     final Map<Integer, Bag> relations = new HashMap<>();
     TickResult last;
 
@@ -124,7 +125,7 @@ final class Lab {
     TickResult tick(Row... records) {
       TickResult result = attempt(records);
       ids = result.stateIds();
-      version++;
+      time++;
       for (int i = 0; i < result.relations().length; i++) {
         Bag net = changes(circuit.relations.get(result.relations()[i]), result.changes(i));
         if (net.size() != result.rows(i)) throw new AssertionError("not consolidated: " + net);
@@ -134,7 +135,7 @@ final class Lab {
     }
 
     /** Runs a tick that does not enter the log. */
-    TickResult attempt(Row... records) { return circuit.tick(spark().createDataFrame(Arrays.asList(records), KAFKA).repartition(2), folder.toString(), version, ids, partitions); }
+    TickResult attempt(Row... records) { return circuit.tick(spark().createDataFrame(Arrays.asList(records), KAFKA).repartition(2), folder.toString(), time, ids, partitions); }
 
     /** As after a restart: nothing is loaded, all is read from files. */
     void restart() { StateStore.stop(); }

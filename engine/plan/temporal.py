@@ -1,0 +1,181 @@
+"""Temporal filters: conditions on the clock, as the time from which on and until which they hold for a row.
+
+    now() < ts + interval '5 minutes'        until ⌈ts + 5 min⌉
+    ts >= now() - interval '1 hour'          until ⌊ts + 1 h⌋ + 1
+    mz_now() >= a AND mz_now() < b           from ⌈a⌉ until ⌈b⌉
+
+A condition is solved for the clock: what is added to it moves to the other side. Times of ticks are whole milliseconds, so a bound
+is the first of them for which the condition holds, or holds no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal as OneOf
+
+from engine.plan.scalars import conjunction
+from lake.errors import FeatureNotSupported, TailgateError
+from lake.types import INT8, INTERVAL, Type
+from sql.binding.resolution import operator, result
+from sql.functions.entry import Function, strict
+from sql.plan import Call, Filter, Join, Literal, Relation, Scalar
+from sql.relations import bottom_up, scalars_of, walk
+from sql.rewrite import conjuncts
+from sql.rewrite import walk as parts_of
+
+CLOCKS = frozenset(
+    "now current_timestamp transaction_timestamp statement_timestamp localtimestamp current_date mz_now mz_logical_timestamp".split()
+)
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+INVERSE = {"+": "-", "-": "+"}
+HINT = "Compare it with an expression of the row in WHERE, such as now() < ts + interval '5 minutes', joined to others by AND."
+
+MILLISECONDS = 3  # digits behind the point of a time in seconds
+EXACT = frozenset({("timestamptz", "timestamp"), ("timestamp", "timestamptz"), ("numeric", "int8"), ("numeric", "float8")})
+
+DAY_US = 86_400_000_000
+MONTH_DAYS = 30  # when intervals are compared
+
+FAR = "4000000000000000000"  # milliseconds; beyond is for ever
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """In milliseconds; NULL where the condition never holds."""
+
+    kind: OneOf["from", "until"]
+    time: Scalar
+
+
+def temporal(scalar: Scalar) -> bool:
+    """Whether it reads the clock."""
+    return _clock(scalar) is not None
+
+
+def lift(relation: Relation) -> Relation:
+    """Of an inner join's condition, the parts that read the clock become a filter above it."""
+
+    def rule(node: Relation) -> Relation:
+        if not isinstance(node, Join) or node.kind != "inner" or node.condition is None or not temporal(node.condition):
+            return node
+        timed = tuple(c for c in conjuncts(node.condition) if temporal(c))
+        others = tuple(c for c in conjuncts(node.condition) if not temporal(c))
+        join = replace(node, condition=conjunction(others)) if others else replace(node, kind="cross", condition=None)
+        return Filter(join, conjunction(timed))
+
+    return bottom_up(relation, rule)
+
+
+def check(relation: Relation) -> None:
+    """Raises 0A000 if the clock is read other than by a filter."""
+    for node in walk(relation):
+        for scalar in scalars_of(node):
+            if not isinstance(node, Filter) and (call := _clock(scalar)) is not None:
+                raise _refused(f"{call.function.name} outside WHERE", call.position)
+
+
+def bounds(condition: Scalar) -> tuple[Bound, ...]:
+    """When a condition that reads the clock holds. Raises 0A000 if it cannot be solved for the clock."""
+    match condition:
+        case Call(function, (left, right), position=at) if function.name in FLIPPED and function.kind == "operator":
+            if temporal(left) and temporal(right):
+                raise _refused("the clock on both sides of a comparison", at)
+            if temporal(right):
+                return tuple(_solved(right, FLIPPED[function.name], left))
+            return tuple(_solved(left, function.name, right))
+    call = _clock(condition)
+    raise _refused("a condition on the clock other than a comparison", call.position if call is not None else None)
+
+
+def _clock(scalar: Scalar) -> Call | None:
+    found = (s for s in parts_of(scalar) if isinstance(s, Call) and s.function.name in CLOCKS and not s.arguments)
+    return next(found, None)
+
+
+def _refused(what: str, at: int | None) -> TailgateError:
+    return FeatureNotSupported(f"{what} in a materialized view is not supported", hint=HINT, position=at)
+
+
+def _solved(clock: Scalar, sign: str, other: Scalar) -> Iterator[Bound]:
+    """Of `clock sign other`, where only the left reads the clock."""
+    match clock:
+        case Call(function, ()) if function.name in CLOCKS and function.name != "current_date":
+            yield from _bounded(sign, other, other.type.name)
+        case Call(function, (inner,)) if function.kind == "cast" and _exact(inner.type, clock.type):
+            yield from _solved(inner, sign, other)
+        case Call(function, (Call(inner, ()),)) if function.name in ("extract:epoch", "date_part:epoch") and inner.name in CLOCKS:
+            yield from _bounded(sign, other, "seconds")
+        case Call(function, (a, b), position=at) if function.kind == "operator" and function.name in INVERSE:
+            if temporal(a) and temporal(b):
+                raise _refused("the clock on both sides of an operator", at)
+            yield from _moved(clock, sign, other)
+        case _:
+            call = _clock(clock)
+            raise _refused("this expression of the clock", call.position if call is not None else None)
+
+
+def _exact(source: Type, target: Type) -> bool:
+    """Whether a cast keeps every time of a tick what it is."""
+    if source.name == target.name == "numeric":
+        return not target.modifiers or target.modifiers[1] >= MILLISECONDS
+    return (source.name, target.name) in EXACT
+
+
+def _moved(sum: Call, sign: str, other: Scalar) -> Iterator[Bound]:
+    """Of `a ± b sign other`: what does not read the clock goes to the other side."""
+    a, b = sum.arguments
+    name, at = sum.function.name, sum.position
+    if sum.type == INTERVAL:  # the time between two times, compared as days of 24 hours and months of 30 days
+        length = _elapsed(other, at)
+        if temporal(a):
+            yield from _solved(a, sign, _operate("+", b, length, at))
+        else:
+            yield from _solved(b, FLIPPED[sign], _operate("-", a, length, at))
+        return
+    for side in (a, b):
+        if side.type == INTERVAL and (not isinstance(side, Literal) or not isinstance(side.value, tuple) or side.value[0]):
+            raise _refused("the clock and an interval that is no constant number of days and seconds", at)
+    if temporal(a):
+        yield from _solved(a, sign, _operate(INVERSE[name], other, b, at))
+    elif name == "+":
+        yield from _solved(b, sign, _operate("-", other, a, at))
+    else:
+        yield from _solved(b, FLIPPED[sign], _operate("-", a, other, at))
+
+
+def _elapsed(length: Scalar, at: int | None) -> Literal:
+    """A constant interval as the number of microseconds that it is compared by."""
+    if not isinstance(length, Literal) or not isinstance(length.value, tuple):
+        raise _refused("the clock and an interval that is no constant", at)
+    months, days, micros = length.value
+    assert isinstance(months, int) and isinstance(days, int) and isinstance(micros, int)
+    return Literal((0, 0, (months * MONTH_DAYS + days) * DAY_US + micros), INTERVAL)
+
+
+def _operate(sign: str, left: Scalar, right: Scalar, at: int | None) -> Scalar:
+    """The operator over exactly these types, which the one that is solved came from."""
+    found = operator(sign, (left.type, right.type), at)
+    return Call(found, (left, right), result(found, (left, right)), at)
+
+
+def _bounded(sign: str, other: Scalar, unit: str) -> Iterator[Bound]:
+    """Of `now sign other`."""
+    if sign in (">", ">=", "="):
+        yield Bound("from", Call(_first(unit, after=sign == ">"), (other,), INT8))
+    if sign in ("<", "<=", "="):
+        yield Bound("until", Call(_first(unit, after=sign != "<"), (other,), INT8))
+
+
+def _first(unit: str, *, after: bool) -> Function:
+    """The first millisecond that is not before a time; with `after`, the first one that is after it."""
+    argument = "numeric" if unit == "seconds" else unit
+    if unit in ("timestamptz", "timestamp", "date"):
+        time = "{0}" if unit == "timestamptz" else "CAST({0} AS TIMESTAMP)"
+        spark = f"unix_millis({time}) + 1" if after else f"unix_millis({time} + INTERVAL 999 MICROSECONDS)"
+        micros = "epoch_us(CAST({0} AS TIMESTAMP))"
+        duckdb = f"(floor({micros} / 1000) + 1)::BIGINT" if after else f"ceil({micros} / 1000)::BIGINT"
+    else:
+        near = f"greatest(least({{0}}{' * 1000' if unit == 'seconds' else ''}, {FAR}), -{FAR})"
+        spark = duckdb = strict(f"CAST(floor({near}) AS BIGINT) + 1" if after else f"CAST(ceil({near}) AS BIGINT)", 1)
+    return Function(f"first millisecond {'after' if after else 'from'}", (argument,), "int8", f"({spark})", f"({duckdb})")
