@@ -103,7 +103,11 @@ def _joined(plan: Join) -> Key | None:
         return left  # at most one partner on the right
     if plan.kind in ("inner", "right") and set(left) <= lefts:
         return tuple(width + k for k in right)
-    return (*left, *(width + k for k in right))
+    both = (*left, *(width + k for k in right))
+    if plan.kind == "full":  # a row of NULLs and one without a partner whose key is NULL would look the same
+        nulls = [f.nullable for f in plan.left.columns + plan.right.columns]
+        return None if all(nulls[k] for k in both) else both
+    return both
 
 
 def equalities(plan: Join) -> tuple[tuple[int, int], ...]:

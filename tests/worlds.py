@@ -29,6 +29,7 @@ class Table:
 TYPES: tuple[Type, ...] = (INT4, INT8, TEXT, BOOL, FLOAT8, TIMESTAMP, Type("numeric", (10, 2)), INT2)
 LARGEST = {"int2": 2**15 - 1, "int4": 2**31 - 1, "int8": 2**63 - 1}
 START = datetime(2026, 1, 1)
+JOINS = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 
 
 class World:
@@ -97,6 +98,9 @@ class World:
     def query(self, relations: Sequence[Table] | None = None, *, errors: bool = True) -> str:
         """A random query over tables (or views, given as tables) that the engine can keep up to date."""
         return Writer(self.random, tuple(relations or self.tables), errors).query()
+
+    def halves(self) -> str:
+        return Writer(self.random, self.tables, False).halves()
 
 
 @dataclass(frozen=True)
@@ -174,15 +178,35 @@ class Writer:
             else:
                 parts.append((f"{table.name} AS {alias}", [Name(f"{alias}.{c.name}", c.type) for c in table.columns]))
         text, scope = parts[0]
+        crossed = False
         for other, names in parts[1:]:
-            condition = self.equality(scope, names)
-            if condition is None:
-                continue
-            if self.random.random() < 0.2:
-                condition += f" AND {self.condition(scope + names)}"
-            text = f"{text} JOIN {other} ON {condition}"
+            word, condition = self.random.choice(JOINS), self.join_condition(scope, names)
+            if condition is None or self.random.random() < 0.1:
+                if crossed:
+                    continue  # a cross product of more than two would be most of the time
+                crossed = True
+                condition = self.condition(scope + names) if self.random.random() < 0.7 else None
+            text = f"{text} CROSS JOIN {other}" if condition is None else f"{text} {word} {other} ON {condition}"
             scope = scope + names
         return text, scope
+
+    def join_condition(self, left: list[Name], right: list[Name]) -> str | None:
+        """None if no column of one has the type of one of the other."""
+        condition = self.equality(left, right)
+        if condition is not None and self.random.random() < 0.3:
+            condition += f" AND {self.condition(left + right)}"
+        return condition
+
+    def halves(self) -> str:
+        """A join of which only the left is read; where it stands may be a semi or an anti join."""
+        table, other = self.random.choice(self.relations), self.random.choice(self.relations)
+        left = [Name(f"l.{c.name}", c.type) for c in table.columns]
+        right = [Name(f"r.{c.name}", c.type) for c in other.columns]
+        condition = self.join_condition(left, right)
+        if condition is None or self.random.random() < 0.2:
+            condition = self.condition(left + right)
+        where = f" WHERE {self.condition(left)}" if self.random.random() < 0.3 else ""
+        return f"SELECT {self.named([n.sql for n in left])} FROM {table.name} AS l JOIN {other.name} AS r ON {condition}{where}"
 
     def equality(self, left: list[Name], right: list[Name]) -> str | None:
         """None if no column of one has the type of one of the other."""
@@ -192,6 +216,8 @@ class Writer:
             return None
         a, b = self.random.choice(pairs)
         one = a.sql if self.random.random() < 0.8 or a.type.name not in ("int4", "int8") else f"({a.sql} + 1)"
+        if self.random.random() < 0.1:
+            return f"{one} IS NOT DISTINCT FROM {b.sql}"
         return f"{one} = {b.sql}" if self.random.random() < 0.5 else f"{b.sql} = {one}"
 
     # ---- expressions ---------------------------------------------------------------------------------------------------------------

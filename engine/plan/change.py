@@ -2,7 +2,7 @@
 
     Δ(σ R) = σ ΔR                  a step of an edge
     Δ(π R) = π ΔR                  a step of an edge
-    Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR       Joined: both sides are kept by key
+    Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR       Joined: both sides are kept by key; outer, semi and anti joins count partners besides
     Δ(τ R) = τ ΔR, and what the clock adds and takes       Timed: the rows whose time to come or go is ahead are kept, in order
     Δ(γ R): per touched group, minus its old row, plus its new one       Reduced: the accumulators are kept by group
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from engine.plan.graph import Aggregate, Linear
+from engine.plan.graph import Aggregate, JoinKind, Linear, Where
 from lake.types import Field
 
 
@@ -43,12 +43,19 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Columns of the left, then of the right, of the pairs whose keys are equal."""
+    """Columns of the left, then of the right, of the pairs whose keys are equal and which pass the `condition`, if there is one.
+
+    left, right, full: also rows without a partner, with NULLs; semi, anti: the left's rows with one, without one. `null_safe`: of each
+    column of the keys, whether NULL equals NULL.
+    """
 
     left: Stream
     right: Stream
     left_key: tuple[int, ...]
     right_key: tuple[int, ...]
+    kind: JoinKind = "inner"
+    null_safe: tuple[bool, ...] = ()
+    condition: Where | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from engine.plan.casts import cast_to
 from engine.plan.change import Joined, Kept, Reduced, Source, Stream, Timed, View
 from engine.plan.graph import Linear, Select, Where
 from engine.plan.rewrites import rewrite
-from engine.plan.rewrites.equijoin import keys_of
+from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import conjunction
 from engine.plan.shape import NOTHING, select, then, where
 from engine.plan.temporal import bounds, check, temporal
@@ -126,26 +126,18 @@ class _Compiler:
         A side whose rows are told apart by keys and groups alone has few different rows, and many of each: it is kept as rows with
         weights, not as rows that are known to be new.
         """
-        if join.kind not in ("inner", "cross"):
-            raise FeatureNotSupported(
-                f"{join.kind.upper()} JOIN in a materialized view is not supported",
-                hint="Only inner joins are kept up to date.",
-                position=join.position,
-            )
-        keys = keys_of(join)
-        if keys is None:
-            raise FeatureNotSupported(
-                "a join without an equality between its sides is not supported in a materialized view",
-                hint="Add a condition of the form a.x = b.y.",
-                position=join.position,
-            )
+        on = matching(join)
         left, right = self.stream(join.left), self.stream(join.right)
-        append_only = left.append_only and right.append_only
+        append_only = join.kind in ("inner", "cross", "semi") and left.append_only and right.append_only
         if measured is not None:
             width = len(join.left.columns)
             left = replace(left, append_only=left.append_only and any(i < width for i in measured))
             right = replace(right, append_only=right.append_only and any(i >= width for i in measured))
-        return Stream(Joined(left, right, *keys), Linear(), left.columns + right.columns, append_only)
+        kind = "inner" if join.kind == "cross" else join.kind
+        rest = (where(conjunction(on.rest), left.columns + right.columns),) if on.rest else ()
+        if kind == "inner":  # what else was asked is a filter of what comes out
+            return Stream(Joined(left, right, on.left, on.right, kind, on.null_safe), Linear(rest), join.columns, append_only)
+        return Stream(Joined(left, right, on.left, on.right, kind, on.null_safe, *rest), Linear(), join.columns, append_only)
 
     def _aggregate(self, node: Aggregate) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))

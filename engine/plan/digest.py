@@ -22,8 +22,9 @@ from lake.types import Field
 def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
     """Of an operator of `item`'s stream."""
     match operator:
-        case Joined(left, right, left_key, right_key):
-            text: list[object] = ["join", _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
+        case Joined(left, right, left_key, right_key, kind, null_safe, condition):
+            text: list[object] = [kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
+            text += [null_safe, None if condition is None else _step(condition)]
         case Reduced(input, keys, aggregates):
             calls = [(a.function, a.column, a.type.spark) for a in aggregates]
             text = ["reduce", _edge(input, item, catalog), keys, calls]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.plan import nodes
-from engine.plan.change import STATEFUL, Joined, Origin, Reduced, Stateful, Stream
+from engine.plan.change import STATEFUL, Joined, Origin, Reduced, Stateful, Stream, stateful
 from engine.plan.compile import compile_rewritten
 from engine.plan.digest import digest
 from engine.plan.plans import PlanOf, bound
@@ -60,6 +60,13 @@ class _Explained:
         return f"; shared with {', '.join(others)}" if others else ""
 
 
+def notices(item: Item, stream: Stream) -> tuple[str, ...]:
+    """What one should know of how a view is kept before it is large."""
+    if any(isinstance(o, Joined) and not o.left_key for o in stateful(stream)):
+        return (f'a join of materialized view "{item.name}" has no equality between its sides, and is kept in one partition',)
+    return ()
+
+
 def _lines(explained: _Explained, plan: Relation, first: str, rest: str) -> list[tuple[str, str]]:
     out = [(first + node_words(plan, explained.catalog), _maintained(explained, plan))]
     below = inputs(plan)
@@ -96,10 +103,17 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
 
 
 def _kept(join: Joined) -> str:
-    sides = [s for s, stream in (("left", join.left), ("right", join.right)) if stream.append_only]
-    if len(sides) == 2:
-        return "both sides kept by key, never looked up"
-    return "both sides kept by key" + (f", the {sides[0]} never looked up" if sides else "")
+    by = "by key" if join.left_key else "in one partition, for there is no equality"
+    if join.kind == "inner":
+        sides = [s for s, stream in (("left", join.left), ("right", join.right)) if stream.append_only]
+        if len(sides) == 2:
+            return f"both sides kept {by}, never looked up"
+        return f"both sides kept {by}" + (f", the {sides[0]} never looked up" if sides else "")
+    if join.condition is not None:
+        return f"both sides kept {by}, partners counted for each row"
+    if join.kind in ("semi", "anti"):
+        return f"the left kept {by}, the right counted"
+    return f"both sides kept {by}, partners counted for each key"
 
 
 def _notes(plan: Relation, catalog: Catalog) -> list[str]:

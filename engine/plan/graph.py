@@ -103,6 +103,9 @@ class ArrowDecoder:
 DecoderSpec = KafkaDecoder | ArrowDecoder
 
 
+JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
+
+
 # ---- nodes -----------------------------------------------------------------------------------------------------------------
 
 
@@ -137,23 +140,27 @@ class UpsertNode:
 
 @dataclass(frozen=True, slots=True)
 class JoinNode:
-    """Ports 0 and 1: `left` and `right`. Out: the columns of the left, then of the right, of each pair with equal keys.
+    """Ports 0 and 1: `left` and `right`. Out: the columns of the left, then of the right (semi, anti: of the left alone).
 
-    Both keys have equal types; a NULL in a key never matches; without key columns every pair matches. `append_only`: that a
-    side never takes a row back, for the left and for the right.
+    Pairs are of equal keys, and pass the `condition` (over the left's columns, then the right's) if there is one. Both keys have
+    equal types; a NULL in a key matches nothing, or NULL where the column is `null_safe`; without key columns every pair matches.
+    `append_only`: that a side never takes a row back, for the left and for the right.
     """
 
     node: int
+    kind: JoinKind
     left: tuple[Field, ...]
     right: tuple[Field, ...]
     left_key: tuple[int, ...]
     right_key: tuple[int, ...]
+    null_safe: tuple[bool, ...]
+    condition: Where | None
     append_only: tuple[bool, bool]
     fingerprint: str
 
     @property
     def columns(self) -> tuple[Field, ...]:
-        return self.left + self.right
+        return self.left if self.kind in ("semi", "anti") else self.left + self.right
 
 
 @dataclass(frozen=True, slots=True)

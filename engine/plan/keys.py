@@ -61,15 +61,18 @@ def keys(relation: Relation) -> Keys:
         case Join(left, right, kind, condition):
             if kind in ("semi", "anti"):
                 return keys(left)
-            if kind not in ("inner", "cross"):
-                return frozenset()
             width = len(left.columns)
             equal = {} if condition is None else _equal(conjuncts(condition), width)
             both = [(a, frozenset(width + i for i in b)) for a, b in product(keys(left), keys(right))]
+            if kind == "full":  # a row of NULLs and one without a partner whose key is NULL would look the same
+                nulls = [f.nullable for f in left.columns + right.columns]
+                return _few(a | b for a, b in both if not all(nulls[i] for i in a | b))
             found = [a | b for a, b in both]
-            found += [a for a, b in both if all(i in equal.values() for i in b)]  # at most one partner on the right
-            found += [b for a, b in both if all(i in equal for i in a)]
-            found += [a | frozenset(i for i in b if i not in equal.values()) for a, b in both]
+            if kind != "right":
+                found += [a for a, b in both if all(i in equal.values() for i in b)]  # at most one partner on the right
+                found += [a | frozenset(i for i in b if i not in equal.values()) for a, b in both]
+            if kind != "left":
+                found += [b for a, b in both if all(i in equal for i in a)]
             return _few(found)
     return frozenset()
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sql.plan import And, Scalar
-from sql.rewrite import with_columns
+from lake.types import BOOL
+from sql.plan import And, Call, Column, InList, IsDistinct, IsNull, Literal, Not, Or, Scalar
+from sql.rewrite import columns_of, with_columns
+
+NO_COLUMNS: frozenset[int] = frozenset()
 
 
 def renumber(scalar: Scalar, to: Mapping[int, int]) -> Scalar:
@@ -15,5 +18,50 @@ def renumber(scalar: Scalar, to: Mapping[int, int]) -> Scalar:
 
 
 def conjunction(conditions: tuple[Scalar, ...]) -> Scalar:
-    """One condition of one or more."""
+    """One condition of those given; true if there is none."""
+    if not conditions:
+        return Literal(True, BOOL)
     return conditions[0] if len(conditions) == 1 else And(conditions)
+
+
+def equated(condition: Scalar) -> tuple[Scalar, Scalar] | None:
+    """The sides of an equality: a = b, or a IS NOT DISTINCT FROM b."""
+    match condition:
+        case Call(function, (a, b)) if function.name == "=" and function.kind == "operator":
+            return a, b
+        case Not(IsDistinct(a, b)):
+            return a, b
+    return None
+
+
+def ties(condition: Scalar, some: frozenset[int], others: frozenset[int]) -> bool:
+    """Whether it is an equality of something of the ones and something of the others."""
+    sides = equated(condition)
+    if sides is None:
+        return False
+    one, other = map(columns_of, sides)
+    return bool(one and other) and ((one <= some and other <= others) or (one <= others and other <= some))
+
+
+def strict_in(scalar: Scalar) -> frozenset[int]:
+    """Columns whose NULL makes the scalar NULL."""
+    match scalar:
+        case Column(index=index):
+            return frozenset([index])
+        case Call(function, arguments) if function.strict:
+            return NO_COLUMNS.union(*map(strict_in, arguments))
+        case Not(argument) | InList(argument=argument):
+            return strict_in(argument)
+    return NO_COLUMNS
+
+
+def rejects_null(condition: Scalar) -> frozenset[int]:
+    """Columns whose NULL keeps the condition from being true."""
+    match condition:
+        case And(arguments):
+            return NO_COLUMNS.union(*map(rejects_null, arguments))
+        case Or(arguments):
+            return frozenset.intersection(*map(rejects_null, arguments))
+        case Not(IsNull(argument)):
+            return strict_in(argument)
+    return strict_in(condition)

@@ -136,7 +136,7 @@ def node_words(plan: Relation, catalog: Catalog) -> str:
             return f"Project: {', '.join(parts)}"
         case Join(left, right, kind, condition):
             on = "" if condition is None else words(condition, names(left) + names(right))
-            return f"Join: {on}" if kind == "inner" else f"Join ({kind}): {on}"
+            return ("Join" if kind == "inner" else f"Join ({kind})") + (f": {on}" if on else "")
         case Aggregate(input, keys, aggregates):
             by = ", ".join(words(k, names(input)) for k in keys)
             calls = ", ".join(aggregate_words(a, names(input)) for a in aggregates)

@@ -132,7 +132,10 @@ class Circuits:
                 return operator.upsert(struct(_ddl(node.columns)), ints(node.key))
             case JoinNode():
                 left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
-                return operator.join(left, ints(node.left_key), right, ints(node.right_key), *node.append_only)
+                safe = self._array(self._jvm.boolean, list(node.null_safe))
+                condition = None if node.condition is None else self._shape(_ddl(node.left + node.right), Linear((node.condition,)))
+                keys = left, ints(node.left_key), right, ints(node.right_key), safe
+                return operator.join(node.kind, *keys, *node.append_only, condition)
             case TimerNode():
                 return operator.timer(struct(_ddl(node.columns)))
             case ReduceNode():

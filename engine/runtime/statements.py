@@ -15,7 +15,7 @@ from typing import Any
 
 from engine import ddl
 from engine.plan import circuit, nodes
-from engine.plan.explain import explain
+from engine.plan.explain import explain, notices
 from engine.plan.plans import Streams
 from engine.runtime import kafka
 from engine.runtime.engine import Engine
@@ -116,10 +116,12 @@ class Statements:
             items = self._items(statement, text, catalog)
             fill = tuple(i for i in items if i.kind == "materialized view")
             header = self._install(Change(put=items), fill=fill)
+            after = self._engine.catalog
+            told = [_notice(n) for item in fill for n in notices(item, Streams(after)(item))]
         for item in fill:
             if (running := self._fills.get(item.id)) is not None:
                 running.done.wait()
-        return {"tag": tag, "n": header.n, "time": header.time, "notices": []}
+        return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
 
     def _items(self, statement: CreateSource | CreateView | CreateSink, text: str, catalog: Catalog) -> tuple[Item, ...]:
         match statement:
@@ -238,10 +240,10 @@ class Statements:
 
     def _drop(self, statement: Drop) -> Answer:
         with self._lock:
-            items, notices = ddl.drop(statement, self._engine.catalog)
+            items, said = ddl.drop(statement, self._engine.catalog)
             if items:
                 self._install(Change(drop=tuple(i.id for i in items)))
-        return {**self._answer(f"DROP {statement.kind.upper()}"), "notices": notices}
+        return {**self._answer(f"DROP {statement.kind.upper()}"), "notices": said}
 
     def _explain(self, target: Name | CreateView) -> str:
         catalog = self._engine.catalog
@@ -254,8 +256,11 @@ class Statements:
 
     def _answer(self, tag: str, notice: str | None = None) -> Answer:
         newest = self._engine.newest
-        notices = [{"severity": "NOTICE", "sqlstate": "00000", "message": notice, "hint": None}] if notice else []
-        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": notices}
+        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": [_notice(notice)] if notice else []}
+
+
+def _notice(message: str) -> dict[str, Any]:
+    return {"severity": "NOTICE", "sqlstate": "00000", "message": message, "hint": None}
 
 
 def _bases(item: Item, catalog: Catalog) -> set[int]:

@@ -1,25 +1,28 @@
-"""Inner joins in the form which the circuit has: columns that are equal, and a filter of what else was asked.
+"""Joins in the form which the circuit has: columns that are equal, and what else was asked.
 
     L ⋈_{f(l) = g(r) ∧ c} R  =  π_{l, r}(σ_c(π_{l, f(l)}(L) ⋈_{f = g} π_{r, g(r)}(R)))
 
+In an inner join c becomes a filter above; in the others, where it says which rows have a partner, it stays in the condition.
+
 Both sides of a key are of one type: where an operator takes two (numeric(10,2) = numeric(12,4)), both are cast to one that holds
 either. Only equalities that cannot fail become keys, because below the join more rows are asked; if there is no other equality
-then those that can fail do after all. After this pass every inner join's condition is `column = column and …`.
+then those that can fail do after all. `matching` reads what comes of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.plan.casts import cast_to
 from engine.plan.fallible import fallible
-from engine.plan.scalars import conjunction, renumber
+from engine.plan.scalars import conjunction, equated, renumber
 from engine.plan.words import label, names
-from lake.types import FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
-from sql.plan import Call, Column, Filter, Join, Project, Relation, Scalar
+from lake.types import BOOL, FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
+from sql.plan import Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar
 from sql.relations import bottom_up, project
 from sql.rewrite import columns_of, conjuncts, shifted
 
+TRUE = Literal(True, BOOL)
 UNLIKE = frozenset({"interval", "jsonb", "record"})  # types whose equal values may be stored differently
 
 # the type which holds all values of some others
@@ -38,65 +41,82 @@ class Key:
 
     left: Scalar
     right: Scalar
-    equal: Call
+    equal: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Which pairs a join is of: those with equal columns at these positions, for which `rest` is true.
+
+    `null_safe`: of each pair of columns, whether NULL equals NULL.
+    """
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    null_safe: tuple[bool, ...]
+    rest: tuple[Scalar, ...]
 
 
 def split_joins(relation: Relation) -> Relation:
     return bottom_up(relation, _split)
 
 
-def keys_of(join: Join) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The key columns of a join in the form of this pass, of the left and of the right; None if it is not in that form."""
-    if join.condition is None:
-        return None
-    width = len(join.left.columns)
-    pairs = []
+def matching(join: Join) -> Matching:
+    """What the condition of a join asks."""
+    keys, rest = [], []
     for condition in conjuncts(join.condition):
-        match condition:
-            case Call(function, (Column(index=a, type=t), Column(index=b, type=u))) if (
-                function.name == "=" and a < width <= b and t.spark == u.spark
-            ):
-                pairs.append((a, b - width))
-            case _:
-                return None
-    return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+        key = _key(join, condition)
+        if key is not None and isinstance(key.left, Column) and isinstance(key.right, Column):
+            keys.append((key.left.index, key.right.index, isinstance(condition, Not)))
+        elif condition != TRUE:
+            rest.append(condition)
+    return Matching(tuple(a for a, _, _ in keys), tuple(b for _, b, _ in keys), tuple(safe for _, _, safe in keys), tuple(rest))
 
 
 def _split(relation: Relation) -> Relation:
-    if not isinstance(relation, Join) or relation.kind != "inner" or relation.condition is None or keys_of(relation) is not None:
+    if not isinstance(relation, Join) or relation.condition is None:
         return relation
     conditions = conjuncts(relation.condition)
     found = [(c, key) for c in conditions if (key := _key(relation, c)) is not None]
-    sure = [(c, key) for c, key in found if not fallible(c)]
-    chosen = sure or found
-    if not chosen:
-        return relation
+    chosen = [(c, key) for c, key in found if not fallible(c)] or found
+    rest = tuple(c for c in conditions if all(c is not k for k, _ in chosen))
     left, left_at = _with(relation.left, tuple(key.left for _, key in chosen))
     right, right_at = _with(relation.right, tuple(key.right for _, key in chosen))
+    if left is relation.left and right is relation.right and not (rest and relation.kind == "inner"):
+        return relation
     width, wide = len(relation.left.columns), len(left.columns)
+    place = {i: i for i in range(width)} | {width + i: wide + i for i in range(len(relation.right.columns))}
+    rest = tuple(renumber(c, place) for c in rest)
     on = tuple(
-        Call(key.equal.function, (Column(a, left.columns[a].type), Column(wide + b, right.columns[b].type)), key.equal.type)
+        _equal(key.equal, Column(a, left.columns[a].type), Column(wide + b, right.columns[b].type))
         for (_, key), a, b in zip(chosen, left_at, right_at, strict=True)
     )
-    joined: Relation = Join(left, right, "inner", conjunction(on), relation.position)
-    place = {i: i for i in range(width)} | {width + i: wide + i for i in range(len(relation.right.columns))}
-    rest = tuple(c for c in conditions if all(c is not k for k, _ in chosen))
-    if rest:
-        joined = Filter(joined, conjunction(tuple(renumber(c, place) for c in rest)))
-    if len(joined.columns) == len(relation.columns):
-        return joined
+    joined: Relation
+    if relation.kind != "inner":
+        joined = Join(left, right, relation.kind, conjunction(on + rest), relation.position)
+    else:
+        joined = Join(left, right, "inner" if on else "cross", conjunction(on) if on else None, relation.position)
+        joined = Filter(joined, conjunction(rest)) if rest else joined
     columns = relation.columns
+    if len(joined.columns) == len(columns):
+        return joined
     return project(joined, tuple(Column(place[i], f.type) for i, f in enumerate(columns)), columns)
 
 
+def _equal(equal: Scalar, left: Column, right: Column) -> Scalar:
+    """The equality of other sides."""
+    return replace(equal, arguments=(left, right)) if isinstance(equal, Call) else Not(IsDistinct(left, right))
+
+
 def _key(join: Join, condition: Scalar) -> Key | None:
-    if not isinstance(condition, Call) or condition.function.name != "=" or condition.function.kind != "operator":
+    sides = equated(condition)
+    if sides is None:
         return None
-    width = len(join.left.columns)
-    one, other = condition.arguments
-    if _within(other, 0, width) and _within(one, width, len(join.columns)):
+    width, whole = len(join.left.columns), len(join.left.columns) + len(join.right.columns)
+    one, other = sides
+    if _within(other, 0, width) and _within(one, width, whole):
         one, other = other, one
-    if not _within(one, 0, width) or not _within(other, width, len(join.columns)):
+    if not _within(one, 0, width) or not _within(other, width, whole):
         return None
     return _of_one_type(Key(one, shifted(other, -width), condition))
 

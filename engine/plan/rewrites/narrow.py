@@ -36,11 +36,12 @@ def _narrowed(reader: Project | Aggregate) -> Relation:
     conditions: tuple[Scalar, ...] = ()
     if isinstance(below, Filter):
         conditions, below = conjuncts(below.condition), below.input
-    if not isinstance(below, Join) or below.kind != "inner" or below.condition is None:
+    if not isinstance(below, Join) or below.kind not in ("inner", "cross"):
         return reader
     read = (*scalars_of(reader), *conditions)
     width, whole = len(below.left.columns), len(below.columns)
-    plain = columns_of(below.condition) | frozenset(c for scalar in read for c in _plain(scalar, width))
+    asked = frozenset[int]() if below.condition is None else columns_of(below.condition)
+    plain = asked | frozenset(c for scalar in read for c in _plain(scalar, width))
     left = _candidates(read, plain, 0, width)
     right = _candidates(read, plain, width, whole)
     if not left and not right:
@@ -49,7 +50,8 @@ def _narrowed(reader: Project | Aggregate) -> Relation:
     one = _with(below.left, left)
     other = _with(below.right, tuple(shifted(e, -width) for e in right))
     moved: Moved = {e: width + n for n, e in enumerate(left)} | {e: whole + len(left) + n for n, e in enumerate(right)}
-    joined: Relation = Join(one, other, "inner", renumber(below.condition, place), below.position)
+    on = None if below.condition is None else renumber(below.condition, place)
+    joined: Relation = Join(one, other, below.kind, on, below.position)
     if conditions:
         joined = Filter(joined, conjunction(tuple(_reading(c, moved, place) for c in conditions)))
     return _rebuilt(reader, joined, moved, place)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from engine.plan.fallible import fallible
-from engine.plan.scalars import conjunction, renumber
-from sql.plan import Call, Filter, Join, Relation, Scalar
+from engine.plan.scalars import conjunction, renumber, ties
+from sql.plan import Filter, Join, Relation, Scalar
 from sql.relations import inputs, take, with_inputs
 from sql.rewrite import columns_of, conjuncts, shifted
 
@@ -51,15 +51,7 @@ def _has_cross(relation: Relation) -> bool:
 def _tied(join: Join) -> bool:
     width, whole = len(join.left.columns), len(join.columns)
     found = () if join.condition is None else conjuncts(join.condition)
-    return any(_ties(c, frozenset(range(width)), frozenset(range(width, whole))) for c in found)
-
-
-def _ties(condition: Scalar, some: frozenset[int], others: frozenset[int]) -> bool:
-    """Whether it is an equality of something of the ones and something of the others."""
-    if not isinstance(condition, Call) or condition.function.name != "=":
-        return False
-    one, other = (columns_of(a) for a in condition.arguments)
-    return bool(one and other) and ((one <= some and other <= others) or (one <= others and other <= some))
+    return any(ties(c, frozenset(range(width)), frozenset(range(width, whole))) for c in found)
 
 
 def _rebuilt(relation: Relation, leaves: list[Relation]) -> Relation:
@@ -86,8 +78,8 @@ def _ordered(relation: Relation, leaves: tuple[Relation, ...], conditions: list[
             place[column] = len(joined.columns) + at
         there = [c for c in waiting if columns_of(c) <= place.keys()]
         now = [c for c in there if not fallible(c)]
-        if not any(_ties(c, before, ranges[i]) for c in now):
-            now += [c for c in there if c not in now and _ties(c, before, ranges[i])]
+        if not any(ties(c, before, ranges[i]) for c in now):
+            now += [c for c in there if c not in now and ties(c, before, ranges[i])]
         waiting = [c for c in waiting if c not in now]
         on = tuple(renumber(c, place) for c in now)
         joined = Join(joined, leaves[i], "inner", conjunction(on)) if on else Join(joined, leaves[i], "cross", None)
@@ -102,7 +94,7 @@ def _order(ranges: list[frozenset[int]], conditions: list[Scalar]) -> list[int]:
     order, left = [0], list(range(1, len(ranges)))
     while left:
         have = frozenset().union(*(ranges[i] for i in order))
-        tied = (i for found in (sure, conditions) for i in left if any(_ties(c, have, ranges[i]) for c in found))
+        tied = (i for found in (sure, conditions) for i in left if any(ties(c, have, ranges[i]) for c in found))
         chosen = next(tied, left[0])
         order.append(chosen)
         left.remove(chosen)

@@ -57,8 +57,6 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             exact = tuple(renumber(expressions[i], places) for i in kept)
             return Project(below, exact, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
         case Join(left, right, kind, condition, position):
-            if kind not in ("inner", "cross"):
-                return _untouched(relation)
             width = len(left.columns)
             read = needed | (columns_of(condition) if condition is not None else frozenset())
             one, one_places = _exactly(left, frozenset(i for i in read if i < width))
@@ -66,7 +64,8 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             if one is left and other is right:
                 return relation, _identity(relation)
             places = one_places | {width + old: len(one.columns) + new for old, new in other_places.items()}
-            return Join(one, other, kind, None if condition is None else renumber(condition, places), position), places
+            joined = Join(one, other, kind, None if condition is None else renumber(condition, places), position)
+            return joined, one_places if kind in ("semi", "anti") else places
         case Aggregate(input, keys, aggregates):
             wanted = [i for i in range(len(aggregates)) if len(keys) + i in needed]
             if not keys and not wanted:

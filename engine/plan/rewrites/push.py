@@ -2,6 +2,7 @@
 
     σ_c(π_f(R)) = π_f(σ_{c∘f}(R))
     σ_{a ∧ b ∧ c}(L ⋈ R) = σ_c(σ_a(L) ⋈ σ_b(R))       a of the left's columns alone, b of the right's
+    σ_{a ∧ c}(L ⟕ R) = σ_c(σ_a(L) ⟕ R)                L ⟕_{b ∧ c} R = L ⟕_c σ_b(R)
     σ_c(γ_{k; f}(R)) = γ_{k; f}(σ_{c∘k}(R))           c of the keys alone
 
 Below a join or an aggregate a condition is asked of rows that it was not asked of above, so there only conditions that cannot fail
@@ -11,8 +12,8 @@ move (`engine.plan.fallible`), and none that stands after one which stays.
 from __future__ import annotations
 
 from engine.plan.fallible import fallible
-from engine.plan.scalars import conjunction
-from sql.plan import Aggregate, Distinct, Filter, Join, Project, Relation, Scalar, Union_
+from engine.plan.scalars import conjunction, ties
+from sql.plan import Aggregate, Distinct, Filter, Join, JoinKind, Project, Relation, Scalar, Union_
 from sql.relations import inputs, with_inputs
 from sql.rewrite import columns_of, conjuncts, shifted, substituted
 
@@ -23,15 +24,38 @@ def push_filters(relation: Relation) -> Relation:
     return _conditions_of_join(with_inputs(relation, tuple(push_filters(i) for i in inputs(relation))))
 
 
+# of which sides a join needs only rows that match: what its condition asks of those may be asked before it
+MATCHED: dict[JoinKind, tuple[bool, bool]] = {
+    "inner": (True, True),
+    "left": (False, True),
+    "right": (True, False),
+    "full": (False, False),
+    "semi": (True, True),
+    "anti": (False, True),
+}
+# of which sides it makes no rows of NULLs: a filter of those may be asked before it
+WHOLE: dict[JoinKind, tuple[bool, bool]] = {
+    "inner": (True, True),
+    "cross": (True, True),
+    "left": (True, False),
+    "right": (False, True),
+    "full": (False, False),
+    "semi": (True, False),
+    "anti": (True, False),
+}
+
+
 def _conditions_of_join(relation: Relation) -> Relation:
-    """A condition of one side alone, in an inner join's ON, is a filter of that side."""
-    if not isinstance(relation, Join) or relation.kind != "inner" or relation.condition is None:
+    """A condition of one side alone, in a join's ON, is a filter of that side where the join needs rows that match."""
+    if not isinstance(relation, Join) or relation.condition is None:
         return relation
-    left, right, kept = _sides(relation, conjuncts(relation.condition))
+    left, right, kept = _sides(relation, conjuncts(relation.condition), MATCHED[relation.kind])
     if not left and not right:
         return relation
     sides = _push(relation.left, left), _push(relation.right, right)
-    return Join(*sides, "inner", conjunction(kept), relation.position) if kept else Join(*sides, "cross", None, relation.position)
+    if relation.kind == "inner" and not kept:
+        return Join(*sides, "cross", None, relation.position)
+    return Join(*sides, relation.kind, conjunction(kept), relation.position)
 
 
 def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | None = None) -> Relation:
@@ -54,8 +78,13 @@ def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | Non
             if down:
                 below = _push(input, tuple(substituted(c, keys) for c in down))
                 return _keep(Aggregate(below, keys, aggregates), tuple(c for c in conditions if c not in down))
-        case Join(kind="inner" | "cross"):
-            left, right, kept = _sides(relation, conditions)
+        case Join(kind="left" | "right" | "semi" | "anti" as kind):
+            left, right, kept = _sides(relation, conditions, WHOLE[kind])
+            if left or right:
+                sides = _push(relation.left, left), _push(relation.right, right)
+                return _keep(Join(*sides, kind, relation.condition, relation.position), kept)
+        case Join(kind="inner" | "cross" as kind):
+            left, right, kept = _sides(relation, conditions, WHOLE[kind])
             into = tuple(c for c in _movable(kept) if _joins(relation, c))
             if left or right or into:
                 on = into if relation.condition is None else conjuncts(relation.condition) + into
@@ -79,15 +108,19 @@ def _movable(conditions: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     return tuple(c for c in conditions if not fallible(c))
 
 
-def _sides(join: Join, conditions: tuple[Scalar, ...]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...], tuple[Scalar, ...]]:
-    """The conditions for the left, for the right (over its own columns), and those which stay."""
+Conditions = tuple[Scalar, ...]
+
+
+def _sides(join: Join, conditions: Conditions, of: tuple[bool, bool]) -> tuple[Conditions, Conditions, Conditions]:
+    """The conditions for the left, for the right (over its own columns), and those which stay; `of`: which sides take any."""
     width = len(join.left.columns)
-    left = tuple(c for c in _movable(conditions) if columns_of(c) and all(i < width for i in columns_of(c)))
-    right = tuple(c for c in _movable(conditions) if columns_of(c) and all(i >= width for i in columns_of(c)))
+    movable = tuple((c, columns_of(c)) for c in _movable(conditions))
+    left = tuple(c for c, read in movable if of[0] and read and max(read) < width)
+    right = tuple(c for c, read in movable if of[1] and read and min(read) >= width)
     return left, tuple(shifted(c, -width) for c in right), tuple(c for c in conditions if c not in left and c not in right)
 
 
 def _joins(join: Join, condition: Scalar) -> bool:
-    """Whether it reads both sides, so that it may be what joins them."""
-    width = len(join.left.columns)
-    return any(i < width for i in columns_of(condition)) and any(i >= width for i in columns_of(condition))
+    """Whether it may be what joins the sides: an equality of the one and the other."""
+    width, whole = len(join.left.columns), len(join.columns)
+    return ties(condition, frozenset(range(width)), frozenset(range(width, whole)))

@@ -177,10 +177,12 @@ class Printer:
         match node:
             case UpsertNode(columns=columns, key=key):
                 return f"({self._fields(columns)}) on {self._columns(key)}"
-            case JoinNode(left=left, right=right, left_key=a, right_key=b, append_only=append_only):
+            case JoinNode(left=left, right=right, left_key=a, right_key=b, append_only=append_only, condition=condition):
                 sides = [s for s, only in zip(("left", "right"), append_only, strict=True) if only]
                 only = f", append-only: {' '.join(sides)}" if sides else ""
-                return f"({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}{only}"
+                kept = "" if node.kind == "inner" else f"{node.kind}, "
+                asked = "" if condition is None else f" where {condition.expression}"
+                return f"{kept}({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}{asked}{only}"
             case ReduceNode(input=input, key=key, aggregates=aggregates):
                 calls = ", ".join(f"{a.function}({'*' if a.column < 0 else f'c{a.column}'}) {a.type.spark}" for a in aggregates)
                 return f"({self._fields(input)}) by {self._columns(key)}: {calls}"

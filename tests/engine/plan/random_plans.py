@@ -56,11 +56,13 @@ class Plans:
         r = self.random
         left, right = self.relation(depth - 1 if depth < 3 else depth - 2), self.relation(depth - 2 if depth > 1 else 0)
         columns = left.columns + right.columns
-        kind = r.choice(("inner", "inner", "inner", "inner", "cross", "left", "semi"))
+        kind = r.choice(("inner", "inner", "inner", "cross", "left", "left", "right", "full", "semi", "anti"))
         if kind == "cross":
             joined: plan.Relation = plan.Join(left, right, "cross", None)
             return plan.Filter(joined, self.equality(left, right) or self.condition(columns)) if r.random() < 0.7 else joined
         conditions = [c for c in (self.equality(left, right),) if c is not None]
+        if conditions and r.random() < 0.2:
+            conditions = [plan.Not(plan.IsDistinct(*c.arguments)) for c in conditions]  # type: ignore[union-attr]
         while not conditions or r.random() < 0.3:
             conditions.append(self.condition(columns))
         r.shuffle(conditions)

@@ -139,7 +139,7 @@ public final class Circuit implements Serializable {
     (link.dead ? ((Node.Source) from).dead : from.out).add(edge);
   }
 
-  private static void same(String where, StructType wanted, StructType given) {
+  static void same(String where, StructType wanted, StructType given) {
     if (given == null) return;
     boolean same = wanted.length() == given.length();
     for (int i = 0; same && i < wanted.length(); i++) same = DataTypeUtils.sameType(wanted.apply(i).dataType(), given.apply(i).dataType());

@@ -2,7 +2,10 @@ package tailgate;
 
 import java.nio.ByteBuffer;
 import java.util.*;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
@@ -10,34 +13,58 @@ import tailgate.Rows.Bytes;
 import tailgate.Tick.Change;
 
 /**
- * Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR
+ * Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR, by equal keys
  *
- * <p>Inner equi-join; output is the left row, then the right row. It is bilinear: using the new left side once and the old right side once avoids the term ΔL ⋈ ΔR. NULL keys
- * never match and are not kept. With no key columns it is the cross join.
+ * <p>It is bilinear: using the new left side once and the old right side once avoids the term ΔL ⋈ ΔR. A side is <i>watched</i> if its rows also come out alone: those without a
+ * partner (left, right, full: with NULLs for the other side; anti), or those with one (semi). With n the number of rows of the other side under the key,
  *
- * <p>State: (side, key, row) → weight. Cost: the matches of the changed keys. A side that is append-only is written without being read: its rows get a number of their own
- * and lie beside equal ones, which changes no sum.
+ * <pre>   Δ(L alone) = ΔL [n_old] + L_new ([n_new] - [n_old])       [n] = 1 if rows with n partners come out alone, else 0</pre>
+ *
+ * so the rows of a key are walked through only if their partners' number leaves or reaches zero. Output: the left row, then the right row; of semi and anti joins the left row.
+ *
+ * <p>NULL keys never match, and are not kept; key columns that are null-safe take NULL for a value. With no key columns every pair matches.
+ *
+ * <p>State: (side, key, row) → weight of the sides that are needed again; (2 + side, key) → number of rows of a side whose other side is watched. Cost: the matches of the changed
+ * keys. A side that is append-only is written without being read: its rows get a number of their own and lie beside equal ones, which changes no sum.
  */
-final class Join extends Operator {
+class Join extends Operator {
   private static final long serialVersionUID = 1;
   private static final int NUMBER = 16;  // bytes behind a row of an append-only side
-  private final StructType[] row;
+  private static final int COUNT = 2;    // port of the number of rows of side 0
+  final StructType[] row;
   private final Columns[] key;
-  private final boolean[] appendOnly;
+  private final boolean[] nullSafe, appendOnly;
+  /** Whether pairs come out; which sides are watched; whether what is watched comes out with partners, or without. */
+  final boolean pairs;
+  final boolean[] watched;
+  final boolean partnered;
 
-  Join(StructType left, int[] leftKey, StructType right, int[] rightKey, boolean leftAppendOnly, boolean rightAppendOnly) {
-    if (leftKey.length != rightKey.length) throw new IllegalArgumentException(leftKey.length + " key columns left, " + rightKey.length + " right");
+  Join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean leftAppendOnly, boolean rightAppendOnly) {
+    if (!Set.of("inner", "left", "right", "full", "semi", "anti").contains(kind)) throw new IllegalArgumentException("no " + kind + " join");
+    if (leftKey.length != rightKey.length || leftKey.length != nullSafe.length) throw new IllegalArgumentException(leftKey.length + " key columns left, " + rightKey.length + " right");
     row = new StructType[] {left, right};
     key = new Columns[] {Columns.key(left, leftKey), Columns.key(right, rightKey)};
-    appendOnly = new boolean[] {leftAppendOnly, rightAppendOnly};
     for (int i = 0; i < leftKey.length; i++)
       if (!key[0].schema.apply(i).dataType().equals(key[1].schema.apply(i).dataType()))
         throw new IllegalArgumentException("keys of different types: " + key[0].schema.catalogString() + ", " + key[1].schema.catalogString());
+    this.nullSafe = nullSafe.clone();
+    partnered = kind.equals("semi");
+    pairs = !partnered && !kind.equals("anti");
+    watched = new boolean[] {!kind.equals("inner") && !kind.equals("right"), kind.equals("right") || kind.equals("full")};
+    appendOnly = new boolean[] {leftAppendOnly, rightAppendOnly};
+  }
+
+  /** `condition`: a filter over the left's columns, then the right's, that a pair has to pass too; or null. */
+  static Join of(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean leftAppendOnly, boolean rightAppendOnly, Dataset<Row> condition) {
+    if (condition == null) return new Join(kind, left, leftKey, right, rightKey, nullSafe, leftAppendOnly, rightAppendOnly);
+    return new ConditionalJoin(kind, left, leftKey, right, rightKey, nullSafe, leftAppendOnly, rightAppendOnly, new Linear(condition));
   }
 
   @Override StructType[] ports() { return row; }
 
-  @Override StructType output() {
+  @Override StructType output() { return pairs ? both() : row[0]; }
+
+  final StructType both() {
     StructType both = row[0];
     for (var f : row[1].fields()) both = both.add(f);
     return both;
@@ -47,51 +74,85 @@ final class Join extends Operator {
 
   @Override void run(Tick tick, List<List<Change>> input) {
     Map<Bytes, List<Map<Bytes, Long>>> changes = new LinkedHashMap<>();
+    Work work = new Work(tick);
     for (int side = 0; side < 2; side++)
       for (Change c : input.get(side)) {
         UnsafeRow k = key[side].of(c.row());
-        if (!k.anyNull())
+        if (matchable(k))
           changes.computeIfAbsent(new Bytes(Rows.bytes(k)), x -> List.of(new LinkedHashMap<>(), new LinkedHashMap<>()))
               .get(side).merge(new Bytes(Rows.bytes(c.row())), c.weight(), Long::sum);
+        else if (watched[side] && !partnered) work.alone(side, c.row(), c.weight());
       }
-    Numbers numbers = new Numbers();
-    JoinedRow pair = new JoinedRow();
     changes.forEach((k, sides) -> {
       for (int side = 0; side < 2; side++) {
         Map<Bytes, Long> ours = sides.get(side);
         ours.values().removeIf(w -> w == 0);
-        if (ours.isEmpty()) continue;
-        match(tick, k.bytes, side, ours, pair);
-        for (var mine : ours.entrySet()) {
-          if (appendOnly[side]) tick.state.put(id, side, k.bytes, numbers.behind(mine.getKey().bytes), State.weight(mine.getValue()));
-          else tick.state.weigh(id, side, k.bytes, mine.getKey().bytes, mine.getValue());
-        }
+        if (!ours.isEmpty()) change(work, k.bytes, side, ours);
       }
     });
   }
 
-  private void match(Tick tick, byte[] k, int side, Map<Bytes, Long> ours, JoinedRow pair) {
-    int other = 1 - side;
-    try (State.Entries entries = tick.state.entries(id, other, k)) {
-      while (entries.next()) {
-        byte[] bytes = entries.row();
-        InternalRow theirs = Rows.row(appendOnly[other] ? Arrays.copyOf(bytes, bytes.length - NUMBER) : bytes, row[other].length());
-        long weight = State.weight(entries.value());
-        for (var mine : ours.entrySet()) {
-          InternalRow one = Rows.row(mine.getKey().bytes, row[side].length());
-          tick.emit(this, side == 0 ? pair.apply(one, theirs) : pair.apply(theirs, one), Math.multiplyExact(mine.getValue(), weight));
-        }
-      }
-    }
+  private boolean matchable(UnsafeRow k) {
+    if (k.anyNull()) for (int i = 0; i < nullSafe.length; i++) if (!nullSafe[i] && k.isNullAt(i)) return false;
+    return true;
   }
 
-  /** A number for every row kept, never used again: it holds a random part per tick. */
-  private static final class Numbers {
-    private final UUID tick = UUID.randomUUID();
-    private int next;
+  /** The changes of one side under one key, against the other side as it is now. */
+  void change(Work work, byte[] k, int side, Map<Bytes, Long> ours) {
+    int other = 1 - side;
+    boolean turned = false, met = false;
+    if (watched[side] && work.count(other, k) > 0 == partnered) ours.forEach((mine, weight) -> work.alone(side, Rows.row(mine.bytes, row[side].length()), weight));
+    if (watched[other]) {
+      long arrived = ours.values().stream().mapToLong(w -> w).sum(), now = arrived == 0 ? 0 : work.tick.state.weigh(id, COUNT + side, k, State.NONE, arrived);
+      met = now > 0;
+      turned = arrived != 0 && met != now - arrived > 0;
+    }
+    if (pairs || turned)
+      try (State.Entries entries = work.tick.state.entries(id, other, k)) {
+        while (entries.next()) {
+          InternalRow theirs = stored(other, entries.row());
+          long weight = State.weight(entries.value());
+          if (pairs) for (var mine : ours.entrySet()) work.pair(side, Rows.row(mine.getKey().bytes, row[side].length()), theirs, Math.multiplyExact(mine.getValue(), weight));
+          if (turned) work.alone(other, theirs, met == partnered ? weight : -weight);
+        }
+      }
+    if (pairs || watched[side]) ours.forEach((mine, weight) -> work.keep(k, side, mine.bytes, weight));
+  }
 
-    byte[] behind(byte[] row) {
-      return ByteBuffer.allocate(row.length + NUMBER).put(row).putLong(tick.getMostSignificantBits()).putInt((int) tick.getLeastSignificantBits()).putInt(next++).array();
+  /** A kept row without the number that it may have. */
+  final UnsafeRow stored(int side, byte[] bytes) { return Rows.row(appendOnly[side] ? Arrays.copyOf(bytes, bytes.length - NUMBER) : bytes, row[side].length()); }
+
+  /** What one tick of the operator does to state and output. */
+  final class Work {
+    final Tick tick;
+    private final JoinedRow pair = new JoinedRow();
+    private final InternalRow[] none = {new GenericInternalRow(row[0].length()), new GenericInternalRow(row[1].length())};
+    private final UUID number = UUID.randomUUID();
+    private int numbers;
+
+    Work(Tick tick) { this.tick = tick; }
+
+    /** Valid until the next call. */
+    InternalRow paired(int side, InternalRow mine, InternalRow theirs) { return side == 0 ? pair.apply(mine, theirs) : pair.apply(theirs, mine); }
+
+    void pair(int side, InternalRow mine, InternalRow theirs, long weight) { tick.emit(Join.this, paired(side, mine, theirs), weight); }
+
+    void alone(int side, InternalRow mine, long weight) { tick.emit(Join.this, pairs ? paired(side, mine, none[1 - side]) : mine, weight); }
+
+    /** The number of rows of a side under a key. */
+    private long count(int side, byte[] k) {
+      byte[] value = tick.state.get(id, COUNT + side, k, State.NONE);
+      return value == null ? 0 : State.weight(value);
+    }
+
+    void keep(byte[] k, int side, byte[] bytes, long weight) {
+      if (appendOnly[side]) tick.state.put(id, side, k, numbered(bytes), State.weight(weight));
+      else tick.state.weigh(id, side, k, bytes, weight);
+    }
+
+    /** The row with a number that is never used again: it holds a random part per tick. */
+    private byte[] numbered(byte[] bytes) {
+      return ByteBuffer.allocate(bytes.length + NUMBER).put(bytes).putLong(number.getMostSignificantBits()).putInt((int) number.getLeastSignificantBits()).putInt(numbers++).array();
     }
   }
 }

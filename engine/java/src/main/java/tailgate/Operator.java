@@ -1,6 +1,8 @@
 package tailgate;
 
 import java.util.List;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 
@@ -39,10 +41,14 @@ public abstract class Operator extends Node {
 
   public static Operator upsert(StructType row, int[] key) { return new Upsert(row, key); }
 
-  public static Operator join(StructType left, int[] leftKey, StructType right, int[] rightKey) { return new Join(left, leftKey, right, rightKey, false, false); }
-
-  public static Operator join(StructType left, int[] leftKey, StructType right, int[] rightKey, boolean leftAppendOnly, boolean rightAppendOnly) {
-    return new Join(left, leftKey, right, rightKey, leftAppendOnly, rightAppendOnly);
+  /**
+   * @param kind inner, left, right, full, semi or anti
+   * @param nullSafe of each key column, whether NULL equals NULL
+   * @param condition a filter over an empty relation of the left's columns, then the right's; null for none
+   */
+  public static Operator join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean leftAppendOnly, boolean rightAppendOnly,
+      Dataset<Row> condition) {
+    return Join.of(kind, left, leftKey, right, rightKey, nullSafe, leftAppendOnly, rightAppendOnly, condition);
   }
 
   /** Input: `row`, then from and until, bigint. */

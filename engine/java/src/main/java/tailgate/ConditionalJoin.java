@@ -1,0 +1,102 @@
+package tailgate;
+
+import java.nio.ByteBuffer;
+import java.util.*;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+import tailgate.Rows.Bytes;
+
+/**
+ * A join whose pairs have to pass a condition besides having equal keys.
+ *
+ * <p>Rows of one key then have different partners, so a watched side keeps their number for each row: m(l) = Σ R(r) over the pairs that pass. Of the law of {@link Join} what is
+ * said of a key's rows and n is true of each row and its m. A row that comes counts its partners; from then on each partner that comes or goes is added.
+ *
+ * <p>State: (side, key, row) → weight, and of a watched side the number of partners. Cost: one evaluation for each changed row and each row of the other side under its key. A
+ * pair on which the condition fails does not match, and is an error with the pair's weight.
+ */
+final class ConditionalJoin extends Join {
+  private static final long serialVersionUID = 1;
+  private final Linear condition;
+
+  ConditionalJoin(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean leftAppendOnly, boolean rightAppendOnly, Linear condition) {
+    super(kind, left, leftKey, right, rightKey, nullSafe, leftAppendOnly && kind.matches("inner|right"), rightAppendOnly && !kind.matches("right|full"));
+    Circuit.same("condition", both(), condition.input);
+    this.condition = condition;
+  }
+
+  @Override void change(Work work, byte[] k, int side, Map<Bytes, Long> ours) {
+    int other = 1 - side;
+    List<Mine> rows = new ArrayList<>();
+    ours.forEach((bytes, weight) -> rows.add(new Mine(side, bytes.bytes, weight, watched[side] ? work.tick.state.get(id, side, k, bytes.bytes) : null)));
+    try (State.Entries entries = work.tick.state.entries(id, other, k)) {
+      while (entries.next()) {
+        byte[] bytes = entries.row();
+        InternalRow theirs = stored(other, bytes);
+        Kept kept = watched[other] ? Kept.of(entries.value()) : new Kept(State.weight(entries.value()), 0);
+        long gained = 0;
+        for (Mine mine : rows) {
+          long weight = Math.multiplyExact(mine.weight, kept.weight);
+          if (!holds(work, work.paired(side, mine.row, theirs), weight)) continue;
+          if (pairs) work.pair(side, mine.row, theirs, weight);
+          if (mine.isNew) mine.partners += kept.weight;
+          gained += mine.weight;
+        }
+        if (!watched[other] || gained == 0) continue;
+        boolean met = kept.partners + gained > 0;
+        if (met != kept.partners > 0) work.alone(other, theirs, met == partnered ? kept.weight : -kept.weight);
+        work.tick.state.put(id, other, k, bytes, new Kept(kept.weight, kept.partners + gained).bytes());
+      }
+    }
+    for (Mine mine : rows) {
+      if (!watched[side]) {
+        if (pairs || watched[other]) work.keep(k, side, mine.bytes, mine.weight);
+        continue;
+      }
+      if (mine.partners > 0 == partnered) work.alone(side, mine.row, mine.weight);
+      long now = mine.before + mine.weight;
+      if (now == 0) work.tick.state.remove(id, side, k, mine.bytes);
+      else work.tick.state.put(id, side, k, mine.bytes, new Kept(now, mine.partners).bytes());
+    }
+  }
+
+  /** Asked of every pair that comes or goes, also where only errors can follow, so that an error goes with its pair. */
+  private boolean holds(Work work, InternalRow pair, long weight) {
+    try {
+      return condition.apply(pair) != null;
+    } catch (RuntimeException e) {
+      work.tick.fail(this, condition.error(e), weight);
+      return false;
+    }
+  }
+
+  /** A row that changes, by `weight`. */
+  private final class Mine {
+    final byte[] bytes;
+    final UnsafeRow row;
+    final long weight, before;
+    final boolean isNew;
+    long partners;
+
+    Mine(int side, byte[] bytes, long weight, byte[] stored) {
+      this.bytes = bytes;
+      this.row = Rows.row(bytes, ConditionalJoin.this.row[side].length());
+      this.weight = weight;
+      this.isNew = stored == null;
+      Kept kept = isNew ? new Kept(0, 0) : Kept.of(stored);
+      this.before = kept.weight;
+      this.partners = kept.partners;
+    }
+  }
+
+  /** What is kept of a row of a watched side. */
+  private record Kept(long weight, long partners) {
+    static Kept of(byte[] value) { return new Kept(State.weight(Arrays.copyOfRange(value, 1, 1 + value[0])), State.weight(Arrays.copyOfRange(value, 1 + value[0], value.length))); }
+
+    byte[] bytes() {
+      byte[] w = State.weight(weight), p = State.weight(partners);
+      return ByteBuffer.allocate(1 + w.length + p.length).put((byte) w.length).put(w).put(p).array();
+    }
+  }
+}

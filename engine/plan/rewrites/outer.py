@@ -1,0 +1,61 @@
+"""Outer joins whose rows with NULLs nobody lets through are joins of fewer kinds.
+
+    σ_{c}(L ⟕ R) = σ_{c}(L ⋈ R)        if c is not true where R's columns are NULL
+
+What filters and other joins above ask is carried down as the columns whose NULL keeps a row from getting any further.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan.scalars import NO_COLUMNS, rejects_null, strict_in
+from sql.plan import Aggregate, Distinct, Filter, Join, JoinKind, Project, Relation, Sort, Union_
+from sql.relations import inputs, with_inputs
+
+Columns = frozenset[int]
+
+
+def narrow_outer_joins(relation: Relation) -> Relation:
+    return _narrow(relation, NO_COLUMNS)
+
+
+def _narrow(relation: Relation, rejected: Columns) -> Relation:
+    """`rejected`: columns of the relation; a row with NULL in one of them has no effect above."""
+    if isinstance(relation, Join):
+        return _join(relation, rejected)
+    match relation:
+        case Filter(_, condition):
+            below = rejected | rejects_null(condition)
+        case Project(_, expressions):
+            below = NO_COLUMNS.union(*(strict_in(e) for i, e in enumerate(expressions) if i in rejected))
+        case Aggregate(_, keys):
+            below = NO_COLUMNS.union(*(strict_in(k) for i, k in enumerate(keys) if i in rejected))
+        case Distinct() | Sort() | Union_():
+            below = rejected
+        case _:
+            below = NO_COLUMNS
+    return with_inputs(relation, tuple(_narrow(i, below) for i in inputs(relation)))
+
+
+def _join(join: Join, rejected: Columns) -> Relation:
+    width = len(join.left.columns)
+    right = any(i >= width for i in rejected)
+    left = any(i < width for i in rejected)
+    kind: JoinKind = join.kind
+    if kind == "full" and (left or right):
+        kind = "inner" if left and right else "left" if left else "right"
+    elif (kind == "left" and right) or (kind == "right" and left):
+        kind = "inner"
+    asked = NO_COLUMNS if join.condition is None else rejects_null(join.condition)
+    of_left = asked if kind in ("inner", "right", "semi") else NO_COLUMNS
+    of_right = asked if kind in ("inner", "left", "semi", "anti") else NO_COLUMNS
+    if kind not in ("right", "full"):
+        of_left |= rejected
+    if kind not in ("left", "full"):
+        of_right |= rejected
+    sides = (
+        _narrow(join.left, frozenset(i for i in of_left if i < width)),
+        _narrow(join.right, frozenset(i - width for i in of_right if i >= width)),
+    )
+    return with_inputs(join if kind == join.kind else replace(join, kind=kind), sides)
