@@ -89,6 +89,11 @@ def _data(command: argparse.ArgumentParser) -> None:
 
 def _listen(command: argparse.ArgumentParser) -> None:
     command.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where PostgreSQL clients connect ({LISTEN})")
+    command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), with those that signed it")
+    command.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), for nobody else to read")
+    command.add_argument(
+        "--tls-ca", type=Path, metavar="FILE", help="let in only clients with a certificate that one of these signed (PEM)"
+    )
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
 
 
@@ -102,11 +107,20 @@ def _check_listen(options: argparse.Namespace) -> None:
     host, _, port = options.listen.rpartition(":")
     if not port.isdigit():
         raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
-    if host not in LOOPBACK and not options.insecure:
+    if (options.tls_cert is None) != (options.tls_key is None) or (options.tls_ca is not None and options.tls_cert is None):
+        raise InvalidParameterValue("--tls-cert and --tls-key belong together, and --tls-ca needs them")
+    if host not in LOOPBACK and options.tls_cert is None and not options.insecure:
         raise InvalidParameterValue(
             f"--listen {options.listen} would let any machine in, without TLS or passwords",
-            hint="Listen on 127.0.0.1, or give --insecure where something else guards the port.",
+            hint="Listen on 127.0.0.1, give --tls-cert and --tls-key, or --insecure where something else guards the port.",
         )
+
+
+def _listening(options: argparse.Namespace) -> tuple[str, ...]:
+    """How gateways that are children are to listen."""
+    given = {"--tls-cert": options.tls_cert, "--tls-key": options.tls_key, "--tls-ca": options.tls_ca}
+    words = tuple(word for name, path in given.items() if path is not None for word in (name, str(path.resolve())))
+    return (*words, "--insecure") if options.insecure else words
 
 
 def _up(options: argparse.Namespace) -> int:
@@ -114,7 +128,13 @@ def _up(options: argparse.Namespace) -> int:
 
     _check_listen(options)
     plan = Plan(
-        options.data, options.listen, options.kafka, options.schema_registry, options.gateways, options.parallelism, options.insecure
+        options.data,
+        options.listen,
+        options.kafka,
+        options.schema_registry,
+        options.gateways,
+        options.parallelism,
+        _listening(options),
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -135,7 +155,7 @@ def _demo(options: argparse.Namespace) -> int:
     from examples.shop.demo import run
 
     _check_listen(options)
-    return run(options.data, options.listen, options.rate, options.seconds, options.check, options.parallelism, options.insecure)
+    return run(options.data, options.listen, options.rate, options.seconds, options.check, options.parallelism, _listening(options))
 
 
 def _engine(options: argparse.Namespace) -> int:
@@ -146,10 +166,12 @@ def _engine(options: argparse.Namespace) -> int:
 
 def _gateway(options: argparse.Namespace) -> int:
     from gateway.main import Options, run
+    from gateway.tls import Files
 
     _check_listen(options)
     host, _, port = options.listen.rpartition(":")
-    return run(Options(options.data, host.strip("[]"), int(port), options.insecure))
+    tls = Files(options.tls_cert, options.tls_key, options.tls_ca) if options.tls_cert is not None else None
+    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls))
 
 
 def _sinks(options: argparse.Namespace) -> int:

@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. `kafka` and `registry`: an address, "embedded", or None."""
+    """What to run. `kafka` and `registry`: an address, "embedded", or None. `listening`: words for the gateways' command lines."""
 
     data: Path
     listen: str = "127.0.0.1:6875"
@@ -40,7 +40,7 @@ class Plan:
     registry: str | None = None
     gateways: int = 1
     parallelism: int = 1
-    insecure: bool = False
+    listening: tuple[str, ...] = ()
 
 
 @dataclass
@@ -138,8 +138,8 @@ class Supervisor:
         parallelism = ("--parallelism", str(self.plan.parallelism))
         self._add("engine", "engine", "--data", str(data), *parallelism, ready=ENGINE_READY)
         for i in range(self.plan.gateways):
-            insecure = ("--insecure",) if self.plan.insecure else ()
-            self._add(f"gateway{i or ''}", "gateway", "--data", str(data), "--listen", self.plan.listen, *insecure, ready=GATEWAY_READY)
+            listening = ("--listen", self.plan.listen, *self.plan.listening)
+            self._add(f"gateway{i or ''}", "gateway", "--data", str(data), *listening, ready=GATEWAY_READY)
         self._add("sinks", "sinks", "--data", str(data))
 
     def _add(self, name: str, *arguments: str, ready: timedelta | None = None) -> None:

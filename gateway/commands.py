@@ -104,6 +104,8 @@ def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[obje
         session.settings.reset(name, local=statement.local)
     else:
         session.settings.set(name, ", ".join(statement.values), local=statement.local)
+        if name == "role":
+            session.access.role  # noqa: B018  # raises if it may not be
     return "SET"
 
 

@@ -11,12 +11,15 @@ the socket is always being watched.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import socket
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 from gateway import simple
+from gateway.authentication import Peer
 from gateway.protocol import messages as m
 from gateway.protocol.frames import Decoder
 from gateway.protocol.limits import RECEIVE_BYTES_MAX
@@ -26,6 +29,7 @@ from gateway.transactions import State
 
 if TYPE_CHECKING:
     from gateway.server import Gateway
+    from gateway.tls import Identity
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -33,8 +37,23 @@ log = logging.getLogger("tailgate.gateway")
 # clients that stop reading cost 1.3 GB at most.
 WRITE_BYTES_HIGH = 256 * 1024
 SEND_BYTES = 64 * 1024  # collected before it is sent without being asked to
+CONNECTIONS_MAX = 20_000  # signed in or not; whoever comes then is hung up on
 STARTUP_TIMEOUT_S = 60.0  # PostgreSQL's authentication_timeout: a client that says nothing does not hold a connection
 KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # s: a machine that vanished is noticed in a minute
+
+
+def peer_of(transport: asyncio.BaseTransport, insecure: bool) -> Peer:
+    name = transport.get_extra_info("peername")
+    host = name[0] if isinstance(name, tuple) else ""
+    try:
+        loopback = ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        loopback = not host  # a Unix socket
+    return Peer(host, loopback, insecure=insecure)
+
+
+def _common_name(certificate: dict[str, Any] | None) -> str | None:
+    return next((value for part in (certificate or {}).get("subject", ()) for key, value in part if key == "commonName"), None)
 
 
 class Connection(asyncio.Protocol):
@@ -53,6 +72,7 @@ class Connection(asyncio.Protocol):
         self._collected = 0
         self._writable: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
+        self._early: list[bytes] | None = None  # what comes inside TLS before asyncio has told that it stands
         self.session = Session(gateway, self)
 
     # --- asyncio
@@ -67,7 +87,10 @@ class Connection(asyncio.Protocol):
             for name, value in KEEPALIVE:
                 if hasattr(socket, name):
                     peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        if len(self._gateway.connections) >= CONNECTIONS_MAX:
+            self._transport.abort()
         self._gateway.connections.add(self)
+        self.session.peer = peer_of(transport, self._gateway.insecure)
         self._impatience = self._loop.call_later(STARTUP_TIMEOUT_S, self._give_up)
 
     def _give_up(self) -> None:
@@ -75,6 +98,9 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def data_received(self, data: bytes) -> None:
+        if self._early is not None:
+            self._early.append(data)
+            return
         session = self.session
         if (
             data[0] == 0x51  # Query
@@ -132,6 +158,39 @@ class Connection(asyncio.Protocol):
             if not self._writable.done():
                 self._writable.set_result(None)
             self._writable = None
+
+    # --- TLS
+
+    def encrypt(self, identity: Identity) -> None:
+        """Bytes that came before are no part of it, and end the connection: somebody else may have put them there."""
+        if self._queue or self._decoder.buffered:
+            self.session.fatal("08P01", "received unencrypted data after SSL request")
+            return
+        self._early = []
+        self._task = self._loop.create_task(self._shake_hands(identity))
+
+    async def _shake_hands(self, identity: Identity) -> None:
+        assert self._transport is not None
+        try:
+            transport = await self._loop.start_tls(
+                self._transport, self, identity.context, server_side=True, ssl_handshake_timeout=STARTUP_TIMEOUT_S
+            )
+        except (OSError, asyncio.TimeoutError) as error:  # ssl.SSLError is an OSError
+            log.info("no TLS with %s: %s", self.session.peer.host, error)
+            self.abort()
+            return
+        finally:
+            self._task = None
+        if transport is None or self._transport is None:
+            return  # gone meanwhile
+        self._transport = transport
+        transport.set_write_buffer_limits(high=WRITE_BYTES_HIGH)
+        self.session.peer = replace(
+            self.session.peer, tls=True, certificate=_common_name(transport.get_extra_info("peercert")), end_point=identity.end_point
+        )
+        early, self._early = self._early or [], None
+        for data in early:
+            self.data_received(data)
 
     # --- messages
 

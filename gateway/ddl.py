@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from gateway.portals import Bound
 from lake import errors as e
+from lake.passwords import kept
+from sql import statements as s
 
 if TYPE_CHECKING:
     from gateway.session import Session
 
+CHANGING = (s.CreateSource, s.CreateView, s.CreateSink, s.Drop, s.CreateRole, s.AlterRole, s.DropRole, s.Grant)
 MIRROR_TIMEOUT_S = 5.0  # a statement's own entry is in this gateway's mirrors within milliseconds; 5 s is a machine in trouble
 
 
@@ -19,9 +22,27 @@ async def change_catalog(session: Session, bound: Bound) -> str:
         verb = " ".join(words[: 3 if words[1].lower() == "materialized" else 2]).upper()
         raise e.ActiveSqlTransaction(f"{verb} cannot run inside a transaction block")
     session.out.flush()
-    done = await session.control.statement(bound.text, session.statement_settings())
+    await _caught_up(session)
+    session.access.check_change(bound.statement)
+    done = await session.control.statement(without_password(bound), session.statement_settings())
     for notice in done.notices:
         session.notice(notice.get("message", ""), notice.get("severity", "NOTICE"), notice.get("sqlstate", "00000"), notice.get("hint"))
     if done.time:
         await session.serving.wait(done.time - 1, MIRROR_TIMEOUT_S)
     return done.tag
+
+
+async def _caught_up(session: Session) -> None:
+    """What another gateway has just made is to be known before it is asked who may change it."""
+    newest = session.gateway.lake.log.newest()
+    if newest is not None:
+        await session.serving.wait(newest.time - 1, MIRROR_TIMEOUT_S)
+
+
+def without_password(bound: Bound) -> str:
+    """The statement's text with the password's verifier in its place: the password itself goes no further than this process."""
+    options = getattr(bound.statement, "options", None)
+    if not isinstance(options, s.RoleOptions) or not options.password or options.password_at is None:
+        return bound.text
+    begin, end = options.password_at
+    return f"{bound.text[:begin]}'{kept(options.password)}'{bound.text[end:]}"

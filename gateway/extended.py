@@ -165,6 +165,8 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
     portal = _portal(session, message.portal)
     routes.check_failed(session, portal.bound.statement)
     if portal.key is not None and portal.rows is None and not portal.done and session.reads_newest:
+        assert portal.bound.prepared is not None
+        session.access.check_query(portal.bound.prepared)
         poll = session.gateway.polls.find(portal.key)
         if poll is not None and (message.max_rows == 0 or poll.count < message.max_rows):
             portal.done = True

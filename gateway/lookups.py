@@ -33,6 +33,7 @@ from sql import plan
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gateway.access import Access
     from gateway.serving import Prepared, Serving
 
 log = logging.getLogger("tailgate.gateway")
@@ -207,12 +208,12 @@ class Lookups:
             found = self.rows(lookup, prepared, values)
         return found
 
-    def answer(self, sent: bytes, style: Style) -> bytes | None:
+    def answer(self, sent: bytes, style: Style, access: Access) -> bytes | None:
         """Of a Query: all that is sent back, if its text is a look-up's and the index has the answer."""
         if not self._templates or len(sent) > 1000:
             return None
         template = self._templates.get(_LITERALS.sub(b"?", sent))
-        if template is None:
+        if template is None or not access.reads(template.prepared):
             return None
         lookup = template.lookup
         index = self._index(lookup, template.prepared)

@@ -11,7 +11,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.server import Gateway, check_address
+from gateway.server import Gateway
+from gateway.tls import Files, Tls
 
 # How long a thread of ours (mirrors, followers) may keep the interpreter while a poll waits for it; Python's own 5 ms would be half of
 # what a poll is promised.
@@ -20,18 +21,18 @@ SWITCH_S = 0.0005
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`data`: the lake's folder. `insecure`: `host` may be one that other machines reach."""
+    """`data`: the lake's folder. `insecure`: `host` may be one that other machines reach, and they are trusted."""
 
     data: Path
     host: str = "127.0.0.1"
     port: int = 6875
     insecure: bool = False
+    tls: Files | None = None
 
 
 def run(options: Options) -> int:
     """Serves until it is told to stop; the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    check_address(options.host, options.insecure)
     sys.setswitchinterval(SWITCH_S)
     try:
         import uvloop
@@ -46,17 +47,18 @@ async def _serve(options: Options) -> None:
     from gateway.serving import Serving
     from lake import Lake
 
+    tls = Tls(options.tls) if options.tls is not None else None
     lake = Lake(options.data)
     serving = Serving(lake)
     await serving.start()
-    gateway = Gateway(lake, serving)
+    gateway = Gateway(lake, serving, tls, insecure=options.insecure)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
     try:
-        for host, port in await gateway.listen(options.host, options.port, insecure=options.insecure):
+        for host, port in await gateway.listen(options.host, options.port):
             print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
         gc.collect()
         gc.freeze()  # what is there now stays: the collector need not look at it again between polls

@@ -23,12 +23,13 @@ class Nothing:
 
 
 _NOTHING = re.compile(r"\s*unlisten\s+(\*|\w+)\s*", re.IGNORECASE)
+_SECRET = re.compile(r"\bpassword\b", re.IGNORECASE)  # is kept nowhere
 Known = Statement | Nothing
 
 
 def statements(text: str) -> tuple[tuple[Known, StatementText], ...]:
     """All of a text, in order, without empty ones. Nothing of a text runs if any of it does not parse, as in PostgreSQL."""
-    return _kept(text) if len(text) <= KEPT_BYTES_MAX else _read(text)
+    return _kept(text) if len(text) <= KEPT_BYTES_MAX and not _SECRET.search(text) else _read(text)
 
 
 def _read(text: str) -> tuple[tuple[Known, StatementText], ...]:

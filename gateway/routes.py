@@ -136,7 +136,7 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return await _execute(session, statement, formats)
         case Nothing(tag=tag):
             return tag
-        case s.CreateSource() | s.CreateView() | s.CreateSink() | s.Drop():
+        case _ if isinstance(statement, ddl.CHANGING):
             return await ddl.change_catalog(session, bound)
         case _:
             command = commands.COMMANDS.get(type(statement))
@@ -154,7 +154,10 @@ async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequ
     if isinstance(target, s.Select):
         if session.serving.is_catalog_query(target):
             raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
-        return explain.tree(session.serving.prepare(target, ()).query.plan).splitlines()
+        prepared = session.serving.prepare(target, ())
+        session.access.check_query(prepared)
+        return explain.tree(prepared.query.plan).splitlines()
+    session.access.check_explain(target)
     return (await session.control.statement(bound.text, session.statement_settings())).lines
 
 
@@ -165,6 +168,7 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
         columns, table = await serving.run_catalog(bound.body, values, session)
         return TableRows(columns, table)
     assert bound.prepared is not None
+    session.access.check_query(bound.prepared)
     if statement.as_of is not None:
         at = await times.as_of(serving, statement.as_of)
         while serving.time < at:
@@ -187,6 +191,10 @@ async def _tail(session: Session, bound: Bound, statement: s.Tail, values: Seque
         raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
     head = 3 if statement.progress else 2
     prepared = bound.prepared
+    if prepared is None:
+        session.access.check("SELECT", bound.body)
+    else:
+        session.access.check_query(prepared)
     return tail.TailRows(
         serving,
         bound.body.id if prepared is None else prepared,

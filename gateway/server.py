@@ -29,7 +29,9 @@ from lake.errors import FeatureNotSupported, TooManyConnections
 if TYPE_CHECKING:
     from gateway.serving import Serving
     from gateway.session import Session
+    from gateway.tls import Tls
     from lake import Lake
+    from lake.catalog import Catalog
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -42,9 +44,12 @@ STOP_S = 2.0  # for clients to take what was said to them
 class Gateway:
     """What all sessions of a process share."""
 
-    def __init__(self, lake: Lake, serving: Serving) -> None:
+    def __init__(self, lake: Lake, serving: Serving, tls: Tls | None = None, *, insecure: bool = False) -> None:
+        """`insecure`: other machines are trusted as this one is."""
         self.lake = lake
         self.serving = serving
+        self.tls = tls
+        self.insecure = insecure
         self.control = Control(lake)
         self.polls = Polls(serving)
         self.lookups = Lookups(serving, self.aside)
@@ -55,9 +60,10 @@ class Gateway:
         self._server: asyncio.Server | None = None
         self._stopping = False
 
-    async def listen(self, host: str, port: int, *, insecure: bool = False) -> list[tuple[str, int]]:
+    async def listen(self, host: str, port: int) -> list[tuple[str, int]]:
         """Takes connections; the addresses, with the port that was chosen if it was 0."""
-        check_address(host, insecure)
+        if not self.insecure and not is_loopback(host):
+            check_address(host, self.tls is not None, self.lake.catalog())
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: Connection(self), host, port, backlog=BACKLOG, reuse_address=True, reuse_port=hasattr(socket, "SO_REUSEPORT")
@@ -114,15 +120,20 @@ class Gateway:
             self.bound.popitem(last=False)
 
 
-def check_address(host: str, insecure: bool) -> None:
-    """Everybody who reaches the port may read everything: without TLS and roles that is for this machine alone."""
-    if insecure or host == "localhost":
-        return
+def is_loopback(host: str) -> bool:
     try:
-        loopback = ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
-        loopback = False
-    if not loopback:
+        return False
+
+
+def check_address(host: str, tls: bool, catalog: Catalog) -> None:
+    """An address that other machines reach needs TLS, and roles to sign in as."""
+    where = f"listening on {host or 'all addresses'}"
+    if not tls:
+        raise FeatureNotSupported(f"{where} without TLS is refused", hint="Give --tls-cert and --tls-key, or say --insecure.")
+    if not any(role.login and role.verifier for role in catalog.roles.values()):
         raise FeatureNotSupported(
-            f"listening on {host or 'all addresses'} without TLS and roles is refused", hint="Listen on 127.0.0.1, or say --insecure."
+            f"{where} without roles is refused",
+            hint="Listen on 127.0.0.1 first, and CREATE ROLE … LOGIN PASSWORD …; or say --insecure.",
         )

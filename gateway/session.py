@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway import extended, portals, simple, starting
+from gateway.access import Access
+from gateway.authentication import Challenged, Peer
 from gateway.portals import Bound, Portal, Statement
 from gateway.protocol import backend
 from gateway.protocol import messages as m
@@ -26,6 +28,7 @@ from lake import errors as e
 
 if TYPE_CHECKING:
     from gateway.server import Gateway
+    from gateway.tls import Identity
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -46,6 +49,9 @@ class Out(Protocol):
 
     async def drain(self, timeout: float | None = None) -> bool: ...
 
+    def encrypt(self, identity: Identity) -> None:
+        """What is sent and received from here on is inside TLS."""
+
     def close(self) -> None: ...
 
 
@@ -60,8 +66,12 @@ class Session:
         self.statements: OrderedDict[str, Statement] = OrderedDict()
         self.portals: dict[str, Portal] = {}
         self.user = self.database = ""
+        self.peer = Peer()
+        self.asked: list[tuple[str, str]] = []  # settings of the start-up
+        self.challenged: Challenged | None = None  # while a password is asked for
         self.process, self.secret = 0, b""
         self.settings = Settings({})
+        self.access = Access(self)
         self.told: dict[str, str] = {}  # reported settings as the client knows them
         self.following = False  # a TAIL goes on until the client leaves
         self._interrupted: str | None = None
@@ -220,7 +230,8 @@ class Session:
 
     def statement_settings(self) -> dict[str, str]:
         """What a statement's meaning depends on, for the engine."""
-        return {name: self.settings[name] for name in ("timezone", "search_path", "datestyle", "intervalstyle")}
+        named = {name: self.settings[name] for name in ("timezone", "search_path", "datestyle", "intervalstyle")}
+        return {**named, "role": self.access.role.name}
 
 
 def terminate(session: Session, message: m.Terminate) -> None:
@@ -241,7 +252,7 @@ def function_call(session: Session, message: m.FunctionCall) -> None:
 
 
 HANDLERS: dict[type, Callable[[Session, Any], Awaitable[None] | None]] = {
-    m.SSLRequest: starting.refuse_encryption,
+    m.SSLRequest: starting.encrypt,
     m.GSSENCRequest: starting.refuse_encryption,
     m.CancelRequest: starting.cancel,
     m.StartupMessage: starting.start,

@@ -30,7 +30,9 @@ def ready_answer(session: Session, raw: bytes) -> bytes | None:
     """All that a Query is answered with, if it is ready; only asked while nothing else goes on and no transaction is open."""
     style = session.settings.style
     poll = session.gateway.polls.find((raw, style))
-    return poll.ready if poll is not None else session.gateway.lookups.answer(raw, style)
+    if poll is not None:
+        return poll.ready if session.access.reads(poll.prepared) else None
+    return session.gateway.lookups.answer(raw, style, session.access)
 
 
 def query(session: Session, message: m.Query) -> Awaitable[None]:
@@ -67,6 +69,7 @@ async def _simple(session: Session, statement: parsed.Known, text: s.StatementTe
     if bound.parameters:
         raise e.UndefinedParameter("there is no parameter $1", position=_parameter(text.text))
     if bound.prepared is not None and isinstance(statement, s.Select) and session.reads_newest and statement.as_of is None:
+        session.access.check_query(bound.prepared)
         formats = (0,) * len(bound.prepared.columns)
         lookup = session.gateway.lookups.of(bound.prepared)
         if lookup is not None:

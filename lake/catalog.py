@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from lake.errors import DependentObjectsStillExist, DuplicateTable, UndefinedTable
+from lake.errors import DependentObjectsStillExist, DuplicateTable, UndefinedObject, UndefinedTable
+from lake.roles import BUILT_IN, OPERATOR_ID, PUBLIC_ID, Role
 from lake.types import BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, field_from_json, field_to_json
 
 FIRST_ID = 16384  # as PostgreSQL's first oid of a user's object, so an id can be an oid
@@ -48,7 +49,7 @@ class Item:
     definition names. `sql`: the statement that made it, as typed; `query`: of a view, the text after AS. `options`: what its
     kind needs besides, as JSON values (a source: topic, brokers, formats; a sink: topic, formats, envelope).
     `ready`: whether it is filled; an item that is not is not to be read, and putting it as not ready, also again, is where
-    its relations begin, empty.
+    its relations begin, empty. `owner`: id of the role that made it.
     """
 
     id: int
@@ -63,6 +64,7 @@ class Item:
     query: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     ready: bool = True
+    owner: int = OPERATOR_ID
 
     @property
     def is_relation(self) -> bool:
@@ -86,30 +88,69 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the catalog: what an entry of the log carries. Items of `put` are new or replace the one with their id."""
+    """A change of the catalog: what an entry of the log carries. Items of `put` are new or replace the one with their id, and so do
+    roles of `put_roles`. `drop` and `drop_roles` are ids."""
 
     put: tuple[Item, ...] = ()
     drop: tuple[int, ...] = ()
+    put_roles: tuple[Role, ...] = ()
+    drop_roles: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {"put": [i.to_json() for i in self.put], "drop": list(self.drop)}
+        items = {"put": [i.to_json() for i in self.put], "drop": list(self.drop)}
+        roles = {"put_roles": [r.to_json() for r in self.put_roles], "drop_roles": list(self.drop_roles)}
+        return {**items, **{key: value for key, value in roles.items() if value}}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Change:
-        return Change(tuple(Item.from_json(i) for i in data["put"]), tuple(data["drop"]))
+        roles = tuple(Role.from_json(r) for r in data.get("put_roles", ()))
+        return Change(tuple(Item.from_json(i) for i in data["put"]), tuple(data["drop"]), roles, tuple(data.get("drop_roles", ())))
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All items at one time. `next_id` only grows."""
+    """All items and roles at one time. `next_id` only grows. `roles`: those that statements made or changed; see `role`."""
 
     items: Mapping[int, Item] = field(default_factory=dict)
     next_id: int = FIRST_ID
+    roles: Mapping[int, Role] = field(default_factory=dict)
 
     def apply(self, change: Change) -> Catalog:
         items = {i: item for i, item in self.items.items() if i not in change.drop} | {item.id: item for item in change.put}
-        used = [max(item.id, item.errors) + 1 for item in change.put]
-        return Catalog(items, max([self.next_id, *used]))
+        roles = {i: role for i, role in self.roles.items() if i not in change.drop_roles} | {role.id: role for role in change.put_roles}
+        used = [max(item.id, item.errors) + 1 for item in change.put] + [role.id + 1 for role in change.put_roles]
+        return Catalog(items, max([self.next_id, *used]), roles)
+
+    # ---- roles
+
+    @property
+    def has_roles(self) -> bool:
+        """Whether roles were made: without any, whoever reaches the lake from its own machine is trusted with everything."""
+        return any(id not in (PUBLIC_ID,) for id in self.roles)
+
+    def all_roles(self) -> Mapping[int, Role]:
+        """By id, with those that are always there."""
+        return {**BUILT_IN, **self.roles}
+
+    def role(self, name: str, position: int | None = None) -> Role:
+        found = self.find_role(name)
+        if found is None:
+            raise UndefinedObject(f'role "{name}" does not exist', position=position)
+        return found
+
+    def find_role(self, name: str) -> Role | None:
+        """The role of a name; PUBLIC is none."""
+        return next((r for r in self.all_roles().values() if r.name == name and r.id != PUBLIC_ID), None)
+
+    def may(self, role: Role, privilege: str, object: int) -> bool:
+        """Whether a role has a privilege on an item, or on the schema: its owner and superusers have all."""
+        item = self.items.get(object)
+        if role.superuser or (item is not None and item.owner == role.id):
+            return True
+        everybody = self.roles.get(PUBLIC_ID, BUILT_IN[PUBLIC_ID])
+        return any(privilege in granted.grants.get(object, ()) for granted in (role, everybody))
+
+    # ---- items
 
     def find(self, name: str) -> Item | None:
         """The item of a name; relations and sinks share one space of names, as in PostgreSQL's pg_class."""
@@ -158,12 +199,14 @@ class Catalog:
         return tuple(going.values())
 
     def to_json(self) -> dict[str, Any]:
-        return {"items": [i.to_json() for i in self.items.values()], "next_id": self.next_id}
+        roles = {"roles": [r.to_json() for r in self.roles.values()]} if self.roles else {}
+        return {"items": [i.to_json() for i in self.items.values()], "next_id": self.next_id, **roles}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Catalog:
         items: Iterable[Item] = map(Item.from_json, data["items"])
-        return Catalog({i.id: i for i in items}, data["next_id"])
+        roles = map(Role.from_json, data.get("roles", ()))
+        return Catalog({i.id: i for i in items}, data["next_id"], {r.id: r for r in roles})
 
 
 def ready(item: Item) -> Item:

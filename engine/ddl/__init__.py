@@ -1,13 +1,14 @@
 """Statements to changes of the catalog: values in, values out; only `registry` speaks to the world.
 
-`source`, `view` and `sink` make the items of a CREATE, `drop` finds those that a DROP takes away. Each raises what the statement did wrong,
-or 0A000 with the feature's name for what is not supported.
+`source`, `view` and `sink` make the items of a CREATE, `drop` finds those that a DROP takes away, `roles` changes roles and grants. Each
+raises what the statement did wrong, or 0A000 with the feature's name for what is not supported.
 """
 
 from engine.ddl.drop import drop
 from engine.ddl.registry import Registry, SchemaLookup
+from engine.ddl.roles import change_roles
 from engine.ddl.sink import create_sink
 from engine.ddl.source import create_source
 from engine.ddl.view import create_view
 
-__all__ = ["Registry", "SchemaLookup", "create_sink", "create_source", "create_view", "drop"]
+__all__ = ["Registry", "SchemaLookup", "change_roles", "create_sink", "create_source", "create_view", "drop"]

@@ -17,7 +17,7 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[tuple[Item, ...], list[Noti
     for name in statement.names:
         item = _find(statement, name, catalog)
         if item is None:
-            notices.append(_notice(f'{statement.kind} "{name.name}" does not exist, skipping'))
+            notices.append(notice(f'{statement.kind} "{name.name}" does not exist, skipping'))
         else:
             named[item.id] = item
     going: dict[int, Item] = {}
@@ -27,10 +27,10 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[tuple[Item, ...], list[Noti
             going[gone.id] = gone
     followers = [i for i in going.values() if i.id not in named and i.kind != "dead letters"]
     if len(followers) == 1:
-        notices.append(_notice(f"drop cascades to {followers[0].kind} {followers[0].name}"))
+        notices.append(notice(f"drop cascades to {followers[0].kind} {followers[0].name}"))
     elif followers:
         detail = "\n".join(f"drop cascades to {i.kind} {i.name}" for i in followers)
-        notices.append({**_notice(f"drop cascades to {len(followers)} other objects"), "detail": detail})
+        notices.append({**notice(f"drop cascades to {len(followers)} other objects"), "detail": detail})
     return tuple(going[i] for i in sorted(going)), notices
 
 
@@ -58,5 +58,5 @@ def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
     return item
 
 
-def _notice(message: str) -> Notice:
+def notice(message: str) -> Notice:
     return {"severity": "NOTICE", "sqlstate": "00000", "message": message, "hint": None}

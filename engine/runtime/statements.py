@@ -23,7 +23,8 @@ from engine.runtime.fills import Fill, History
 from engine.runtime.readers import reader_name
 from lake.catalog import Catalog, Change, Item, ready
 from lake.errors import FeatureNotSupported
-from sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse
+from lake.roles import OPERATOR_ID
+from sql.statements import AlterRole, CreateRole, CreateSink, CreateSource, CreateView, Drop, DropRole, Explain, Grant, Name, parse
 
 log = logging.getLogger("tailgate.engine")
 
@@ -47,9 +48,11 @@ class Statements:
         statement = parse(text)
         match statement:
             case CreateSource() | CreateView() | CreateSink():
-                return self._create(statement, text)
+                return self._create(statement, text, settings.get("role"))
             case Drop():
                 return self._drop(statement)
+            case CreateRole() | AlterRole() | DropRole() | Grant():
+                return self._change_roles(statement)
             case Explain(target=target) if isinstance(target, Name | CreateView):
                 return {**self._answer("EXPLAIN"), "lines": self._explain(target).splitlines()}
         raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
@@ -105,7 +108,7 @@ class Statements:
 
     # ---- creating --------------------------------------------------------------------------------------------------------
 
-    def _create(self, statement: CreateSource | CreateView | CreateSink, text: str) -> Answer:
+    def _create(self, statement: CreateSource | CreateView | CreateSink, text: str, creator: str | None) -> Answer:
         tag = {CreateSource: "CREATE SOURCE", CreateSink: "CREATE SINK", CreateView: "CREATE VIEW"}[type(statement)]
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
@@ -113,7 +116,8 @@ class Statements:
             catalog = self._engine.catalog
             if statement.if_not_exists and catalog.find(statement.name.name) is not None:
                 return self._answer(tag, f'relation "{statement.name.name}" already exists, skipping')
-            items = self._items(statement, text, catalog)
+            owner = catalog.role(creator).id if creator else OPERATOR_ID
+            items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
             fill = tuple(i for i in items if i.kind == "materialized view")
             header = self._install(Change(put=items), fill=fill)
             after = self._engine.catalog
@@ -244,6 +248,13 @@ class Statements:
             if items:
                 self._install(Change(drop=tuple(i.id for i in items)))
         return {**self._answer(f"DROP {statement.kind.upper()}"), "notices": said}
+
+    def _change_roles(self, statement: CreateRole | AlterRole | DropRole | Grant) -> Answer:
+        with self._lock:
+            tag, change, notices = ddl.change_roles(statement, self._engine.catalog)
+            if change != Change():
+                self._install(change)
+        return {**self._answer(tag), "notices": notices}
 
     def _explain(self, target: Name | CreateView) -> str:
         catalog = self._engine.catalog

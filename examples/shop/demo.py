@@ -86,7 +86,9 @@ def statements(kafka: str, registry: str) -> list[str]:
     return [s.strip() for s in text.split(";") if s.strip()]
 
 
-def run(data: Path | None, listen: str, rate: float, seconds: float | None, check: bool, parallelism: int, insecure: bool) -> int:
+def run(
+    data: Path | None, listen: str, rate: float, seconds: float | None, check: bool, parallelism: int, listening: tuple[str, ...]
+) -> int:
     """Until Ctrl-C, or for so many seconds; 0, or 1 if the check found a difference."""
     console = Console(stderr=True)
     stop = threading.Event()
@@ -94,7 +96,7 @@ def run(data: Path | None, listen: str, rate: float, seconds: float | None, chec
         signal.signal(number, lambda *_: _interrupt(stop))
     try:
         with tempfile.TemporaryDirectory(prefix="tailgate-demo-") as temporary:
-            plan = Plan(data or Path(temporary), listen, "embedded", "embedded", parallelism=parallelism, insecure=insecure)
+            plan = Plan(data or Path(temporary), listen, "embedded", "embedded", parallelism=parallelism, listening=listening)
             with Supervisor(plan, lambda words: console.print(f"[dim]demo: {words}")) as supervisor:
                 return _demo(supervisor, console, stop, rate, seconds, check)
     except KeyboardInterrupt:

@@ -9,6 +9,7 @@ text ──► split ──► parse: our words first (`parsing.STATEMENTS`) ─
 from sql.statements.parsing import parse, split
 from sql.statements.values import (
     SHOWS,
+    AlterRole,
     Avro,
     Begin,
     Bytes,
@@ -16,6 +17,7 @@ from sql.statements.values import (
     ColumnDefinition,
     Commit,
     CopyTo,
+    CreateRole,
     CreateSink,
     CreateSource,
     CreateView,
@@ -23,12 +25,14 @@ from sql.statements.values import (
     DeclareCursor,
     Discard,
     Drop,
+    DropRole,
     Empty,
     Envelope,
     Execute,
     Explain,
     Fetch,
     Format,
+    Grant,
     Include,
     Json,
     Name,
@@ -39,6 +43,7 @@ from sql.statements.values import (
     QueryText,
     Release,
     Reset,
+    RoleOptions,
     Rollback,
     RollbackTo,
     Savepoint,
@@ -53,8 +58,9 @@ from sql.statements.values import (
 )
 
 __all__ = [
-    "SHOWS", "Avro", "Begin", "Bytes", "CloseCursor", "ColumnDefinition", "Commit", "CopyTo", "CreateSink", "CreateSource",
-    "CreateView", "Deallocate", "DeclareCursor", "Discard", "Drop", "Empty", "Envelope", "Execute", "Explain", "Fetch", "Format",
-    "Include", "Json", "Name", "ObjectKind", "OptionValue", "Options", "Prepare", "QueryText", "Release", "Reset", "Rollback",
-    "RollbackTo", "Savepoint", "Select", "Set", "Show", "Statement", "StatementText", "Tail", "Text", "option", "parse", "split",
+    "SHOWS", "AlterRole", "Avro", "Begin", "Bytes", "CloseCursor", "ColumnDefinition", "Commit", "CopyTo", "CreateRole", "CreateSink",
+    "CreateSource", "CreateView", "Deallocate", "DeclareCursor", "Discard", "Drop", "DropRole", "Empty", "Envelope", "Execute",
+    "Explain", "Fetch", "Format", "Grant", "Include", "Json", "Name", "ObjectKind", "OptionValue", "Options", "Prepare", "QueryText",
+    "Release", "Reset", "RoleOptions", "Rollback", "RollbackTo", "Savepoint", "Select", "Set", "Show", "Statement", "StatementText",
+    "Tail", "Text", "option", "parse", "split",
 ]  # fmt: skip

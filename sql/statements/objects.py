@@ -7,12 +7,29 @@ from sql.grammar import queries
 from sql.statements.kafka import create_sink, create_source
 from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name, select
 from sql.statements.reading import subscribe, tail
-from sql.statements.refused import refuse_create, refuse_drop, refuse_show
-from sql.statements.values import CreateSink, CreateSource, CreateView, Drop, Explain, Name, ObjectKind, Options, Select, Show, Tail
+from sql.statements.refused import refuse, refuse_create, refuse_drop, refuse_show
+from sql.statements.roles import KINDS as ROLES
+from sql.statements.roles import alter_role, create_role, drop_role
+from sql.statements.values import (
+    AlterRole,
+    CreateRole,
+    CreateSink,
+    CreateSource,
+    CreateView,
+    Drop,
+    DropRole,
+    Explain,
+    Name,
+    ObjectKind,
+    Options,
+    Select,
+    Show,
+    Tail,
+)
 from sql.tokens import Cursor
 
 
-def create(cursor: Cursor) -> CreateSource | CreateView | CreateSink:
+def create(cursor: Cursor) -> CreateSource | CreateView | CreateSink | CreateRole:
     start = cursor.position
     cursor.expect_word("create")
     if cursor.at_word("or", "replace") and cursor.peek(2).value in ("view", "materialized", "source", "sink"):
@@ -26,6 +43,8 @@ def create(cursor: Cursor) -> CreateSource | CreateView | CreateSink:
         return create_source(cursor, materialized=materialized)
     if cursor.word("view"):
         return create_view(cursor, materialized=materialized)
+    if not materialized and cursor.token.value in ROLES and cursor.token.kind == "word":
+        return create_role(cursor)
     if not materialized and cursor.word("sink"):
         if cursor.at_word("connector"):
             raise refuse_create(cursor, start)
@@ -51,9 +70,21 @@ def create_view(cursor: Cursor, *, materialized: bool) -> CreateView:
 KINDS: dict[str, ObjectKind] = {"source": "source", "table": "table", "view": "view", "sink": "sink"}
 
 
-def drop(cursor: Cursor) -> Drop:
+def alter(cursor: Cursor) -> AlterRole:
+    start = cursor.index
+    cursor.expect_word("alter")
+    if cursor.token.kind == "word" and cursor.token.value in ROLES:
+        return alter_role(cursor)
+    cursor.index = start
+    refuse(cursor)
+    raise cursor.error()
+
+
+def drop(cursor: Cursor) -> Drop | DropRole:
     start = cursor.position
     cursor.expect_word("drop")
+    if cursor.token.kind == "word" and cursor.token.value in ROLES:
+        return drop_role(cursor)
     kind: ObjectKind
     if cursor.word("materialized", "view"):
         kind = "materialized view"

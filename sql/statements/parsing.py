@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lake.errors import SyntaxError_
 from sql.grammar import queries
-from sql.statements import objects, reading, session
+from sql.statements import objects, reading, roles, session
 from sql.statements.pieces import select
 from sql.statements.refused import refuse
 from sql.statements.values import Empty, Statement, StatementText
@@ -14,7 +14,10 @@ from sql.tokens import Cursor, Token, tokens
 
 STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "create": objects.create,
+    "alter": objects.alter,
     "drop": objects.drop,
+    "grant": roles.grant,
+    "revoke": roles.revoke,
     "show": objects.show,
     "explain": objects.explain,
     "tail": reading.tail,

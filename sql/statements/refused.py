@@ -26,8 +26,6 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("cluster",): None,
     ("comment",): None,
     ("do",): None,
-    ("grant",): None,
-    ("revoke",): None,
     ("import", "foreign", "schema"): None,
     ("listen",): "Use TAIL to be told of changes.",
     ("notify",): "Use TAIL to be told of changes.",
@@ -69,9 +67,6 @@ CREATIONS: dict[tuple[str, ...], str | None] = {
     ("secret",): None,
     ("connection",): "Write brokers and registries in CREATE SOURCE and CREATE SINK.",
     ("cluster",): None,
-    ("role",): None,
-    ("user",): None,
-    ("group",): None,
     ("function",): None,
     ("procedure",): None,
     ("aggregate",): None,
@@ -122,9 +117,7 @@ SHOWINGS: dict[tuple[str, ...], str | None] = {
 }
 
 
-POSTGRESQL = frozenset(
-    "alter call comment delete do grant insert listen load lock merge notify reindex revoke truncate unlisten update".split()
-)
+POSTGRESQL = frozenset("alter call comment delete do insert listen load lock merge notify reindex truncate unlisten update".split())
 
 
 def _known(cursor: Cursor, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:

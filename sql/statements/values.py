@@ -328,9 +328,54 @@ class Empty:
     """No statement: blanks and comments."""
 
 
+# --- roles -----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RoleOptions:
+    """`login`, `superuser`: None if not said. `password`: None without one, or to take it away; `sets_password`: whether anything is
+    said of it; `password_at`: where it stands in the text, quotes included, so that it can be kept out of what is passed on."""
+
+    login: bool | None = None
+    superuser: bool | None = None
+    password: str | None = field(default=None, repr=False)
+    sets_password: bool = False
+    password_at: tuple[int, int] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRole:
+    name: Name
+    options: RoleOptions = RoleOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRole:
+    name: Name
+    options: RoleOptions = RoleOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class DropRole:
+    names: tuple[Name, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """GRANT, or REVOKE if not `grants`. `objects` are relations, or schemas; `roles` may be the name public, for everybody."""
+
+    grants: bool
+    privileges: tuple[str, ...]
+    kind: Literal["relation", "relations of a schema", "schema"]
+    objects: tuple[Name, ...]
+    roles: tuple[Name, ...]
+
+
 Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor | CopyTo
     | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset | Discard | Prepare | Execute | Deallocate | Empty
+    | CreateRole | AlterRole | DropRole | Grant
 )  # fmt: skip
 
 

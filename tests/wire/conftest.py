@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.wire.live import Live
+from tests.wire.statements import Statements
 
 
 @pytest.fixture
@@ -15,3 +16,11 @@ def live(tmp_path: Path) -> Iterator[Live]:
         yield live
     finally:
         live.close()
+
+
+@pytest.fixture
+def statements(live: Live) -> Iterator[Statements]:
+    """`live` with an engine for statements."""
+    statements = Statements(live)
+    yield statements
+    statements.stop()

@@ -12,6 +12,7 @@ import uvloop
 
 from gateway.server import Gateway
 from gateway.serving import Serving
+from gateway.tls import Files, Tls
 from tests.gateway.serving.made import Made, Row
 
 ROWS: list[Row] = [(0, "name 0", 0.0), (1, "name 1", 1.5), (2, "", 3.0), (3, None, 4.5)]
@@ -20,7 +21,8 @@ ROWS: list[Row] = [(0, "name 0", 0.0), (1, "name 1", 1.5), (2, "", 3.0), (3, Non
 class Live:
     """`v` is a materialized view (id, name, amount) with key id, and holds ROWS at first."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, tls: Files | None = None) -> None:
+        self.tls = tls
         self.made = Made(path)
         self.v = self.made.create("v")
         self.made.tick({self.v.id: [(row, 1) for row in ROWS]})
@@ -43,7 +45,7 @@ class Live:
     async def _serve(self) -> None:
         self.serving = Serving(self.made.lake)
         await self.serving.start()
-        self.gateway = Gateway(self.made.lake, self.serving)
+        self.gateway = Gateway(self.made.lake, self.serving, Tls(self.tls) if self.tls else None)
         ((_, self.port),) = await self.gateway.listen("127.0.0.1", 0)
         self._stop = asyncio.Event()
         self._started.set()

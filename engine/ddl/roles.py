@@ -1,0 +1,115 @@
+"""CREATE, ALTER and DROP ROLE, GRANT and REVOKE: statements to changes of the catalog. Who may say them is the gateway's to check."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.ddl.drop import Notice, notice
+from engine.ddl.names import check_schema
+from lake.catalog import SCHEMA, Catalog, Change, Item
+from lake.errors import (
+    DependentObjectsStillExist,
+    DuplicateObject,
+    FeatureNotSupported,
+    ObjectNotInPrerequisiteState,
+    ReservedName,
+    WrongObjectType,
+)
+from lake.passwords import kept
+from lake.roles import BUILT_IN, PUBLIC_ID, SCHEMA_ID, Role
+from sql.statements import AlterRole, CreateRole, DropRole, Grant, Name, RoleOptions
+
+RoleStatement = CreateRole | AlterRole | DropRole | Grant
+
+
+def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[str, Change, list[Notice]]:
+    """The tag, the change and what to tell."""
+    match statement:
+        case CreateRole(name=name, options=options):
+            return "CREATE ROLE", Change(put_roles=(_create(name, options, catalog),)), []
+        case AlterRole(name=name, options=options):
+            role = _changed(catalog.role(name.name, name.position), options)
+            if role.id in BUILT_IN and not (role.login and role.superuser):
+                raise FeatureNotSupported(f'role "{role.name}" must be a superuser who may log in', position=name.position)
+            return "ALTER ROLE", Change(put_roles=(role,)), []
+        case DropRole():
+            change, notices = _drop(statement, catalog)
+            return "DROP ROLE", change, notices
+        case Grant():
+            return "GRANT" if statement.grants else "REVOKE", Change(put_roles=_granted(statement, catalog)), []
+
+
+def _create(name: Name, options: RoleOptions, catalog: Catalog) -> Role:
+    if name.name in ("public", "none"):
+        raise ReservedName(f'role name "{name.name}" is reserved', position=name.position)
+    if name.name.startswith("pg_"):
+        raise ReservedName(f'role name "{name.name}" is reserved', detail='Role names starting with "pg_" are reserved.')
+    if catalog.find_role(name.name) is not None:
+        raise DuplicateObject(f'role "{name.name}" already exists', position=name.position)
+    return _changed(Role(catalog.next_id, name.name), options)
+
+
+def _changed(role: Role, options: RoleOptions) -> Role:
+    login = role.login if options.login is None else options.login
+    superuser = role.superuser if options.superuser is None else options.superuser
+    verifier = role.verifier
+    if options.sets_password:
+        verifier = kept(options.password) if options.password else None
+    return replace(role, login=login, superuser=superuser, verifier=verifier)
+
+
+def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    notices: list[Notice] = []
+    going: list[int] = []
+    for name in statement.names:
+        role = catalog.find_role(name.name)
+        if role is None and statement.if_exists:
+            notices.append(notice(f'role "{name.name}" does not exist, skipping'))
+            continue
+        role = catalog.role(name.name, name.position)
+        if role.id in BUILT_IN:
+            raise ObjectNotInPrerequisiteState(f'role "{role.name}" is required by the system and cannot be dropped')
+        details = [f"owner of {i.kind} {i.name}" for i in catalog.items.values() if i.owner == role.id]
+        details += [f"privileges for {_what(o, catalog)}" for o in role.grants if o == SCHEMA_ID or o in catalog.items]
+        if details:
+            raise DependentObjectsStillExist(
+                f'role "{role.name}" cannot be dropped because some objects depend on it', detail="\n".join(details)
+            )
+        going.append(role.id)
+    return Change(drop_roles=tuple(going)), notices
+
+
+def _what(object: int, catalog: Catalog) -> str:
+    return f"schema {SCHEMA}" if object == SCHEMA_ID else f"{catalog[object].kind} {catalog[object].name}"
+
+
+def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
+    objects = _objects(statement, catalog)
+    privileges = frozenset(statement.privileges)
+    found: dict[int, Role] = {}
+    for name in statement.roles:
+        public = catalog.all_roles()[PUBLIC_ID] if name.name == "public" else None
+        role = public or catalog.role(name.name, name.position)
+        grants = dict(role.grants)
+        for object in objects:
+            before = grants.pop(object, frozenset())
+            if after := before | privileges if statement.grants else before - privileges:
+                grants[object] = after
+        found[role.id] = replace(role, grants=grants)
+    return tuple(found.values())
+
+
+def _objects(statement: Grant, catalog: Catalog) -> list[int]:
+    if statement.kind != "relation":
+        for name in statement.objects:
+            check_schema(Name(name.name, name.name, name.position))
+        return [SCHEMA_ID] if statement.kind == "schema" else [i.id for i in catalog.items.values() if i.is_relation]
+    return [_relation(name, catalog).id for name in statement.objects]
+
+
+def _relation(name: Name, catalog: Catalog) -> Item:
+    check_schema(name)
+    item = catalog.find(name.name)
+    if item is not None and not item.is_relation:
+        raise WrongObjectType(f'"{name.name}" is a {item.kind}', position=name.position)
+    return catalog.relation(name.name, name.position)

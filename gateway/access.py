@@ -1,0 +1,175 @@
+"""What a session may do: its role's privileges, asked before every statement, ready bytes included.
+
+The role is that of the sign-in, or the one that SET ROLE names. Names of everything can be seen by everybody, as in PostgreSQL; rows,
+and what changes the catalog, need a privilege:
+
+    SELECT, TAIL, SUBSCRIBE, COPY, cursors, EXPLAIN    SELECT on each relation that is named, USAGE of the schema
+    CREATE                                             CREATE in the schema, and SELECT on what the new item reads
+    DROP, GRANT, REVOKE                                to own it
+    CREATE, ALTER, DROP ROLE                           to be a superuser; one's own password is one's own to change
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lake.catalog import SCHEMA, Catalog, Item
+from lake.errors import InsufficientPrivilege, InvalidAuthorizationSpecification, InvalidParameterValue, TailgateError
+from lake.roles import OPERATOR, SCHEMA_ID, Role
+from sql import statements as s
+from sql.bind import bind_query
+
+if TYPE_CHECKING:
+    from gateway.serving import Prepared
+    from gateway.session import Session
+
+
+class Access:
+    """Of one session. `identity`: the id of the role that signed in."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.identity = OPERATOR.id
+        self._known: tuple[Catalog | None, str] = (None, "")
+        self._role = OPERATOR
+        self._readable: dict[tuple[int, ...], bool] = {}
+
+    @property
+    def role(self) -> Role:
+        """As the catalog has it now."""
+        catalog, wanted = self._session.serving.catalog, self._session.settings["role"]
+        if self._known[0] is not catalog or self._known[1] != wanted:
+            self._role = self._find(catalog, wanted)
+            self._known, self._readable = (catalog, wanted), {}
+        return self._role
+
+    def _find(self, catalog: Catalog, wanted: str) -> Role:
+        signed_in = catalog.all_roles().get(self.identity)
+        if signed_in is None:
+            raise InvalidAuthorizationSpecification(f'role "{self._session.user}" does not exist')
+        if wanted in ("none", "", signed_in.name):
+            return signed_in
+        if not catalog.has_roles:
+            return OPERATOR
+        role = catalog.find_role(wanted)
+        if role is None:
+            raise InvalidParameterValue(f'role "{wanted}" does not exist')
+        if not signed_in.superuser:
+            raise InsufficientPrivilege(f'permission denied to set role "{wanted}"')
+        return role
+
+    # --- questions
+
+    def reads(self, prepared: Prepared) -> bool:
+        """Whether all that a query names may be read: what is asked before ready bytes are given."""
+        try:
+            role = self.role
+        except TailgateError:
+            return False  # whoever asks in earnest is told
+        if role.superuser:
+            return True
+        known = self._readable.get(prepared.query.depends)
+        if known is None:
+            known = self._readable[prepared.query.depends] = all(
+                self._may("SELECT", item) for item in self._items(prepared.query.depends)
+            ) and self._session.serving.catalog.may(role, "USAGE", SCHEMA_ID)
+        return known
+
+    def _may(self, privilege: str, item: Item) -> bool:
+        return self._session.serving.catalog.may(self.role, privilege, item.id)
+
+    def _items(self, ids: Iterable[int]) -> list[Item]:
+        items = self._session.serving.catalog.items
+        return [items[i] for i in ids if i in items]
+
+    # --- demands
+
+    def check_query(self, prepared: Prepared) -> None:
+        if not self.role.superuser and not self.reads(prepared):
+            for item in self._items(prepared.query.depends):
+                self.check("SELECT", item)
+
+    def check(self, privilege: str, item: Item) -> None:
+        """42501 unless the role has a privilege on a relation."""
+        if self.role.superuser:
+            return
+        self.check_schema("USAGE")
+        if not self._may(privilege, item):
+            raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
+
+    def check_schema(self, privilege: str) -> None:
+        if not self._session.serving.catalog.may(self.role, privilege, SCHEMA_ID):
+            raise InsufficientPrivilege(f"permission denied for schema {SCHEMA}")
+
+    def check_owner(self, item: Item) -> None:
+        role = self.role
+        if not role.superuser and item.owner != role.id:
+            raise InsufficientPrivilege(f"must be owner of {kind_of(item)} {item.name}")
+
+    def check_superuser(self, what: str) -> None:
+        if not self.role.superuser:
+            raise InsufficientPrivilege(f"permission denied to {what}")
+
+    def check_change(self, statement: Any) -> None:
+        """Of a statement that changes the catalog. One that is not known here is a superuser's."""
+        if self.role.superuser:
+            return
+        match statement:
+            case s.CreateView(query=query):
+                self.check_schema("CREATE")
+                self._check_read(query)
+            case s.CreateSink(from_item=name):
+                self.check_schema("CREATE")
+                self._check_names((name,))
+            case s.CreateSource():
+                self.check_schema("CREATE")
+            case s.Drop(names=names):
+                for item in self._named(names):
+                    self.check_owner(item)
+            case s.Grant():
+                self._check_grant(statement)
+            case s.AlterRole(name=name, options=options):
+                mine = name.name == self.role.name and options.sets_password and options.login is None and options.superuser is None
+                if not mine:
+                    self.check_superuser("alter role")
+            case s.CreateRole():
+                self.check_superuser("create role")
+            case s.DropRole():
+                self.check_superuser("drop role")
+            case _:
+                raise InsufficientPrivilege("must be superuser", hint="This statement changes the catalog.")
+
+    def check_explain(self, target: s.Name | s.CreateView) -> None:
+        """Of EXPLAIN, whose lines tell what is inside a view."""
+        if not self.role.superuser:
+            if isinstance(target, s.Name):
+                self._check_names((target,))
+            else:
+                self._check_read(target.query)
+
+    def _check_read(self, query: s.QueryText) -> None:
+        for item in self._items(bind_query(query, self._session.serving.catalog, view=True).depends):
+            self.check("SELECT", item)
+
+    def _check_names(self, names: Sequence[s.Name]) -> None:
+        for item in self._named(names):
+            self.check("SELECT", item)
+
+    def _named(self, names: Sequence[s.Name]) -> list[Item]:
+        """Those that are there; the others are for the engine to say."""
+        found = [self._session.serving.catalog.find(name.name) for name in names]
+        return [item for item in found if item is not None]
+
+    def _check_grant(self, statement: s.Grant) -> None:
+        if statement.kind != "relation":
+            raise InsufficientPrivilege(f"permission denied for schema {SCHEMA}")
+        for item in self._named(statement.objects):
+            if not self._session.serving.catalog.may(self.role, "SELECT", item.id) and item.owner != self.role.id:
+                raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
+            self.check_owner(item)
+
+
+def kind_of(item: Item) -> str:
+    """What PostgreSQL's messages call it."""
+    return item.kind if item.kind in ("view", "materialized view") else "table" if item.is_relation else item.kind

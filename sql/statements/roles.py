@@ -1,0 +1,195 @@
+"""Statements about roles and what they may do: CREATE, ALTER and DROP ROLE, GRANT, REVOKE.
+
+Source: PostgreSQL 15, "CREATE ROLE", "GRANT", "REVOKE"; src/backend/parser/gram.y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from lake.errors import FeatureNotSupported, SyntaxError_
+from lake.roles import RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
+from sql.grammar.names import name
+from sql.statements.pieces import relation_name
+from sql.statements.values import AlterRole, CreateRole, DropRole, Grant, Name, RoleOptions
+from sql.tokens import Cursor
+
+KINDS = ("role", "user", "group")
+# options that are so anyway
+GIVEN = ("inherit", "nocreatedb", "nocreaterole", "noreplication", "nobypassrls")
+NOT_SUPPORTED = (
+    "createdb", "createrole", "replication", "bypassrls", "noinherit", "connection", "valid", "in", "role", "user", "admin", "sysid"
+)  # fmt: skip
+PRIVILEGES = ("select", "insert", "update", "delete", "usage", "create")
+OTHER_PRIVILEGES = ("truncate", "references", "trigger", "connect", "temporary", "temp", "execute", "set", "alter")
+OTHER_OBJECTS = (
+    "database", "domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "sequence", "tablespace", "type"
+)  # fmt: skip
+
+
+def _role_name(cursor: Cursor) -> Name:
+    at = cursor.position
+    if cursor.at_word("current_user") or cursor.at_word("session_user") or cursor.at_word("current_role"):
+        raise FeatureNotSupported(f"{cursor.token.text.upper()} as the name of a role is not supported", position=at)
+    return Name(name(cursor).name, None, at)
+
+
+def create_role(cursor: Cursor) -> CreateRole:
+    """From the word ROLE, USER or GROUP on. A user is a role that may log in."""
+    login = cursor.any_word(*KINDS) == "user"
+    this = _role_name(cursor)
+    cursor.word("with")
+    found = _options(cursor)
+    return CreateRole(this, replace(found, login=login) if login and found.login is None else found)
+
+
+def alter_role(cursor: Cursor) -> AlterRole:
+    """From the word ROLE, USER or GROUP on."""
+    start = cursor.position
+    kind = cursor.advance().text.upper()
+    if cursor.at_word("all"):
+        raise FeatureNotSupported(f"ALTER {kind} ALL is not supported", position=start)
+    this = _role_name(cursor)
+    for words in (("rename",), ("set",), ("reset",), ("in", "database"), ("add",), ("drop",)):
+        if cursor.at_word(*words):
+            raise FeatureNotSupported(f"ALTER {kind} … {' '.join(words).upper()} is not supported", position=cursor.position)
+    cursor.word("with")
+    return AlterRole(this, _options(cursor))
+
+
+def drop_role(cursor: Cursor) -> DropRole:
+    cursor.any_word(*KINDS)
+    exists = cursor.word("if", "exists")
+    found = [_role_name(cursor)]
+    while cursor.sign(","):
+        found.append(_role_name(cursor))
+    return DropRole(tuple(found), exists)
+
+
+def _options(cursor: Cursor) -> RoleOptions:
+    found = RoleOptions()
+    seen: set[str] = set()
+    while cursor.token.kind == "word":
+        at, word = cursor.position, cursor.token.value
+        if word in NOT_SUPPORTED:
+            raise FeatureNotSupported(f"role option {word.upper()} is not supported", position=at)
+        cursor.advance()
+        if word in GIVEN:
+            continue
+        if word == "encrypted":
+            cursor.expect_word("password")
+            word = "password"
+        elif word == "unencrypted":
+            raise FeatureNotSupported(
+                "UNENCRYPTED PASSWORD is no longer supported",
+                hint="Remove UNENCRYPTED to store the password in encrypted form instead.",
+                position=at,
+            )
+        option = word.removeprefix("no") if word in ("nologin", "nosuperuser") else word
+        if option in seen:
+            raise SyntaxError_("conflicting or redundant options", position=at)
+        seen.add(option)
+        match option:
+            case "login":
+                found = replace(found, login=word == option)
+            case "superuser":
+                found = replace(found, superuser=word == option)
+            case "password":
+                token = cursor.token
+                password = None if cursor.word("null") else cursor.string()
+                found = replace(found, password=password, sets_password=True, password_at=(token.position, token.end))
+            case _:
+                raise SyntaxError_(f'unrecognized role option "{word}"', position=at)
+    return found
+
+
+def grant(cursor: Cursor) -> Grant:
+    return _grant(cursor, "grant")
+
+
+def revoke(cursor: Cursor) -> Grant:
+    return _grant(cursor, "revoke")
+
+
+def _grant(cursor: Cursor, verb: Literal["grant", "revoke"]) -> Grant:
+    start = cursor.position
+    cursor.expect_word(verb)
+    if verb == "revoke" and cursor.word("grant", "option", "for"):
+        raise FeatureNotSupported("GRANT OPTION is not supported", position=start)
+    privileges = _privileges(cursor, verb, start)
+    cursor.expect_word("on")
+    at = cursor.position
+    if (other := cursor.any_word(*OTHER_OBJECTS)) is not None:
+        raise FeatureNotSupported(f"{verb.upper()} ON {other.upper()} is not supported", position=at)
+    kind: Literal["relation", "relations of a schema", "schema"] = "relation"
+    if cursor.word("all"):
+        what = cursor.any_word("tables", "sequences", "functions", "procedures", "routines")
+        if what is None:
+            raise cursor.error()
+        if what != "tables":
+            raise FeatureNotSupported(f"{verb.upper()} ON ALL {what.upper()} is not supported", position=at)
+        cursor.expect_word("in", "schema")
+        kind = "relations of a schema"
+    elif cursor.word("schema"):
+        kind = "schema"
+    else:
+        cursor.word("table")
+    objects = [relation_name(cursor) if kind == "relation" else Name(name(cursor).name, None, at)]
+    while cursor.sign(","):
+        objects.append(relation_name(cursor) if kind == "relation" else Name(name(cursor).name, None, at))
+    cursor.expect_word("to" if verb == "grant" else "from")
+    roles = [_grantee(cursor)]
+    while cursor.sign(","):
+        roles.append(_grantee(cursor))
+    if cursor.at_word("with", "grant", "option") or cursor.at_word("granted", "by"):
+        raise FeatureNotSupported(f"{verb.upper()} … {cursor.token.text.upper()} … is not supported", position=cursor.position)
+    if verb == "revoke":
+        cursor.any_word("cascade", "restrict")
+    known = SCHEMA_PRIVILEGES if kind == "schema" else RELATION_PRIVILEGES
+    for privilege in privileges:
+        if privilege not in known:
+            word = "schema" if kind == "schema" else "relation"
+            raise _invalid(privilege, word, start)
+    return Grant(verb == "grant", privileges or tuple(known), kind, tuple(objects), tuple(roles))
+
+
+def _invalid(privilege: str, kind: str, position: int) -> Exception:
+    from lake.errors import InvalidGrantOperation
+
+    return InvalidGrantOperation(f"invalid privilege type {privilege} for {kind}", position=position)
+
+
+def _privileges(cursor: Cursor, verb: str, start: int) -> tuple[str, ...]:
+    """None of them is ALL."""
+    if cursor.word("all"):
+        cursor.word("privileges")
+        found: list[str] = []
+    else:
+        found = [_privilege(cursor, verb, start)]
+        while cursor.sign(","):
+            found.append(_privilege(cursor, verb, start))
+    if cursor.at("("):
+        raise FeatureNotSupported("privileges on columns are not supported", position=cursor.position)
+    return tuple(found)
+
+
+def _privilege(cursor: Cursor, verb: str, start: int) -> str:
+    at = cursor.position
+    if (other := cursor.any_word(*OTHER_PRIVILEGES)) is not None:
+        raise FeatureNotSupported(f"privilege {other.upper()} is not supported", position=at)
+    word = cursor.any_word(*PRIVILEGES)
+    if word is not None:
+        return word.upper()
+    role = name(cursor).name
+    if cursor.at_word("to") or cursor.at_word("from") or cursor.at(","):
+        raise FeatureNotSupported(
+            "membership in roles is not supported", hint="Grant privileges to each role, or to PUBLIC.", position=start
+        )
+    raise SyntaxError_(f'unrecognized privilege type "{role}"', position=at)
+
+
+def _grantee(cursor: Cursor) -> Name:
+    if cursor.at_word("group"):
+        cursor.advance()
+    return _role_name(cursor)

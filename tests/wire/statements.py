@@ -1,0 +1,65 @@
+"""An engine for statements alone: the real control interface and the real changes of the catalog, without Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine import ddl
+from engine.runtime.control import Control
+from lake.catalog import Change, Item
+from lake.engines import Announcement
+from sql.bind import bind_view
+from sql.statements import AlterRole, CreateRole, CreateView, Drop, DropRole, Grant, parse
+from tests.wire.live import Live
+
+
+class Statements:
+    """A materialized view that is created here is ready and stays empty. `seen`: what came, with its settings."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self.seen: list[tuple[str, dict[str, str]]] = []
+        self._control = Control(self._statement, self._newest, lambda: {"sources": {}, "sinks": {}, "ticks": 0})
+        self._control.start()
+        Announcement.mine(live.made.writer.epoch, self._control.address, self._control.token, None).write(live.made.lake)
+
+    def _statement(self, sql: str, settings: dict[str, str]) -> dict[str, Any]:
+        self.seen.append((sql, settings))
+        made = self._live.made
+        catalog = made.writer.catalog
+        statement = parse(sql)
+        notices: list[Any] = []
+        match statement:
+            case CreateView():
+                query = bind_view(statement, catalog)
+                item = Item(
+                    catalog.next_id,
+                    "materialized view" if statement.materialized else "view",
+                    statement.name.name,
+                    query.columns,
+                    stored=statement.materialized,
+                    errors=(catalog.next_id + 1) * statement.materialized,
+                    depends=query.depends,
+                    query=statement.query.text,
+                    owner=catalog.role(settings["role"]).id,
+                )
+                made.put(item)
+                tag = "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
+            case Drop():
+                items, notices = ddl.drop(statement, catalog)
+                made.writer.append(kind="catalog", catalog=Change(drop=tuple(i.id for i in items)))
+                tag = f"DROP {statement.kind.upper()}"
+            case CreateRole() | AlterRole() | DropRole() | Grant():
+                tag, change, notices = ddl.change_roles(statement, catalog)
+                made.writer.append(kind="catalog", catalog=change)
+            case _:
+                raise AssertionError(sql)
+        newest = made.writer.newest
+        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": notices}
+
+    def _newest(self, after: int, timeout: float) -> dict[str, Any]:
+        header = self._live.made.lake.log.wait(after, 0.2) or self._live.made.writer.newest
+        return {"n": header.n, "time": header.time}
+
+    def stop(self) -> None:
+        self._control.stop()

@@ -1,0 +1,296 @@
+"""Roles: who may sign in, and what each may do on every way that leads to rows or to the catalog."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+import asyncpg
+import psycopg
+import psycopg2
+import pytest
+from psycopg import errors
+
+from lake.passwords import parse, verifier
+from lake.roles import OPERATOR
+from tests.wire.live import Live
+from tests.wire.statements import Statements
+
+PASSWORD = "s3cret, ünusual\u00a0"
+
+
+@pytest.fixture
+def operator(live: Live, statements: Statements) -> Iterator[psycopg.Connection]:
+    """As the superuser, with roles: ann may read v, bob may do nothing."""
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        connection.execute(f"create role ann login password '{PASSWORD}'")
+        connection.execute("create role bob login")
+        connection.execute("grant select on v to ann")
+        yield connection
+
+
+def signed_in(live: Live, user: str, password: str | None = None) -> psycopg.Connection:
+    return psycopg.connect(host=live.host, port=live.port, user=user, dbname="shop", password=password, autocommit=True)
+
+
+def test_without_roles_this_machine_is_trusted(live: Live) -> None:
+    with signed_in(live, "anybody") as connection:
+        assert connection.execute("show is_superuser").fetchone() == ("on",)
+
+
+def test_sign_in(live: Live, operator: psycopg.Connection) -> None:
+    with signed_in(live, "ann", PASSWORD) as connection:
+        assert connection.execute("select count(*) from v").fetchone() == (4,)
+        assert connection.execute("show is_superuser").fetchone() == ("off",)
+        assert connection.pgconn.used_password
+    psycopg2.connect(host=live.host, port=live.port, user="ann", dbname="shop", password=PASSWORD).close()
+    with signed_in(live, "tailgate"):  # who owns the machine is not locked out
+        pass
+
+
+def test_asyncpg_signs_in(live: Live, operator: psycopg.Connection) -> None:
+    async def ask() -> int:
+        connection = await asyncpg.connect(host=live.host, port=live.port, user="ann", database="shop", password=PASSWORD)
+        try:
+            return await connection.fetchval("select count(*) from v")
+        finally:
+            await connection.close()
+
+    assert live.call(ask()) == 4
+
+
+@pytest.mark.parametrize(("user", "password"), [("ann", "wrong"), ("ann", ""), ("nobody", "x"), ("public", "x")])
+def test_wrong_passwords(live: Live, operator: psycopg.Connection, user: str, password: str) -> None:
+    """Told alike, whether there is such a role or not."""
+    begun = time.monotonic()
+    with pytest.raises(psycopg.OperationalError) as raised:
+        signed_in(live, user, password or "none")
+    assert f'password authentication failed for user "{user}"' in str(raised.value)
+    assert time.monotonic() - begun >= 0.2
+
+
+def test_a_role_that_may_not_log_in(live: Live, operator: psycopg.Connection) -> None:
+    operator.execute("create role group_of_people password 'x'")
+    with pytest.raises(psycopg.OperationalError, match='role "group_of_people" is not permitted to log in'):
+        signed_in(live, "group_of_people", "x")
+
+
+def test_passwords_are_kept_as_verifiers(
+    live: Live, operator: psycopg.Connection, statements: Statements, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    operator.execute("alter role ann with encrypted password 'another one'; select 1")
+    with pytest.raises(psycopg.OperationalError):
+        signed_in(live, "ann", PASSWORD)
+    signed_in(live, "ann", "another one").close()
+    role = live.made.lake.catalog().role("ann")
+    assert role.verifier is not None
+    assert parse(role.verifier) is not None
+    assert not any("another" in sql or "s3cret" in sql for sql, _ in statements.seen)
+    for path in live.made.lake.path.rglob("*"):
+        assert not path.is_file() or b"another one" not in path.read_bytes(), path
+    assert "another" not in caplog.text
+    # a verifier that was made elsewhere is taken as it is
+    operator.execute(f"alter role ann password '{verifier('elsewhere')}'")
+    signed_in(live, "ann", "elsewhere").close()
+    operator.execute("alter role ann password null")
+    signed_in(live, "ann").close()
+
+
+READING = [
+    "select count(*) from v",
+    "select id from v where id = 1",
+    "select x.n from (select id as n from v) as x",
+    "with a as (select * from v) select * from a",
+    "select a.id from (values (1)) as a (id) join v on v.id = a.id",
+    "tail v",
+    "tail (select name from v)",
+    "subscribe to v",
+    "copy (select * from v) to stdout",
+    "copy v to stdout",
+    "copy (tail v) to stdout",
+    "explain select * from v",
+    "explain materialized view v",
+    "begin; declare c cursor for select * from v; fetch 1 c",
+    "begin; declare c cursor for tail v; fetch 1 c",
+    "prepare p as select * from v; execute p",
+    "select count(*) from v as of (select 1)",
+]
+
+
+@pytest.mark.parametrize("statement", READING)
+def test_reading_needs_select(live: Live, operator: psycopg.Connection, statement: str) -> None:
+    if "as of" in statement:
+        statement = f"select count(*) from v as of {live.serving.time}"
+    with signed_in(live, "bob") as connection:
+        result = connection.pgconn.exec_(statement.encode())
+        assert result.error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"42501", statement
+        assert result.error_field(psycopg.pq.DiagnosticField.MESSAGE_PRIMARY) == b"permission denied for materialized view v"
+
+
+def test_ready_bytes_are_not_for_everybody(live: Live, operator: psycopg.Connection) -> None:
+    """The three lanes: what one may read and is in memory, another may not."""
+    statement = "select id, name from v where id = 1"
+    with (
+        signed_in(live, "ann", PASSWORD) as ann,
+        signed_in(live, "bob") as bob,
+        psycopg.connect(live.dsn + " user=bob", autocommit=True, prepare_threshold=0) as prepared,
+    ):
+        live.tick([((n, "x", 0.0), 1) for n in range(100, 110)])
+        for n in range(60):
+            ann.pgconn.exec_(f"select id, name from v where id = {n}".encode())
+            ann.execute("select id, name from v where id = %s", (n,))
+        for _ in range(3):
+            assert ann.pgconn.exec_(statement.encode()).ntuples == 1
+            assert ann.pgconn.exec_(b"select count(*) from v").ntuples == 1
+            for text in (statement, "select count(*) from v"):
+                assert bob.pgconn.exec_(text.encode()).error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"42501"
+                with pytest.raises(errors.InsufficientPrivilege):
+                    prepared.execute(text)
+        assert live.gateway.lookups._templates
+        assert live.gateway.lookups._indexes
+        operator.execute("revoke select on v from ann")
+        assert ann.pgconn.exec_(statement.encode()).error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"42501"
+        operator.execute("grant select on v to public")
+        assert bob.pgconn.exec_(statement.encode()).ntuples == 1
+
+
+CHANGING = [
+    ("create view w as select 1 as a", "permission denied for schema public"),
+    ("create materialized view w as select id from v", "permission denied for schema public"),
+    ("drop materialized view v", "must be owner of materialized view v"),
+    ("drop materialized view if exists v cascade", "must be owner of materialized view v"),
+    ("create role eve superuser login", "permission denied to create role"),
+    ("alter role bob superuser", "permission denied to alter role"),
+    ("alter role ann password 'x'", "permission denied to alter role"),
+    ("alter role bob login password 'x'", "permission denied to alter role"),
+    ("drop role ann", "permission denied to drop role"),
+    ("grant select on v to bob", "permission denied for materialized view v"),
+    ("revoke all on v from ann", "permission denied for materialized view v"),
+    ("grant all on all tables in schema public to bob", "permission denied for schema public"),
+    ("grant create on schema public to bob", "permission denied for schema public"),
+    ("set role ann", 'permission denied to set role "ann"'),
+    ("set role tailgate", 'permission denied to set role "tailgate"'),
+]
+
+
+@pytest.mark.parametrize(("statement", "message"), CHANGING)
+def test_changing_needs_more(live: Live, operator: psycopg.Connection, statements: Statements, statement: str, message: str) -> None:
+    count = len(statements.seen)
+    with signed_in(live, "bob") as connection:
+        with pytest.raises(errors.InsufficientPrivilege) as raised:
+            connection.execute(statement)
+        assert raised.value.diag.message_primary == message
+    assert len(statements.seen) == count
+
+
+@pytest.mark.parametrize("how", ["select set_config('role', 'tailgate', false)", "options"])
+def test_no_way_around_set_role(live: Live, operator: psycopg.Connection, how: str) -> None:
+    def rows(connection: psycopg.Connection) -> object:
+        return connection.execute("select count(*) from v").fetchone()
+
+    if how == "options":
+        with pytest.raises(psycopg.OperationalError, match='permission denied to set role "tailgate"'):
+            psycopg.connect(live.dsn + " user=bob options='-c role=tailgate'")
+        return
+    with signed_in(live, "bob") as connection:
+        connection.execute(how)
+        with pytest.raises(errors.InsufficientPrivilege):
+            rows(connection)
+
+
+def test_owners(live: Live, operator: psycopg.Connection) -> None:
+    """Who makes something owns it, and may give it to others; what it reads needs no privilege of theirs."""
+    operator.execute("grant create on schema public to ann")
+    operator.execute("grant create on schema public to bob")
+    with signed_in(live, "ann", PASSWORD) as ann, signed_in(live, "bob") as bob:
+        with pytest.raises(errors.InsufficientPrivilege):
+            bob.execute("create materialized view w as select id from v")
+        ann.execute("create materialized view w as select id from v")
+        assert live.made.lake.catalog().relation("w").owner == live.made.lake.catalog().role("ann").id
+        with pytest.raises(errors.InsufficientPrivilege):
+            bob.execute("select * from w")
+        ann.execute("grant select on w to bob")
+        assert bob.execute("select * from w").fetchall() == []
+        with pytest.raises(errors.DependentObjectsStillExist) as raised:
+            operator.execute("drop role ann")
+        assert raised.value.diag.message_detail == (
+            "owner of materialized view w\nprivileges for materialized view v\nprivileges for schema public"
+        )
+        ann.execute("drop materialized view w")
+        operator.execute("revoke select on v from ann; revoke all on schema public from ann")
+        operator.execute("drop role ann")
+        with pytest.raises(errors.InvalidAuthorizationSpecification):
+            ann.execute("select 1 from v")
+
+
+def test_one_s_own_password(live: Live, operator: psycopg.Connection) -> None:
+    with signed_in(live, "ann", PASSWORD) as ann:
+        ann.execute("alter role ann password 'mine'")
+    signed_in(live, "ann", "mine").close()
+
+
+def test_set_role(live: Live, operator: psycopg.Connection) -> None:
+    """A superuser may try what others may."""
+    operator.execute("set role bob")
+    with pytest.raises(errors.InsufficientPrivilege):
+        operator.execute("select * from v")
+    operator.execute("reset role")
+    assert operator.execute("select count(*) from v").fetchone() == (4,)
+    with pytest.raises(errors.InvalidParameterValue, match='role "nobody" does not exist'):
+        operator.execute("set role nobody")
+    operator.execute("reset role")
+
+
+def test_usage_of_the_schema(live: Live, operator: psycopg.Connection) -> None:
+    operator.execute("revoke usage on schema public from public")
+    with signed_in(live, "ann", PASSWORD) as ann:
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for schema public"):
+            ann.execute("select * from v")
+        operator.execute("grant usage on schema public to ann")
+        assert len(ann.execute("select * from v").fetchall()) == 4
+
+
+ERRORS: list[tuple[str, type[Exception] | str, str]] = [
+    ("create role ann", "42710", 'role "ann" already exists'),
+    ("create role public", "42939", 'role name "public" is reserved'),
+    ("create role pg_me", "42939", 'role name "pg_me" is reserved'),
+    ("drop role nobody", "42704", 'role "nobody" does not exist'),
+    ("alter role nobody login", "42704", 'role "nobody" does not exist'),
+    ("grant select on nothing to ann", "42P01", 'relation "nothing" does not exist'),
+    ("grant usage on v to ann", "0LP01", "invalid privilege type USAGE for relation"),
+    ("grant select on schema public to ann", "0LP01", "invalid privilege type SELECT for schema"),
+    ("create role x login nologin", "42601", "conflicting or redundant options"),
+    ("create role x wizard", "42601", 'unrecognized role option "wizard"'),
+    ("create role x createdb", "0A000", "role option CREATEDB is not supported"),
+    ("grant ann to bob", "0A000", "membership in roles is not supported"),
+    ("grant select on v to ann with grant option", "0A000", "GRANT … WITH … is not supported"),
+]
+
+
+@pytest.mark.parametrize(("statement", "sqlstate", "message"), ERRORS)
+def test_messages(live: Live, operator: psycopg.Connection, statement: str, sqlstate: str, message: str) -> None:
+    with pytest.raises(psycopg.Error) as raised:
+        operator.execute(statement)
+    assert (raised.value.sqlstate, raised.value.diag.message_primary) == (sqlstate, message)
+
+
+def test_drop_if_exists(live: Live, operator: psycopg.Connection) -> None:
+    said: list[str | None] = []
+    operator.add_notice_handler(lambda d: said.append(d.message_primary))
+    operator.execute("drop role if exists nobody, bob")
+    assert said == ['role "nobody" does not exist, skipping']
+    assert live.made.lake.catalog().find_role("bob") is None
+
+
+def test_roles_of_an_older_catalog(live: Live) -> None:
+    """A lake written before there were roles has none."""
+    from lake.catalog import Catalog
+
+    data = live.made.lake.catalog().to_json()
+    for item in data["items"]:
+        del item["owner"]
+    found = Catalog.from_json(data)
+    assert not found.has_roles
+    assert {i.owner for i in found.items.values()} == {OPERATOR.id}

@@ -1,0 +1,194 @@
+"""TLS with real clients, from sslmode=require to verify-full; SCRAM bound to the certificate; certificates that are replaced."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from struct import pack
+
+import asyncpg
+import psycopg
+import psycopg2
+import pytest
+
+from gateway.server import check_address
+from gateway.tls import Files, Tls, end_point
+from lake.catalog import Catalog
+from lake.errors import FeatureNotSupported, TailgateError
+from tests.wire.certificates import Authority
+from tests.wire.live import Live
+from tests.wire.statements import Statements
+
+SSL_REQUEST = pack("!II", 8, 80877103)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def live(tmp_path: Path, authority: Authority) -> Iterator[Live]:
+    live = Live(tmp_path / "lake", Files(*authority.sign("server")))
+    try:
+        yield live
+    finally:
+        live.close()
+
+
+@pytest.fixture
+def role(live: Live, statements: Statements) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        connection.execute("create role ann login password 'secret'")
+        connection.execute("grant select on v to ann")
+
+
+def words(live: Live, authority: Authority, mode: str, **more: str) -> str:
+    root = f"sslrootcert={authority.certificate}" if mode.startswith("verify") else ""
+    rest = " ".join(f"{key}={value}" for key, value in more.items())
+    return f"host=localhost port={live.port} user=ann dbname=shop password=secret sslmode={mode} {root} {rest}"
+
+
+@pytest.mark.parametrize("mode", ["disable", "prefer", "require", "verify-ca", "verify-full"])
+def test_libpq(live: Live, authority: Authority, role: None, mode: str) -> None:
+    with psycopg.connect(words(live, authority, mode)) as connection:
+        assert connection.execute("select count(*) from v").fetchone() == (4,)
+        assert connection.pgconn.ssl_in_use == (mode != "disable")
+    connection = psycopg2.connect(words(live, authority, mode))
+    assert connection.info.ssl_in_use == (mode != "disable")
+    connection.close()
+    said = subprocess.run(
+        ["psql", "-X", "-At", words(live, authority, mode), "-c", "select count(*) from v"], capture_output=True, text=True, timeout=20
+    )
+    assert said.stdout == "4\n", said.stderr
+
+
+@pytest.mark.parametrize("binding", ["prefer", "require"])
+def test_channel_binding(live: Live, authority: Authority, role: None, binding: str) -> None:
+    with psycopg.connect(words(live, authority, "require", channel_binding=binding)) as connection:
+        assert connection.execute("select 1").fetchone() == (1,)
+    with pytest.raises(psycopg.OperationalError, match="channel binding"):
+        psycopg.connect(words(live, authority, "disable", channel_binding="require"))
+
+
+def test_asyncpg(live: Live, authority: Authority, role: None) -> None:
+    async def ask(how: ssl.SSLContext | str) -> int:
+        connection = await asyncpg.connect(host="localhost", port=live.port, user="ann", database="shop", password="secret", ssl=how)
+        try:
+            return await connection.fetchval("select count(*) from v")
+        finally:
+            await connection.close()
+
+    assert live.call(ask(ssl.create_default_context(cafile=str(authority.certificate)))) == 4
+    assert live.call(ask("require")) == 4
+
+
+def test_a_certificate_of_somebody_else_is_not_taken(live: Live, authority: Authority, role: None, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Authority(tmp_path / "other")
+    with pytest.raises(psycopg.OperationalError, match="certificate verify failed"):
+        psycopg.connect(words(live, other, "verify-full"))
+    with psycopg.connect(words(live, authority, "verify-full")):
+        pass
+
+
+def test_a_certificate_is_replaced_while_it_runs(live: Live, authority: Authority, role: None, tmp_path: Path) -> None:
+    def serial() -> bytes | None:
+        context = ssl.create_default_context(cafile=str(authority.certificate))
+        with socket.create_connection(("localhost", live.port)) as raw:
+            raw.sendall(SSL_REQUEST)
+            assert raw.recv(1) == b"S"
+            with context.wrap_socket(raw, server_hostname="localhost") as shaken:
+                return shaken.getpeercert(True)
+
+    assert live.tls is not None
+    before = serial()
+    with psycopg.connect(words(live, authority, "verify-full")) as connection:
+        certificate, key = authority.sign("next")
+        live.tls.key.write_text("half written")
+        assert serial() == before  # what does not load is not used
+        os.replace(key, live.tls.key)
+        os.replace(certificate, live.tls.certificate)
+        assert serial() != before
+        assert connection.execute("select 1").fetchone() == (1,)  # those there stay
+    with psycopg.connect(words(live, authority, "verify-full", channel_binding="require")):
+        pass
+
+
+def test_client_certificates(tmp_path: Path, authority: Authority) -> None:
+    """With --tls-ca a client must show one; of a role without a password it is the proof."""
+    live = Live(tmp_path / "lake", Files(*authority.sign("server"), authority.certificate))
+    statements = Statements(live)
+    try:
+        with psycopg.connect(f"{live.dsn} sslmode=disable", autocommit=True) as connection:  # this machine, without TLS
+            connection.execute("create role ann login; create role bob login password 'x'")
+        certificate, key = authority.sign("client", common_name="ann")
+        shown = {"sslcert": str(certificate), "sslkey": str(key)}
+        with psycopg.connect(words(live, authority, "verify-full", **shown)) as connection:
+            assert connection.execute("select current_user").fetchone() == ("ann",)
+            assert not connection.pgconn.used_password
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(words(live, authority, "verify-full"))
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(words(live, authority, "verify-full", **shown) + " user=bob")
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(words(live, authority, "verify-full", **shown) + " user=tailgate")
+    finally:
+        statements.stop()
+        live.close()
+
+
+def test_bytes_before_tls_are_no_part_of_it(live: Live) -> None:
+    with socket.create_connection(("localhost", live.port), timeout=5) as raw:
+        raw.sendall(SSL_REQUEST + b"\0\0\0\x08")
+        assert b"received unencrypted data after SSL request" in raw.recv(1000)
+        assert raw.recv(1000) == b""
+
+
+def test_what_is_no_handshake_ends_that_connection_only(live: Live, authority: Authority) -> None:
+    with socket.create_connection(("localhost", live.port), timeout=5) as raw:
+        raw.sendall(SSL_REQUEST)
+        assert raw.recv(1) == b"S"
+        raw.sendall(b"Q\0\0\0\x0cselect\0\0" * 10)
+        raw.settimeout(5)
+        while raw.recv(1000):  # an alert, then the end
+            pass
+    with psycopg.connect(words(live, authority, "require")) as connection:
+        assert connection.execute("select count(*) from v").fetchone() == (4,)
+
+
+def test_cancel_over_tls(live: Live, authority: Authority, role: None) -> None:
+    import threading
+
+    with psycopg.connect(words(live, authority, "require")) as connection:
+        threading.Timer(0.5, connection.cancel_safe).start()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute("tail v with (snapshot = false)")
+
+
+def test_keys_that_others_can_read_are_refused(authority: Authority) -> None:
+    certificate, key = authority.sign("server")
+    key.chmod(0o644)
+    with pytest.raises(TailgateError, match="has group or world access"):
+        Tls(Files(certificate, key))
+
+
+@pytest.mark.parametrize("hash", ["sha256", "sha384", "sha512"])
+def test_the_end_point_is_hashed_as_the_certificate_is_signed(authority: Authority, hash: str) -> None:
+    import hashlib
+
+    certificate, _ = authority.sign("server", hash=hash)
+    der = ssl.PEM_cert_to_DER_cert(certificate.read_text())
+    assert end_point(der) == hashlib.new(hash, der).digest()
+
+
+def test_other_addresses_need_tls_and_roles(live: Live, role: None) -> None:
+    with pytest.raises(FeatureNotSupported, match="without TLS is refused"):
+        check_address("0.0.0.0", False, live.made.lake.catalog())
+    with pytest.raises(FeatureNotSupported, match="without roles is refused"):
+        check_address("0.0.0.0", True, Catalog())
+    check_address("0.0.0.0", True, live.made.lake.catalog())
