@@ -92,7 +92,9 @@ class _Renderer:
                 return f"SELECT * FROM {self._from(input)} ORDER BY {terms}"
             case Limit():
                 return self._limit(plan)
-            case SetOperation() | TopK() | Window() | Generate():
+            case Generate():
+                return self._generate(plan)
+            case SetOperation() | TopK() | Window():
                 raise FeatureNotSupported(f"{type(plan).__name__} is not supported")
             case _:
                 assert_never(plan)
@@ -136,6 +138,23 @@ class _Renderer:
             text = filled(call.function.duckdb, marks, types, call.type, call.type.duckdb)
             return _filtered(text, self.scalar(call.filter)) if call.filter is not None else text
         return filled(call.function.duckdb, arguments, types, call.type, call.type.duckdb)
+
+    def _generate(self, plan: Generate) -> str:
+        width = len(plan.input.columns)
+        texts = [self.scalar(a) for a in plan.arguments]
+        types = [a.type for a in plan.arguments]
+        array = filled(plan.function.duckdb, texts, types, plan.outputs[0].type, plan.outputs[0].type.duckdb, self.now)
+        elements, numbers = "elements", "range(1, len(elements) + 1)"
+        if plan.kind == "left":
+            elements, numbers = (f"CASE WHEN coalesce(len(elements), 0) = 0 THEN [NULL] ELSE {e} END" for e in (elements, numbers))
+        given = columns(width) or "1 AS nothing"
+        inner = f"SELECT {given}, {array} AS elements FROM {self._from(plan.input)}"
+        inner = f"SELECT {given}, unnest({elements}) AS element, unnest({numbers}) AS number FROM ({inner})"
+        made = [f"element.{name}" for name, _ in plan.function.outputs] if len(plan.outputs) > 1 else ["element"]
+        if plan.ordinality:
+            made.append("number")
+        shown = [*([columns(width)] if width else []), *(f"{e} AS c{width + i}" for i, e in enumerate(made))]
+        return f"SELECT {', '.join(shown)} FROM ({inner})"
 
     def _limit(self, plan: Limit) -> str:
         text = f"SELECT * FROM {self._from(plan.input)}"

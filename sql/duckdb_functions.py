@@ -93,7 +93,8 @@ MEMO_MAX = 2048  # a vector of DuckDB's: what repeats within one is computed onc
 ARROW = {
     "BOOLEAN": pa.bool_(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "FLOAT": pa.float32(),
     "DOUBLE": pa.float64(), "VARCHAR": pa.string(), "DATE": pa.date32(), "TIMESTAMP": pa.timestamp("us"),
-    "TIMESTAMPTZ": pa.timestamp("us", tz="UTC"),
+    "TIMESTAMPTZ": pa.timestamp("us", tz="UTC"), "VARCHAR[]": pa.list_(pa.string()),
+    "STRUCT(key VARCHAR, value VARCHAR)[]": pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())])),
 }  # fmt: skip
 
 
@@ -135,6 +136,10 @@ def _parser(type: str) -> Callable[[str], Any]:
     return lambda text: parse(text, target)
 
 
+def _pairs(members: dict[str, jsonb.Json], shown: Callable[[jsonb.Json], str | None]) -> list[dict[str, str | None]]:
+    return [{"key": key, "value": shown(value)} for key, value in members.items()]
+
+
 def _divide(a: str, b: str, scale: int) -> str:
     """Exact, rounded half away from zero."""
     divisor = Decimal(b)
@@ -151,6 +156,7 @@ def _divide(a: str, b: str, scale: int) -> str:
 
 
 V = "VARCHAR"
+PAIRS = "STRUCT(key VARCHAR, value VARCHAR)[]"
 FUNCTIONS: tuple[tuple[str, Callable[..., Any], list[str], str], ...] = (
     ("tg_jsonb_parse", jsonb.canonical, [V], V),
     ("tg_jsonb_get", lambda j, k: o.as_json(o.member(j, k)), [V, V], V),
@@ -163,6 +169,11 @@ FUNCTIONS: tuple[tuple[str, Callable[..., Any], list[str], str], ...] = (
     ("tg_jsonb_exists", o.exists, [V, V], "BOOLEAN"),
     ("tg_jsonb_typeof", lambda j: o.kind(jsonb.load(j)), [V], V),
     ("tg_jsonb_array_length", o.array_length, [V], "INTEGER"),
+    ("tg_jsonb_elements", lambda j: [o.as_json(v) for v in o.elements(j)], [V], V + "[]"),
+    ("tg_jsonb_elements_text", lambda j: [o.as_text(v) for v in o.elements(j)], [V], V + "[]"),
+    ("tg_jsonb_keys", lambda j: list(o.members(j, "jsonb_object_keys")), [V], V + "[]"),
+    ("tg_jsonb_each", lambda j: _pairs(o.members(j, "jsonb_each"), o.as_json), [V], PAIRS),
+    ("tg_jsonb_each_text", lambda j: _pairs(o.members(j, "jsonb_each_text"), o.as_text), [V], PAIRS),
     ("tg_jsonb_bool", o.to_bool, [V], "BOOLEAN"),
     ("tg_jsonb_int2", o.to_integer("int2"), [V], "SMALLINT"),
     ("tg_jsonb_int4", o.to_integer("int4"), [V], "INTEGER"),

@@ -12,11 +12,11 @@ from typing_extensions import assert_never
 from engine.plan import graph
 from engine.plan.casts import cast_to
 from engine.plan.change import Joined, Kept, Reduced, Source, Stream, Timed, View
-from engine.plan.graph import Linear, Select, Where
+from engine.plan.graph import Explode, Linear, Select, Where
 from engine.plan.rewrites import rewrite
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import conjunction
-from engine.plan.shape import NOTHING, select, then, where
+from engine.plan.shape import NOTHING, names, select, then, where
 from engine.plan.temporal import bounds, check, temporal
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported
@@ -24,6 +24,7 @@ from lake.types import INT8, Field
 from sql.plan import (
     Aggregate,
     AggregateCall,
+    Call,
     Case,
     Column,
     Distinct,
@@ -45,6 +46,7 @@ from sql.plan import (
 )
 from sql.relations import is_identity, read_by
 from sql.rewrite import columns_of, conjuncts
+from sql.spark import expression
 
 AGGREGATES = ("count", "sum", "min", "max", "avg")
 
@@ -104,10 +106,21 @@ class _Compiler:
                 raise FeatureNotSupported(
                     "LIMIT in a materialized view is not supported", hint="Limit the rows where they are read.", position=position
                 )
-            case SetOperation() | TopK() | Window() | Generate():
+            case Generate():
+                return self._generate(plan)
+            case SetOperation() | TopK() | Window():
                 raise FeatureNotSupported(f"{type(plan).__name__} in a materialized view is not supported")
             case _:
                 assert_never(plan)
+
+    def _generate(self, plan: Generate) -> Stream:
+        below = self.stream(plan.input)
+        width, made = len(below.columns), len(plan.outputs)
+        array = expression(Call(plan.function, plan.arguments, plan.outputs[0].type), names(width))
+        steps: list[Explode | Select] = [Explode(array, made if made > 1 else 0, plan.kind == "left")]
+        if not plan.ordinality:
+            steps.append(Select(names(width + made)))
+        return replace(below, shape=then(below.shape, *steps), columns=plan.columns)
 
     def _scan(self, scan: Scan) -> Stream:
         item = self._catalog[scan.relation]

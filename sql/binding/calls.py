@@ -70,6 +70,12 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
     if name in ("concat", "concat_ws"):
         given = [_printed(binder, g, n) for g, n in zip(given, nodes, strict=True)]
     found = function(name, tuple(s.type for s in given), at)
+    if found.kind == "set":
+        raise FeatureNotSupported(
+            f"set-returning functions are not supported in {binder.clause}",
+            hint=f"Put it into FROM, as in FROM t, {name}(t.x).",
+            position=at,
+        )
     _check_volatility(binder, found, at)
     return binder.call(found, given, at)
 

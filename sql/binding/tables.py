@@ -21,10 +21,11 @@ from lake.types import BOOL, Field
 from sql.binding import scope as scopes
 from sql.binding.coercion import Parameters
 from sql.binding.expressions import Expressions
+from sql.binding.functions import bind_function
 from sql.binding.scope import Named, Scope
 from sql.grammar.names import position
 from sql.grammar.queries import query as parse_query
-from sql.plan import And, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan
+from sql.plan import And, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
 from sql.tokens import Cursor
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def _primary(node: exp.Expr, names: Names, queries: Queries) -> Source:
         case exp.Table() if node.args.get("rows_from"):
             raise FeatureNotSupported("ROWS FROM is not supported", position=at)
         case exp.Table() if not isinstance(node.this, exp.Identifier):
-            raise FeatureNotSupported("a function in FROM is not supported", position=at)
+            binder = Expressions(Scope(), queries.parameters, "functions in FROM", False, queries.view)
+            return Source(*bind_function(node, binder, Values(((),), ())))
         case exp.Table():
             if node.args.get("sample"):
                 raise FeatureNotSupported("TABLESAMPLE is not supported", position=position(node.args["sample"]))

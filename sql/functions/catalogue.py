@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from sql.functions import aggregates, arithmetic, casts, comparison, datetime, jsonb, mathematics, text
+from sql.functions import aggregates, arithmetic, casts, comparison, datetime, jsonb, mathematics, sets, text
 from sql.functions.entry import Function
 
 ROWS: tuple[Function, ...] = (
@@ -15,6 +15,7 @@ ROWS: tuple[Function, ...] = (
     *datetime.ROWS,
     *jsonb.ROWS,
     *aggregates.ROWS,
+    *sets.ROWS,
     *casts.ROWS,
 )
 
@@ -23,7 +24,7 @@ def _by_name() -> dict[tuple[str, str], tuple[Function, ...]]:
     found: dict[tuple[str, str], list[Function]] = defaultdict(list)
     for row in ROWS:
         if row.kind != "cast":
-            found["call" if row.kind in ("function", "aggregate") else row.kind, row.name].append(row)
+            found["call" if row.kind in ("function", "aggregate", "set") else row.kind, row.name].append(row)
     return {key: tuple(rows) for key, rows in found.items()}
 
 
@@ -39,7 +40,7 @@ UNITS = frozenset(row.name.split(":")[0] for row in ROWS if ":" in row.name)  # 
 
 
 def calls(name: str) -> tuple[Function, ...]:
-    """Functions and aggregates of a name."""
+    """Functions, aggregates and set-returning functions of a name."""
     return _BY_NAME.get(("call", name), ())
 
 

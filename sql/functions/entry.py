@@ -27,7 +27,8 @@ class Function:
     depend on them. `strict`: NULL in, NULL out. `volatility`: 'immutable', 'stable' (once a statement; refused in views) or
     'volatile'. `context`: of a cast, when it happens by itself. A row without templates is one that PostgreSQL has and we refuse:
     it must be there to be chosen. `kind` 'aggregate': how it is kept up to date is the engine's business, by `name` and `arguments`;
-    its `spark` is Spark's own aggregate, for what it is worth.
+    its `spark` is Spark's own aggregate, for what it is worth. `kind` 'set': gives rows; its templates give them as an array, of structs
+    if the rows have several columns. `outputs`: the columns (name, type), where they have names of their own.
     """
 
     name: str
@@ -35,12 +36,13 @@ class Function:
     result: str | ResultType
     spark: str = ""
     duckdb: str = ""
-    kind: Literal["function", "operator", "prefix", "cast", "aggregate"] = "function"
+    kind: Literal["function", "operator", "prefix", "cast", "aggregate", "set"] = "function"
     strict: bool = True
     volatility: Literal["immutable", "stable", "volatile"] = "immutable"
     variadic: bool = False
     context: Context = "explicit"
     note: str = ""
+    outputs: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.arguments)})"

@@ -36,6 +36,23 @@ def as_text(value: jsonb.Json) -> str | None:
     return value if isinstance(value, str) else jsonb.dump(value)
 
 
+def elements(text: str) -> list[jsonb.Json]:
+    """Of an array; 22023 for anything else."""
+    value = jsonb.load(text)
+    if not isinstance(value, list):
+        raise InvalidParameterValue(f"cannot extract elements from {'an object' if isinstance(value, dict) else 'a scalar'}")
+    return value
+
+
+def members(text: str, function: str) -> dict[str, jsonb.Json]:
+    """Of an object; 22023 for anything else."""
+    value = jsonb.load(text)
+    if isinstance(value, dict):
+        return value
+    what = "a non-object" if function != "jsonb_object_keys" else "an array" if isinstance(value, list) else "a scalar"
+    raise InvalidParameterValue(f"cannot call {function} on {what}")
+
+
 def at_path(text: str, path: list[str | None]) -> jsonb.Json:
     value = jsonb.load(text)
     for step in path:

@@ -28,6 +28,7 @@ public final class Functions {
     Map<String, Builder> all = new TreeMap<>();
     jsonb(all);
     text(all);
+    sets(all);
     all.forEach((name, builder) -> registry.createOrReplaceTempFunction(name, new scala.runtime.AbstractFunction1<Seq<Expression>, Expression>() {
       @Override public Expression apply(Seq<Expression> arguments) { return builder.build(CollectionConverters.asJava(arguments)); }
     }, "java_udf"));
@@ -69,6 +70,18 @@ public final class Functions {
     all.put("tg_text_to_timestamp", call(t, "toTimestamp", DataTypes.TimestampNTZType, TEXT));
     all.put("tg_text_to_timestamptz", arguments -> (arguments.size() == 1 ? call(t, "toTimestamptz", DataTypes.TimestampType, TEXT) : call(t, "toTimestamptz", DataTypes.TimestampType, TEXT, TEXT)).build(arguments));
     all.put("tg_to_timestamp", call(t, "toTimestamp", DataTypes.TimestampType, DataTypes.DoubleType));
+  }
+
+  private static void sets(Map<String, Builder> all) {
+    Class<?> c = Sets.class;
+    DataType pairs = DataTypes.createArrayType(new StructType().add("key", TEXT).add("value", TEXT));
+    all.put("tg_jsonb_elements", call(c, "elements", PATH, TEXT));
+    all.put("tg_jsonb_elements_text", call(c, "elementsText", PATH, TEXT));
+    all.put("tg_jsonb_keys", call(c, "keys", PATH, TEXT));
+    all.put("tg_jsonb_each", call(c, "each", pairs, TEXT));
+    all.put("tg_jsonb_each_text", call(c, "eachText", pairs, TEXT));
+    for (DataType t : List.of(DataTypes.TimestampType, DataTypes.TimestampNTZType))
+      all.put(t == DataTypes.TimestampType ? "tg_series_timestamptz" : "tg_series_timestamp", call(c, "times", DataTypes.createArrayType(t), t, t, INT, INT, DataTypes.LongType));
   }
 
   private interface Builder { Expression build(List<Expression> arguments); }

@@ -107,7 +107,7 @@ public final class JsonbText {
   private static boolean scalar(byte first) { return first != '{' && first != '['; }
 
   /** Where the value that begins at `i` ends. */
-  private static int end(byte[] b, int i) {
+  static int end(byte[] b, int i) {
     if (b[i] == '"') return string(b, i);
     if (scalar(b[i])) {
       while (i < b.length && b[i] != ',' && b[i] != '}' && b[i] != ']') i++;
@@ -124,6 +124,12 @@ public final class JsonbText {
       if (c == '{' || c == '[') depth++;
       else if ((c == '}' || c == ']') && --depth == 0) return i;
     }
+  }
+
+  /** Where the next value or key begins after the value at `i`, or the bracket that ends them. */
+  static int next(byte[] b, int i) {
+    int end = end(b, i);
+    return b[end] == ',' ? end + 2 : end;
   }
 
   private static int string(byte[] b, int i) {
@@ -173,13 +179,13 @@ public final class JsonbText {
     return i;
   }
 
-  private static UTF8String slice(byte[] b, int at) {
+  static UTF8String slice(byte[] b, int at) {
     if (at < 0) return null;
     return UTF8String.fromBytes(b, at, end(b, at) - at);
   }
 
   /** A string without its quotes, JSON's null as NULL, all else as it is. */
-  private static UTF8String text(byte[] b, int at) {
+  static UTF8String text(byte[] b, int at) {
     if (at < 0 || b[at] == 'n') return null;
     int end = end(b, at);
     if (b[at] != '"') return UTF8String.fromBytes(b, at, end - at);

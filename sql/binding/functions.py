@@ -1,0 +1,38 @@
+"""Functions in FROM: each of their rows beside each row that they are asked of."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lake.errors import FeatureNotSupported
+from lake.types import INT8, Field
+from sql.binding import scope as scopes
+from sql.binding.coercion import from_name
+from sql.binding.expressions import Expressions
+from sql.binding.resolution import arguments, function, result
+from sql.binding.scope import Scope
+from sql.functions import catalogue
+from sql.grammar.names import position
+from sql.plan import Generate, Relation
+
+
+def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Generate, Scope]:
+    """The function over the rows of `input`, whose columns `binder` knows; the scope is of the function's own columns.
+
+    A function of one column calls it as its alias says, as PostgreSQL does.
+    """
+    call, at = node.this, position(node.this)
+    if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
+        raise FeatureNotSupported("a function in FROM that gives no set is not supported", hint="Put it into the select list.", position=at)
+    alias = node.args.get("alias")
+    names = list(alias.args.get("columns") or []) if alias is not None else []
+    if any(isinstance(n, exp.ColumnDef) for n in names):
+        raise FeatureNotSupported("a column definition list is not supported", position=at)
+    given = [binder.bind(n) for n in call.expressions]
+    found = function(str(call.this), tuple(s.type for s in given), at)
+    made = arguments(found, given, binder.parameters)
+    shown = alias.name if alias is not None and alias.name else found.name
+    outputs = tuple(Field(n, from_name(t)) for n, t in found.outputs) or (Field(shown, result(found, made)),)
+    plan = Generate(input, found, made, outputs, bool(node.args.get("ordinality")), position=at)
+    columns = outputs + ((Field("ordinality", INT8, False),) if plan.ordinality else ())
+    return plan, scopes.of(shown, columns, tuple(n.name for n in names), found.name)

@@ -1,0 +1,67 @@
+"""Set-returning functions. Their templates give the rows as an array; NULL and an empty array are no rows."""
+
+from __future__ import annotations
+
+from lake.types import FACTS, Type
+from sql.functions.entry import Function, duckdb_error, spark_error
+
+STEP = "step size cannot equal zero"
+SERIES_MAX = 10_000_000  # rows of one call
+TOO_MANY = f"generate_series gives more than {SERIES_MAX} rows"
+ELEMENTS = tuple(t for t in FACTS if t not in ("unknown", "record", "name", "oid"))
+
+
+def _set(name: str, arguments: tuple[str, ...], result: str, spark: str, duckdb: str, *outputs: tuple[str, str]) -> Function:
+    return Function(name, arguments, result, spark, duckdb, "set", outputs=outputs)
+
+
+def _element(types: tuple[Type, ...]) -> Type:
+    return types[0].element
+
+
+def _series() -> list[Function]:
+    rows = []
+    for t, word in (("int4", "INT"), ("int8", "BIGINT")):
+        wide = "CAST({1} AS DECIMAL(38,0)) - {0}"
+        for arguments, step in (((t, t), "1"), ((t, t, t), "{2}")):
+            guards = (
+                f"CASE WHEN {' OR '.join(f'{{{n}}} IS NULL' for n in range(len(arguments)))} THEN NULL WHEN {step} = 0 THEN %s"
+                f" WHEN ({step} > 0 AND {{0}} > {{1}}) OR ({step} < 0 AND {{0}} < {{1}}) THEN NULL"
+                f" WHEN abs({wide}) >= abs(CAST({step} AS DECIMAL(38,0))) * {SERIES_MAX} THEN %s ELSE %s END"
+            )
+            spark = guards % (spark_error("22023", STEP), spark_error("54000", TOO_MANY), f"sequence({{0}}, {{1}}, CAST({step} AS {word}))")
+            duckdb_type = Type(t).duckdb
+            made = f"CAST(generate_series(CAST({{0}} AS BIGINT), {{1}}, {step}) AS {duckdb_type}[])"
+            rows.append(
+                _set("generate_series", arguments, t, spark, guards % (duckdb_error("22023", STEP), duckdb_error("54000", TOO_MANY), made))
+            )
+    for t in ("timestamp", "timestamptz"):
+        spark = f"tg_series_{t}({{0}}, {{1}}, {{2}}.months, {{2}}.days, {{2}}.micros)"
+        length = "(({2}).months * 30 + ({2}).days) * 86400000000 + ({2}).micros"
+        step = "to_months(({2}).months) + to_days(({2}).days) + to_microseconds(({2}).micros)"
+        series = f"generate_series(CAST({{0}} AS TIMESTAMP), CAST({{1}} AS TIMESTAMP), {step})"
+        guards = (
+            f"CASE WHEN {length} = 0 THEN {duckdb_error('22023', STEP)}"
+            f" WHEN abs(epoch_us(CAST({{1}} AS TIMESTAMP)) - epoch_us(CAST({{0}} AS TIMESTAMP))) / abs({length}) >= {SERIES_MAX}"
+            f" THEN {duckdb_error('54000', TOO_MANY)}"
+        )
+        rows.append(_set("generate_series", (t, t, "interval"), t, spark, f"{guards} ELSE CAST({series} AS {Type(t).duckdb}[]) END"))
+    return rows
+
+
+def _jsonb(name: str, function: str, result: str, *outputs: tuple[str, str]) -> Function:
+    return _set(name, ("jsonb",), result, f"{function}({{0}})", f"{function}({{0}})", *outputs)
+
+
+ROWS = (
+    *_series(),
+    *(Function("unnest", (f"{t}[]",), _element, "{0}", "{0}", "set") for t in ELEMENTS),
+    _jsonb("jsonb_array_elements", "tg_jsonb_elements", "jsonb", ("value", "jsonb")),
+    _jsonb("jsonb_array_elements_text", "tg_jsonb_elements_text", "text", ("value", "text")),
+    _jsonb("jsonb_object_keys", "tg_jsonb_keys", "text"),
+    _jsonb("jsonb_each", "tg_jsonb_each", "record", ("key", "text"), ("value", "jsonb")),
+    _jsonb("jsonb_each_text", "tg_jsonb_each_text", "record", ("key", "text"), ("value", "text")),
+    # chosen by PostgreSQL, refused here
+    Function("generate_series", ("numeric", "numeric"), "numeric", kind="set"),
+    Function("generate_series", ("numeric", "numeric", "numeric"), "numeric", kind="set"),
+)

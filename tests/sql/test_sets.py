@@ -1,0 +1,90 @@
+"""Set-returning functions in FROM beside PostgreSQL: columns, rows, SQLSTATEs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+
+from lake.catalog import Catalog
+from lake.errors import TailgateError
+from sql.bind import bind_query
+from sql.duckdb import render
+from sql.duckdb_functions import error_of, install
+
+QUERIES = (
+    "SELECT * FROM generate_series(1, 3)",
+    "SELECT * FROM generate_series(5, 1, -2) g(x)",
+    "SELECT * FROM generate_series(1, 3, 0)",
+    "SELECT * FROM generate_series(3, 1)",
+    "SELECT * FROM generate_series(1, NULL::int)",
+    "SELECT * FROM generate_series(2147483646, 2147483647)",
+    "SELECT * FROM generate_series(9223372036854775806, 9223372036854775807)",
+    "SELECT g FROM generate_series('2026-01-31'::timestamp, '2026-05-01', '1 month') g",
+    "SELECT * FROM generate_series('2026-03-01'::timestamptz, '2026-02-27', '-12:00') WITH ORDINALITY AS t(at, n)",
+    "SELECT * FROM generate_series('2026-03-01'::timestamp, '2026-02-27', '0 days')",
+    "SELECT n * 2 AS twice FROM generate_series(1, 3) n WHERE n > 1",
+    "SELECT * FROM jsonb_each('{\"a\": 1, \"b\": [1, 2]}')",
+    'SELECT e.value, key FROM jsonb_each_text(\'{"a": null, "b": "x\\u00e9"}\') e',
+    "SELECT * FROM jsonb_each('[1]')",
+    "SELECT * FROM jsonb_array_elements('[1, {\"a\": 2}, null]') WITH ORDINALITY t(v, i)",
+    'SELECT * FROM jsonb_array_elements_text(\'["x", 1.50, null, {"k": []}]\')',
+    "SELECT * FROM jsonb_array_elements('3') x",
+    "SELECT * FROM jsonb_array_elements('{}')",
+    "SELECT * FROM jsonb_array_elements(NULL)",
+    "SELECT * FROM jsonb_object_keys('{\"b\": 1, \"aa\": 2}')",
+    "SELECT * FROM jsonb_object_keys('[]')",
+    "SELECT * FROM jsonb_object_keys('1')",
+    "SELECT * FROM unnest(ARRAY[1, NULL, 3]) u",
+    "SELECT u.u FROM unnest(ARRAY['a', 'b']) WITH ORDINALITY u ORDER BY ordinality DESC",
+    "SELECT * FROM unnest(ARRAY[]::text[])",
+    "SELECT a, b FROM generate_series(1, 2) a, unnest(ARRAY[5, 6]) b ORDER BY a, b",
+    "SELECT t.value FROM jsonb_array_elements('[7]') t",
+    "SELECT nosuch FROM generate_series(1, 2) g",
+    "SELECT * FROM generate_series('a', 2)",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_beside_postgresql(text: str, server: psycopg.Connection[Any]) -> None:
+    assert ours(text) == theirs(text, server)
+
+
+def theirs(text: str, server: psycopg.Connection[Any]) -> Any:
+    try:
+        cursor = server.execute(text)
+        return [c.name for c in cursor.description or ()], [tuple(map(plain, row)) for row in cursor.fetchall()]
+    except psycopg.Error as error:
+        return error.sqlstate
+
+
+def ours(text: str) -> Any:
+    with duckdb.connect() as engine:
+        install(engine)
+        try:
+            bound = bind_query(text, Catalog())
+            rows = engine.execute(render(bound.plan)).fetchall()
+        except TailgateError as error:
+            return error.sqlstate
+        except duckdb.Error as error:
+            return error_of(error).sqlstate
+    jsonb = [c.type.name == "jsonb" for c in bound.columns]
+    read = [tuple(json.loads(v) if j and v is not None else plain(v) for j, v in zip(jsonb, row, strict=True)) for row in rows]
+    return [c.name for c in bound.columns], read
+
+
+def plain(value: Any) -> Any:
+    """Times with a zone in one zone."""
+    return value.astimezone(timezone.utc) if isinstance(value, datetime) and value.tzinfo else value
