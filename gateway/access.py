@@ -4,6 +4,7 @@ The role is that of the sign-in, or the one that SET ROLE names. Names of everyt
 and what changes the catalog, need a privilege:
 
     SELECT, TAIL, SUBSCRIBE, COPY, cursors, EXPLAIN    SELECT on each relation that is named, USAGE of the schema
+    INSERT, COPY FROM, UPDATE, DELETE, TRUNCATE        that on the table, SELECT on what they read besides
     CREATE                                             CREATE in the schema, and SELECT on what the new item reads
     DROP, GRANT, REVOKE                                to own it
     CREATE, ALTER, DROP ROLE                           to be a superuser; one's own password is one's own to change
@@ -98,6 +99,14 @@ class Access:
         if not self._may(privilege, item):
             raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
 
+    def check_write(self, privilege: str, tables: Iterable[Item], read: Iterable[int]) -> None:
+        """Of a statement that writes tables, and reads other relations for it."""
+        if not self.role.superuser:
+            for item in tables:
+                self.check(privilege, item)
+            for item in self._items(read):
+                self.check("SELECT", item)
+
     def check_schema(self, privilege: str) -> None:
         if not self._session.serving.catalog.may(self.role, privilege, SCHEMA_ID):
             raise InsufficientPrivilege(f"permission denied for schema {SCHEMA}")
@@ -122,7 +131,7 @@ class Access:
             case s.CreateSink(from_item=name):
                 self.check_schema("CREATE")
                 self._check_names((name,))
-            case s.CreateSource():
+            case s.CreateSource() | s.CreateTable():
                 self.check_schema("CREATE")
             case s.Drop(names=names):
                 for item in self._named(names):

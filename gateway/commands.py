@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gateway import cursors, routes
 from gateway.portals import Bound
 from gateway.transactions import Move, State
+from gateway.writing import committing
 from lake import errors as e
 from sql import statements as s
 
@@ -39,9 +40,16 @@ def _modes(session: Session, modes: Sequence[str]) -> None:
             session.settings.set("transaction_deferrable", "on" if mode == "deferrable" else "off", local=True)
 
 
-def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
+async def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
     transaction = session.transaction
     commits = isinstance(statement, s.Commit)
+    if commits and transaction.state is State.BLOCK:
+        try:
+            await committing.commit(session)
+        except BaseException:
+            transaction.move(Move.ROLLBACK)  # as PostgreSQL: a COMMIT that fails ends the block
+            session.settings.end(undo=True)
+            raise
     if not transaction.in_block:
         if statement.chain:
             raise e.NoActiveSqlTransaction(f"{'COMMIT' if commits else 'ROLLBACK'} AND CHAIN can only be used in transaction blocks")
@@ -65,7 +73,7 @@ def _block(session: Session, words: str) -> None:
 
 def _savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
     _block(session, "SAVEPOINT")
-    session.transaction.savepoints.append(statement.name)
+    session.transaction.savepoints.append((statement.name, len(session.transaction.writes)))
     return "SAVEPOINT"
 
 

@@ -236,6 +236,9 @@ class Connection(asyncio.Protocol):
             if self._transport is not None and data:
                 self._transport.write(data)
 
+    def at_sync(self) -> bool:
+        return bool(self._queue) and isinstance(self._queue[0], m.Sync)
+
     async def drain(self, timeout: float | None = None) -> bool:
         # not wait_for, which may answer a cancelling with a result (until Python 3.12)
         if self._writable is not None:

@@ -46,6 +46,13 @@ class Control:
             return Done(answer["tag"], answer.get("n", 0), answer.get("time", 0), tuple(answer.get("notices", ())), _lines(answer))
         raise _error(answer)
 
+    async def write(self, body: bytes) -> dict[str, int]:
+        """Sends a write: {"number": n} of its entry in the inbox, durable; or {"conflict": c}, the entry that wrote what it had read."""
+        status, answer = await self._request("POST", "/write", body, None)
+        if status == 200:
+            return answer
+        raise _error(answer)
+
     async def status(self) -> dict[str, Any]:
         """What the engine says of its sources and ticks; empty when there is none to ask."""
         try:
@@ -63,7 +70,9 @@ class Control:
             raise SystemError_("the engine is being replaced", hint="Try again in a moment.")
         return there
 
-    async def _request(self, method: str, path: str, body: dict[str, Any] | None, timeout: float | None) -> tuple[int, dict[str, Any]]:
+    async def _request(
+        self, method: str, path: str, body: dict[str, Any] | bytes | None, timeout: float | None
+    ) -> tuple[int, dict[str, Any]]:
         engine = self._engine()
         host, _, port = engine.address.rpartition(":")
         try:
@@ -71,7 +80,7 @@ class Control:
         except (OSError, asyncio.TimeoutError):
             raise SystemError_("the engine does not answer", detail=f"Nothing takes connections at {engine.address}.") from None
         try:
-            data = json.dumps(body).encode() if body is not None else b""
+            data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
             head = f"{method} {path} HTTP/1.1\r\nHost: {engine.address}\r\nAuthorization: Bearer {engine.token}\r\nConnection: close\r\n"
             head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
             writer.write(head.encode() + data)

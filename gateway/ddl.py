@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.portals import Bound
+from gateway.writing import committing
+from gateway.writing.pending import Pending
 from lake import errors as e
 from lake.passwords import kept
 from sql import statements as s
@@ -12,7 +14,7 @@ from sql import statements as s
 if TYPE_CHECKING:
     from gateway.session import Session
 
-CHANGING = (s.CreateSource, s.CreateView, s.CreateSink, s.Drop, s.CreateRole, s.AlterRole, s.DropRole, s.Grant)
+CHANGING = (s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.CreateRole, s.AlterRole, s.DropRole, s.Grant)
 MIRROR_TIMEOUT_S = 5.0  # a statement's own entry is in this gateway's mirrors within milliseconds; 5 s is a machine in trouble
 
 
@@ -21,6 +23,8 @@ async def change_catalog(session: Session, bound: Bound) -> str:
         words = bound.text.split(None, 3)[:3]
         verb = " ".join(words[: 3 if words[1].lower() == "materialized" else 2]).upper()
         raise e.ActiveSqlTransaction(f"{verb} cannot run inside a transaction block")
+    await committing.commit(session)  # what an implicit transaction has written so far: a change of the catalog is a time of its own
+    session.transaction.writes = Pending()
     session.out.flush()
     await _caught_up(session)
     session.access.check_change(bound.statement)

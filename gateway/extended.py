@@ -20,11 +20,14 @@ from gateway.polls import Poll
 from gateway.portals import Bound, Portal, Statement, TableRows
 from gateway.protocol import backend
 from gateway.protocol import messages as m
+from gateway.transactions import Move
 from lake import errors as e
 from sql import statements as s
 
 if TYPE_CHECKING:
     from gateway.session import Session
+
+WRITES = (s.Insert, s.Update, s.Delete, s.Truncate, s.CopyFrom)
 
 
 def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
@@ -222,6 +225,8 @@ async def _begin(session: Session, portal: Portal, max_rows: int) -> None:
         if not isinstance(answer, Poll):
             portal.rows = TableRows(bound.columns or (), answer)
             return
+    if isinstance(bound.statement, WRITES) and not session.out.at_sync():
+        session.transaction.move(Move.IMPLY)  # a pipeline is one transaction, up to Sync
     result = await routes.begin(session, bound, portal.values, portal.formats)
     if isinstance(result, (str, CopyOut)):
         portal.done = True

@@ -3,6 +3,7 @@
     SELECT, VALUES …            serving, or the catalog's tables         ──► rows
     TAIL, COPY, cursors         tail, encode.copying, portals            ──► rows that may go on for ever
     SHOW, EXPLAIN               show, control                            ──► rows
+    INSERT, UPDATE, DELETE, …   writing                                  ──► rows of RETURNING, or a tag
     CREATE, DROP                the engine, by control                   ──► a tag
     SET, BEGIN, PREPARE, …      the session itself                       ──► a tag
 
@@ -23,6 +24,8 @@ from gateway.encode.copying import CopyEncoder
 from gateway.parsed import Known, Nothing
 from gateway.portals import Bound, Rows, TableRows, Tagged
 from gateway.transactions import State
+from gateway.writing import committing
+from gateway.writing import statements as writes
 from lake import errors as e
 from lake.types import TEXT, UNKNOWN, Field, Type
 from sql import explain
@@ -56,6 +59,8 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
         case s.CopyTo(statement=inner):
             body = await bind(session, inner, text, oids)
             return replace(bound, parameters=body.parameters, body=body)
+        case s.Insert() | s.Update() | s.Delete() | s.Truncate():
+            return writes.bind(session, bound, statement, oids)
         case s.DeclareCursor(statement=inner):
             body = await bind(session, inner, text, oids)
             return replace(bound, parameters=body.parameters, body=body)
@@ -136,6 +141,8 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return await _execute(session, statement, formats)
         case Nothing(tag=tag):
             return tag
+        case s.Insert() | s.Update() | s.Delete() | s.Truncate():
+            return await writes.begin(session, bound, values)
         case _ if isinstance(statement, ddl.CHANGING):
             return await ddl.change_catalog(session, bound)
         case _:
@@ -178,7 +185,10 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
             return TableRows(columns, await serving.run(bound.prepared, values, at=snapshot))
         finally:
             snapshot.close()
-    return TableRows(columns, await serving.run(bound.prepared, values, at=session.transaction.snapshot(serving)))
+    snapshot = session.transaction.snapshot(serving)
+    if snapshot is not None:
+        committing.check_read(session, bound.prepared.relations)
+    return TableRows(columns, await serving.run(bound.prepared, values, at=snapshot))
 
 
 async def _tail(session: Session, bound: Bound, statement: s.Tail, values: Sequence[object], at: int | None) -> Rows:

@@ -24,6 +24,7 @@ from gateway.protocol import messages as m
 from gateway.protocol.states import Event, Machine, Phase, ProtocolError, Verdict
 from gateway.settings import Settings, milliseconds
 from gateway.transactions import Move, State, Transaction
+from gateway.writing import committing
 from lake import errors as e
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ Work = Coroutine[Any, Any, None]
 
 
 class Out(Protocol):
-    """The way to the client. `write` collects, `flush` sends in one piece.
+    """The way to the client. `write` collects, `flush` sends in one piece. `at_sync`: whether Sync comes next.
 
     `drain` waits until the client has taken most of it: False if it did not within `timeout` seconds, cancelled if it is gone.
     """
@@ -46,6 +47,8 @@ class Out(Protocol):
     def write(self, data: bytes) -> None: ...
 
     def flush(self) -> None: ...
+
+    def at_sync(self) -> bool: ...
 
     async def drain(self, timeout: float | None = None) -> bool: ...
 
@@ -238,7 +241,19 @@ def terminate(session: Session, message: m.Terminate) -> None:
     session.out.close()
 
 
-def sync(session: Session, message: m.Sync) -> None:
+def sync(session: Session, message: m.Sync) -> Awaitable[None] | None:
+    if session.transaction.state is State.IMPLICIT and session.transaction.writes:
+        return _commit(session)
+    session.ready()
+    return None
+
+
+async def _commit(session: Session) -> None:
+    """The end of an implicit transaction that has written."""
+    try:
+        await committing.commit(session)
+    except Exception as error:  # noqa: BLE001  # told to the client, and logged if it is ours
+        session.fail(error)
     session.ready()
 
 

@@ -18,7 +18,8 @@ from gateway.polls import Poll
 from gateway.portals import TableRows
 from gateway.protocol import backend
 from gateway.protocol import messages as m
-from gateway.transactions import Move
+from gateway.transactions import Move, State
+from gateway.writing import committing
 from lake import errors as e
 from sql import statements as s
 
@@ -53,6 +54,9 @@ async def _query(session: Session, raw: bytes) -> None:
             if len(parts) > 1:
                 session.transaction.move(Move.IMPLY)
             await _simple(session, statement, text, raw)
+        if session.transaction.state is State.IMPLICIT:
+            position = 0
+            await committing.commit(session)
     except (Exception, asyncio.CancelledError) as error:
         if isinstance(error, asyncio.CancelledError):
             reason = session.interruption()

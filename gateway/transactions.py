@@ -11,6 +11,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from gateway.writing.pending import Pending
 from lake.errors import of
 
 if TYPE_CHECKING:
@@ -65,11 +66,12 @@ MOVES: dict[tuple[State, Move], State] = {
 
 
 class Transaction:
-    """`savepoints`: names, oldest first; the block's only effects are on settings and cursors, so nothing else is kept for them."""
+    """`savepoints`: names, oldest first, with how many writes there were. `writes`: what the transaction has written so far."""
 
     def __init__(self) -> None:
         self.state = State.IDLE
-        self.savepoints: list[str] = []
+        self.savepoints: list[tuple[str, int]] = []
+        self.writes = Pending()
         self._snapshot: Snapshot | None = None
 
     @property
@@ -87,15 +89,19 @@ class Transaction:
             self.release()
         if not self.in_block:
             self.savepoints.clear()
+        if self.state is State.IDLE:
+            self.writes = Pending()
 
     def back_to(self, name: str, *, keep: bool) -> None:
         """Forgets the savepoints after the newest of this name, and itself too unless it is kept."""
-        if name not in self.savepoints:
+        if all(name != known for known, _ in self.savepoints):
             raise of("3B001", f'savepoint "{name}" does not exist')
-        while self.savepoints.pop() != name:
-            pass
+        found, writes = self.savepoints.pop()
+        while found != name:
+            found, writes = self.savepoints.pop()
         if keep:
-            self.savepoints.append(name)
+            self.savepoints.append((name, writes))
+            self.writes.back_to(writes)
 
     def snapshot(self, serving: Serving) -> Snapshot | None:
         """What statements of this transaction read; None outside one: then each reads at the newest time."""
@@ -103,6 +109,7 @@ class Transaction:
             return None
         if self._snapshot is None:
             self._snapshot = serving.snapshot()
+        self._snapshot.write(self.writes.changes)
         return self._snapshot
 
     @property

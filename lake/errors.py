@@ -54,7 +54,8 @@ ConnectionFailure = _condition("ConnectionFailure", "08006", retriable=True)
 # class 0A
 FeatureNotSupported = _condition("FeatureNotSupported", "0A000")
 InvalidGrantOperation = _condition("InvalidGrantOperation", "0LP01")
-# class 22: data
+# class 21, 22: data
+CardinalityViolation = _condition("CardinalityViolation", "21000")
 DataException = _condition("DataException", "22000")
 StringDataRightTruncation = _condition("StringDataRightTruncation", "22001")
 NumericValueOutOfRange = _condition("NumericValueOutOfRange", "22003")
@@ -106,6 +107,7 @@ DuplicateCursor = _condition("DuplicateCursor", "42P03")
 DuplicatePreparedStatement = _condition("DuplicatePreparedStatement", "42P05")
 DuplicateTable = _condition("DuplicateTable", "42P07")
 InvalidColumnReference = _condition("InvalidColumnReference", "42P10")
+InvalidTableDefinition = _condition("InvalidTableDefinition", "42P16")
 InvalidObjectDefinition = _condition("InvalidObjectDefinition", "42P17")
 IndeterminateDatatype = _condition("IndeterminateDatatype", "42P18")
 # class 53: resources

@@ -38,7 +38,6 @@ def sweep(lake: Lake) -> None:
     stop_readers(lake, now())
     remove_entries(lake, removable(lake, now()))
     remove_catalogs(lake)
-    remove_inbox(lake, newest.inbox)
     remove_tables(lake)
     tend(lake)
 
@@ -131,13 +130,6 @@ def remove_catalogs(lake: Lake) -> None:
         for version in there:
             if version < needed:
                 (lake.path / "catalog" / str(version)).unlink(missing_ok=True)
-
-
-def remove_inbox(lake: Lake, consumed: int) -> None:
-    """Removes what a tick has read and an entry says so."""
-    for name in os.listdir(lake.path / "inbox"):
-        if name.isdecimal() and int(name) <= consumed:
-            (lake.path / "inbox" / name).unlink(missing_ok=True)
 
 
 def remove_tables(lake: Lake) -> None:

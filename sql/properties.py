@@ -43,7 +43,7 @@ def key(plan: Relation) -> Key | None:
         case Values(rows=rows):
             return () if len(rows) <= 1 else None
         case Filter(input=input, condition=condition):
-            return _without(key(input), _fixed(condition))
+            return _without(key(input), fixed(condition))
         case Sort(input=input) | Limit(input=input) | TopK(input=input) | Window(input=input):
             return key(input)
         case Project(input=input, expressions=expressions):
@@ -73,7 +73,7 @@ def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None
     return tuple(places[k] for k in below) if all(k in places for k in below) else None
 
 
-def _fixed(condition: Scalar) -> frozenset[int]:
+def fixed(condition: Scalar) -> frozenset[int]:
     """Columns that a condition gives one value."""
     found = set()
     for term in conjuncts(condition):

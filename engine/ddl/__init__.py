@@ -1,7 +1,7 @@
 """Statements to changes of the catalog: values in, values out; only `registry` speaks to the world.
 
-`source`, `view` and `sink` make the items of a CREATE, `drop` finds those that a DROP takes away, `roles` changes roles and grants. Each
-raises what the statement did wrong, or 0A000 with the feature's name for what is not supported.
+`source`, `table`, `view` and `sink` make the items of a CREATE, `drop` finds those that a DROP takes away, `roles` changes roles and
+grants. Each raises what the statement did wrong, or 0A000 with the feature's name for what is not supported.
 """
 
 from engine.ddl.drop import drop
@@ -9,6 +9,7 @@ from engine.ddl.registry import Registry, SchemaLookup
 from engine.ddl.roles import change_roles
 from engine.ddl.sink import create_sink
 from engine.ddl.source import create_source
+from engine.ddl.table import create_table
 from engine.ddl.view import create_view
 
-__all__ = ["Registry", "SchemaLookup", "change_roles", "create_sink", "create_source", "create_view", "drop"]
+__all__ = ["Registry", "SchemaLookup", "change_roles", "create_sink", "create_source", "create_table", "create_view", "drop"]

@@ -28,7 +28,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The rows that an upsert keeps: of a keyed source, or of dead letters."""
+    """The rows of a stored relation that no view makes: of a keyed source, of dead letters, of a table."""
 
     item: int
 

@@ -62,6 +62,7 @@ from engine.plan.graph import (
 from engine.plan.plans import Streams
 from engine.plan.sources import decoding
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
+from lake.inbox import TABLE
 from lake.types import Field
 
 T = TypeVar("T")
@@ -184,6 +185,12 @@ class _Builder:
         self.outputs.add(Output(upsert, Linear(), item.id))
         self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
 
+    def _table(self, item: Item) -> int:
+        """The node that brings what is written to a table, once a view reads it. Its relation's changes are the log's without it."""
+        node = nodes.source_node(item)
+        self.sources[node] = SourceNode(node, f"{TABLE}{item.id}", ArrowDecoder(item.columns), Linear(), item.columns)
+        return node
+
     def _dead_letters(self, item: Item) -> None:
         upsert = nodes.upsert_node(item)
         if upsert in self.operators:
@@ -229,6 +236,8 @@ class _Builder:
             case Source(id):
                 source = self.catalog[id]
                 return _Place(self._source(source, nodes.source_node(source), source.options["channel"]), Linear())
+            case Kept(id) if self.catalog[id].kind == "table":
+                return _Place(self._table(self.catalog[id]), Linear())
             case Kept(id):
                 kept = self.catalog[id]
                 self.add(kept)

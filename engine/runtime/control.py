@@ -1,6 +1,7 @@
 """The HTTP interface that gateways call: statements that change the catalog, news of entries, the state of the sources.
 
     POST /statement {"sql", "settings"}   200 {"tag", "n", "time", "notices"}, or 4xx {"sqlstate", "message", "detail", "hint", "position"}
+    POST /write, bytes of `engine.runtime.writes.Write`   200 {"number"} or {"conflict"}, or 4xx as above
     GET  /newest?after=n                  {"n", "time"} as soon as an entry later than n is there, after 10 s in any case
     GET  /status                          {"sources": {…}, "ticks": n, …}
 
@@ -25,17 +26,19 @@ from lake.errors import TailgateError
 log = logging.getLogger("tailgate.control")
 
 POLL_S = 10.0  # longest long poll
-BODY_BYTES_MAX = 16 * 1024 * 1024  # of a request; a statement is text
+STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
+WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write: `writes.TRANSACTION_BYTES_MAX`, and its head
 
 
 class Control:
-    """The server. `statement(sql, settings)`, `newest(after, timeout)` and `status()` give what is sent as JSON."""
+    """The server. `statement(sql, settings)`, `newest(after, timeout)`, `status()` and `write(body)` give what is sent as JSON."""
 
     def __init__(
         self,
         statement: Callable[[str, dict[str, str]], dict[str, Any]],
         newest: Callable[[int, float], dict[str, Any]],
         status: Callable[[], dict[str, Any]],
+        write: Callable[[bytes], dict[str, Any]],
     ) -> None:
         self.token = secrets.token_urlsafe(32)
         control = self
@@ -59,16 +62,22 @@ class Control:
 
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length", "0"))
-                if length > BODY_BYTES_MAX:
-                    self._answer(413, {"sqlstate": "54000", "message": f"a statement of {length} bytes; {BODY_BYTES_MAX} are the most"})
+                path = urlsplit(self.path).path
+                limit = WRITE_BYTES_MAX if path == "/write" else STATEMENT_BYTES_MAX
+                if length > limit:
+                    self.close_connection = True
+                    self._answer(413, {"sqlstate": "54000", "message": f"a request of {length} bytes; {limit} are the most"})
                     return
-                body = self.rfile.read(length)
                 if not self._allowed():
                     return
-                if urlsplit(self.path).path != "/statement":
+                body = self.rfile.read(length)
+                if path not in ("/statement", "/write"):
                     self._answer(404, {"message": "no such path"})
                     return
                 try:
+                    if path == "/write":
+                        self._answer(200, write(body))
+                        return
                     request = json.loads(body)
                     self._answer(200, statement(request["sql"], request.get("settings", {})))
                 except TailgateError as e:
@@ -83,6 +92,7 @@ class Control:
                 given = self.headers.get("Authorization", "")
                 if hmac.compare_digest(given, f"Bearer {control.token}"):
                     return True
+                self.close_connection = True  # a body may be left unread
                 self._answer(401, {"message": "no token, or that of another epoch"})
                 return False
 

@@ -16,7 +16,7 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +29,13 @@ from engine.runtime import kafka
 from engine.runtime import readers as inputs
 from engine.runtime.batches import on_batch
 from engine.runtime.circuits import Circuits
-from engine.runtime.inbox import Inbox
 from engine.runtime.readers import Ends, Reader, ends, reader_name, readers
+from engine.runtime.writes import written
 from lake import Lake, crash
 from lake.catalog import Catalog, Change, Item
 from lake.entry import Header, stream
 from lake.errors import Replaced, TailgateError
+from lake.inbox import Inbox, Record
 from lake.writing import Writer
 
 log = logging.getLogger("tailgate.engine")
@@ -66,7 +67,9 @@ class Engine:
         self.newest: Header = writer.newest
         self.catalog: Catalog = lake.catalog()
         self.graph = Graph()
-        self.inbox = Inbox(lake.path / "inbox", self.newest.inbox, session._jvm)
+        self.inbox = Inbox(lake, writer.epoch, self.newest.inbox)
+        jvm: Any = session._jvm
+        self._source = jvm.tailgate.InboxSource  # the inbox's reading end
         self.circuits = Circuits(session)
         self._registry = Registry()
         self.stalls: dict[str, Stall] = {}
@@ -126,7 +129,7 @@ class Engine:
             if others
         ]
 
-    def append(self, changes: list[tuple[int, bytes]] | None = None, **fields: Any) -> Header:
+    def append(self, changes: Sequence[tuple[int, bytes | pa.Table]] | None = None, **fields: Any) -> Header:
         """The next entry; call it inside the boundary."""
         fields.setdefault("time", max(time.time_ns() // 1_000_000, self.newest.time + 1))
         header = self.writer.append(changes=changes or [], **fields)
@@ -134,6 +137,12 @@ class Engine:
             self.newest = header
             self.committed.notify_all()
         return header
+
+    def enter(self, records: Iterable[Record]) -> int:
+        """Adds an entry to the inbox and starts a tick; the entry's number."""
+        number = self.inbox.write(records)
+        self._source.advance(str(self.inbox.folder), number)
+        return number
 
     def wait_inbox(self, number: int, alive: Callable[[], bool]) -> None:
         """Until the tick that read this entry of the inbox is in the log."""
@@ -160,7 +169,8 @@ class Engine:
                 time_ms = max(began, self.newest.time + 1)
                 result = self._circuit.tick(batch, str(self.lake.path / "state"), time_ms, self.newest.state or "", self.parallelism)
                 crash.point("state.committed")
-                changes = [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]
+                changes: list[tuple[int, Any]] = [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]
+                changes += written(self.inbox, self.newest.inbox, at.inbox, self.catalog)
                 self._commit(began, time_ms, at, changes, result, number)
                 self._failures = 0
                 crash.point("tick.end")
@@ -169,7 +179,7 @@ class Engine:
                 self.failure = e
                 self._wake.set()
 
-    def _commit(self, began: int, time_ms: int, at: Ends, changes: list[tuple[int, bytes]], result: Any, number: int) -> None:
+    def _commit(self, began: int, time_ms: int, at: Ends, changes: list[tuple[int, Any]], result: Any, number: int) -> None:
         before = self.newest.inbox
         gone = set(result.forgotten())
         extra = {**self.newest.extra, "parallelism": self.parallelism}
@@ -178,7 +188,7 @@ class Engine:
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.stateIds(), "checkpoint": self._checkpoint.name, "batch": number}
         self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
-        self.inbox.due(result.due())
+        self._source.due(str(self.inbox.folder), result.due())
         self.inbox.remove(before, at.inbox)
         for name, count in dict(result.counters()).items():
             node, what = name.split(".")

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 from engine.runtime import kafka
 from engine.runtime.engine import Engine
-from engine.runtime.inbox import Record
 from lake import crash
 from lake.catalog import Item
 from lake.entry import stream
+from lake.inbox import Record
 
 if TYPE_CHECKING:
     from engine.runtime.statements import Statements
@@ -88,7 +88,7 @@ class Fill(threading.Thread):
 
     def _send(self, records: list[Record]) -> None:
         began = time.monotonic()
-        self._engine.wait_inbox(self._engine.inbox.write(records), lambda: self.alive)
+        self._engine.wait_inbox(self._engine.enter(records), lambda: self.alive)
         took = time.monotonic() - began
         factor = 0.5 if took > TICK_S else 1.5
         self._piece_rows = int(min(max(self._piece_rows * factor, PIECE_ROWS_MIN), PIECE_ROWS_MAX))

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from engine.runtime.inbox import Record
 from lake.errors import ConnectionFailure, UndefinedObject
+from lake.inbox import Record
 
 ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as stalled within 5 s
 IDLE_S = 10.0  # a fetch of old records that brings nothing for so long has lost its broker

@@ -15,6 +15,7 @@ from engine.runtime.control import Control
 from engine.runtime.engine import Engine
 from engine.runtime.follow import Follow
 from engine.runtime.statements import Statements
+from engine.runtime.writes import Writes
 from lake import Lake
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.writing import open_epoch
@@ -50,7 +51,8 @@ def run(options: Options) -> int:
         session = spark.start(Path(scratch), options.parallelism)
         engine = Engine(lake, session, writer, options.parallelism)
         statements = Statements(engine)
-        control = Control(statements.execute, statements.newest, statements.status)
+        writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
+        control = Control(statements.execute, statements.newest, statements.status, writes.write)
         stop = threading.Event()
 
         def on_signal(number: int, frame: object) -> None:

@@ -24,11 +24,26 @@ from engine.runtime.readers import reader_name
 from lake.catalog import Catalog, Change, Item, ready
 from lake.errors import FeatureNotSupported
 from lake.roles import OPERATOR_ID
-from sql.statements import AlterRole, CreateRole, CreateSink, CreateSource, CreateView, Drop, DropRole, Explain, Grant, Name, parse
+from sql.statements import (
+    AlterRole,
+    CreateRole,
+    CreateSink,
+    CreateSource,
+    CreateTable,
+    CreateView,
+    Drop,
+    DropRole,
+    Explain,
+    Grant,
+    Name,
+    parse,
+)
 
 log = logging.getLogger("tailgate.engine")
 
 Answer = dict[str, Any]
+Creation = CreateSource | CreateView | CreateSink | CreateTable
+TAGS = {CreateSource: "CREATE SOURCE", CreateSink: "CREATE SINK", CreateView: "CREATE VIEW", CreateTable: "CREATE TABLE"}
 PERCENTILES = (("p50", 0.5), ("p95", 0.95))
 
 
@@ -47,7 +62,7 @@ class Statements:
         """Runs one statement; the answer of `POST /statement`."""
         statement = parse(text)
         match statement:
-            case CreateSource() | CreateView() | CreateSink():
+            case CreateSource() | CreateView() | CreateSink() | CreateTable():
                 return self._create(statement, text, settings.get("role"))
             case Drop():
                 return self._drop(statement)
@@ -108,8 +123,8 @@ class Statements:
 
     # ---- creating --------------------------------------------------------------------------------------------------------
 
-    def _create(self, statement: CreateSource | CreateView | CreateSink, text: str, creator: str | None) -> Answer:
-        tag = {CreateSource: "CREATE SOURCE", CreateSink: "CREATE SINK", CreateView: "CREATE VIEW"}[type(statement)]
+    def _create(self, statement: Creation, text: str, creator: str | None) -> Answer:
+        tag = TAGS[type(statement)]
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
         with self._lock:
@@ -125,9 +140,10 @@ class Statements:
         for item in fill:
             if (running := self._fills.get(item.id)) is not None:
                 running.done.wait()
+                header = self._engine.newest  # the time from which the view can be read
         return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
 
-    def _items(self, statement: CreateSource | CreateView | CreateSink, text: str, catalog: Catalog) -> tuple[Item, ...]:
+    def _items(self, statement: Creation, text: str, catalog: Catalog) -> tuple[Item, ...]:
         match statement:
             case CreateSource():
                 source, *others = ddl.create_source(statement, text, catalog, self._registry)
@@ -141,6 +157,8 @@ class Statements:
                 )
             case CreateSink():
                 return (ddl.create_sink(statement, text, catalog),)
+            case CreateTable():
+                return (ddl.create_table(statement, text, catalog),)
 
     def _on_channel(self, source: Item, catalog: Catalog) -> Item:
         """The source with the reader that brings its topic.

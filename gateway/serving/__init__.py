@@ -19,7 +19,7 @@ import threading
 import time as clocks
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from lake import Lake
 
 __all__ = ["Batch", "Prepared", "Serving", "Snapshot"]
+
+Result = TypeVar("Result")
 
 FOLLOWING_THREADS = 4  # for decoding large changes and followed queries
 CATALOG_MEMORY_LIMIT = "512MB"  # of the instance with pg_catalog: some 20,000 small rows, and what clients join of them
@@ -130,6 +132,17 @@ class Serving:
             await asyncio.wait([self._advance], timeout=left)
         return self.time
 
+    @property
+    def inbox(self) -> int:
+        """The last entry of the inbox that is mirrored: a write evaluated from now on has seen it."""
+        return self._mirrors.state.inbox
+
+    async def wait_inbox(self, number: int) -> None:
+        """Returns when an entry of the inbox is committed and mirrored."""
+        while self.inbox < number:
+            assert self._advance is not None
+            await asyncio.wait([self._advance], timeout=1.0)
+
     def changed_since(self, prepared: Prepared, time: int) -> bool:
         """Whether the answer may be another one than at that time: if not, bytes made of it then are still right."""
         state = self._mirrors.state
@@ -171,6 +184,37 @@ class Serving:
             return await self._jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
         await self._mirrored(prepared.items)
         return await self._jobs.run(lambda job: self._run(prepared, values, job), timeout)
+
+    async def work(
+        self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], *, at: Snapshot | None = None
+    ) -> Result:
+        """What `work` gives, on a thread, with a connection that reads these items. Cancelling the task stops it."""
+        if at is None:
+            await self._mirrored(items)
+            return await self._jobs.run(lambda job: self._work(items, work, job))
+        self._mirrors.need([i for i in items if i.id in self.catalog.items])
+        return await self._jobs.run(lambda job: self._work_at(items, work, at, job))
+
+    def _work(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], job: Job) -> Result:
+        cursor = self._sandbox.cursor()
+        try:
+            job.running(cursor)
+            for item in items:
+                if item.id in self._mirrors.state.failing:
+                    raise_error_of(cursor, item)
+            return work(cursor)
+        finally:
+            job.running(None)
+            cursor.close()
+
+    def _work_at(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], at: Snapshot, job: Job) -> Result:
+        with at.use() as cursor:
+            try:
+                job.running(cursor)
+                at.bring(items)
+                return work(cursor)
+            finally:
+                job.running(None)
 
     def run_now(self, prepared: Prepared, values: Sequence[object] = ()) -> pa.Table:
         """The rows, on this thread: for what is known to be short, or outside an event loop. Waits for a first filling."""

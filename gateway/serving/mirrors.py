@@ -45,13 +45,15 @@ RETRY = 1.0  # seconds after a failure of the world (the lake's folder gone, say
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the mirrors are. `failing`: items whose errors sum above zero. `catalog_n`: the entry that last changed the catalog."""
+    """Where the mirrors are. `failing`: items whose errors sum above zero. `catalog_n`: the entry that last changed the catalog.
+    `inbox`: the last entry of the inbox that they have seen."""
 
     n: int
     time: int
     catalog: Catalog
     catalog_n: int
     failing: frozenset[int] = frozenset()
+    inbox: int = 0
 
 
 @dataclass(slots=True)
@@ -74,7 +76,7 @@ class Mirrors:
         self._changed: dict[int, int] = {}  # relation → time of its last change
         self._lock = threading.RLock()  # one writer of mirrors at a time, and of the four above
         self._writer = sandbox.cursor()
-        self._writer.execute("CREATE TABLE clock (n BIGINT, t BIGINT, relations BIGINT[], failing BIGINT[])")
+        self._writer.execute("CREATE TABLE clock (n BIGINT, t BIGINT, relations BIGINT[], failing BIGINT[], inbox BIGINT)")
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
         self._wake = Wake(lake.path)
         self._stopping = threading.Event()
@@ -84,8 +86,9 @@ class Mirrors:
         n, time = (newest.n, newest.time) if newest else (0, 0)
         if newest:
             entries.note(newest)
-        self.state = State(n, time, lake.catalog_at(n) if n else Catalog(), newest.catalog_version if newest else 0)
-        self._writer.execute("INSERT INTO clock VALUES ($1, $2, [], [])", [n, time])
+        inbox = newest.inbox if newest else 0
+        self.state = State(n, time, lake.catalog_at(n) if n else Catalog(), newest.catalog_version if newest else 0, inbox=inbox)
+        self._writer.execute("INSERT INTO clock VALUES ($1, $2, [], [], $3)", [n, time, inbox])
 
     def start(self) -> None:
         self._wake.start(self.state.n)
@@ -229,7 +232,7 @@ class Mirrors:
                         self._apply(shapes[relation], known)
             for entry in [m for m in self._mirrored.values() if m.moving and _changed_form(m, catalog)]:
                 self._drop(entry)
-            state = State(header.n, header.time, catalog, catalog_n, self._failing())
+            state = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox)
             self._set_clock(self._writer, state)
             self._writer.commit()
         except BaseException:
@@ -258,8 +261,8 @@ class Mirrors:
         return frozenset(self._errors_of[r] for r, total in self._totals.items() if total > 0)
 
     def _set_clock(self, connection: duckdb.DuckDBPyConnection, state: State) -> None:
-        values = [state.n, state.time, sorted(self.moving()), sorted(self._failing())]
-        connection.execute("UPDATE clock SET n = $1, t = $2, relations = $3, failing = $4", values)
+        values = [state.n, state.time, sorted(self.moving()), sorted(self._failing()), state.inbox]
+        connection.execute("UPDATE clock SET n = $1, t = $2, relations = $3, failing = $4, inbox = $5", values)
 
     # --- forgetting
 
@@ -291,7 +294,7 @@ class Mirrors:
             self._forget_all()
             self._changed = dict.fromkeys(catalog.items, newest.time)
             self._entries.note(newest)
-            self.state = State(newest.n, newest.time, catalog, newest.catalog_version)
+            self.state = State(newest.n, newest.time, catalog, newest.catalog_version, inbox=newest.inbox)
             self._set_clock(self._writer, self.state)
         self._advanced(self.state)
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow as pa
 
-from gateway.serving import mirror
+from gateway.serving import mirror, overlay
 from lake import errors
 from lake.catalog import Catalog, Item
 from lake.types import WEIGHT
@@ -34,12 +35,15 @@ class Snapshot:
         self._lake, self._cursor = lake, cursor
         self._busy = threading.Lock()
         self._own: dict[int, None] = {}
+        self._written: dict[int, tuple[Item, pa.Table]] = {}  # by relation: what the block has changed, net
+        self._laid: dict[int, pa.Table] = {}  # of these, what the connection shows
         self._aborted = False
         self.closed = False
         self.opened = clocks.monotonic()
         self.past = at is not None
         cursor.begin()
-        n, time, relations, failing = cursor.execute("SELECT n, t, relations, failing FROM clock").fetchone()  # type: ignore[misc]
+        n, time, relations, failing, inbox = cursor.execute("SELECT n, t, relations, failing, inbox FROM clock").fetchone()  # type: ignore[misc]
+        self.inbox: int = inbox
         self.time: int = time if at is None else at
         self.catalog = catalog(n)
         self.shared = frozenset(relations) if at is None else frozenset()
@@ -70,7 +74,7 @@ class Snapshot:
         with contextlib.suppress(duckdb.Error):
             self._cursor.rollback()
         self._cursor.begin()
-        self.shared, self._own, self._aborted = frozenset(), {}, False
+        self.shared, self._own, self._laid, self._aborted = frozenset(), {}, {}, False
 
     def bring(self, items: Iterable[Item]) -> None:
         """Makes these readable here; inside `use`. Raises the error that an item has at this time."""
@@ -81,6 +85,25 @@ class Snapshot:
                 if item.errors:
                     self._copy(mirror.errors_shape(item))
             self._check(item)
+            self._lay(item.id)
+
+    def write(self, changes: dict[int, tuple[Item, pa.Table]]) -> None:
+        """What the block has changed so far, all of it: shown to whatever is read next."""
+        self._written = changes
+
+    def _lay(self, relation: int) -> None:
+        """Brings what the connection shows of a relation to what the block has written."""
+        item, changes = self._written.get(relation, (None, None))
+        shown = self._laid.get(relation)
+        if changes is shown:
+            return
+        if item is None or changes is None:
+            del self._laid[relation]
+            shape = mirror.shape(self.catalog[relation])
+            overlay.lift(self._cursor, shape)
+            return
+        overlay.lay(self._cursor, mirror.shape(item), changes, copied=relation in self._own)
+        self._laid[relation] = changes
 
     def _copy(self, shape: mirror.Shape) -> None:
         rows = self._lake.snapshot(shape.relation, at=self.time)

@@ -137,12 +137,12 @@ def _select(cursor: Cursor, at: int) -> exp.Expr:
             on = exp.Tuple(expressions=expressions.expressions(cursor))
             cursor.expect(")")
         node.set("distinct", place(exp.Distinct(on=on), start))
-        node.set("expressions", _targets(cursor))
+        node.set("expressions", targets(cursor))
     else:
         cursor.word("all")
         token = cursor.token
         if not (token.kind == "end" or token.text in (")", ";") or (token.kind == "word" and token.value in NO_TARGETS)):
-            node.set("expressions", _targets(cursor))
+            node.set("expressions", targets(cursor))
     start = cursor.position
     if cursor.word("into"):
         cursor.any_word("temporary", "temp", "unlogged")
@@ -176,7 +176,8 @@ def _select(cursor: Cursor, at: int) -> exp.Expr:
     return node
 
 
-def _targets(cursor: Cursor) -> list[exp.Expr]:
+def targets(cursor: Cursor) -> list[exp.Expr]:
+    """What SELECT or RETURNING lists: *, expressions with their labels."""
     found: list[exp.Expr] = []
     while True:
         token = cursor.token

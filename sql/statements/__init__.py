@@ -56,11 +56,28 @@ from sql.statements.values import (
     Text,
     option,
 )
+from sql.statements.written import (
+    Assignment,
+    ColumnName,
+    CopyFrom,
+    CreateTable,
+    Default,
+    Delete,
+    Expression,
+    Given,
+    Insert,
+    OnConflict,
+    Returned,
+    TableColumn,
+    Truncate,
+    Update,
+)
 
 __all__ = [
-    "SHOWS", "AlterRole", "Avro", "Begin", "Bytes", "CloseCursor", "ColumnDefinition", "Commit", "CopyTo", "CreateRole", "CreateSink",
-    "CreateSource", "CreateView", "Deallocate", "DeclareCursor", "Discard", "Drop", "DropRole", "Empty", "Envelope", "Execute",
-    "Explain", "Fetch", "Format", "Grant", "Include", "Json", "Name", "ObjectKind", "OptionValue", "Options", "Prepare", "QueryText",
-    "Release", "Reset", "RoleOptions", "Rollback", "RollbackTo", "Savepoint", "Select", "Set", "Show", "Statement", "StatementText",
-    "Tail", "Text", "option", "parse", "split",
+    "SHOWS", "AlterRole", "Assignment", "Avro", "Begin", "Bytes", "CloseCursor", "ColumnDefinition", "ColumnName", "Commit", "CopyFrom",
+    "CopyTo", "CreateRole", "CreateSink", "CreateSource", "CreateTable", "CreateView", "Deallocate", "DeclareCursor", "Default", "Delete",
+    "Discard", "Drop", "DropRole", "Empty", "Envelope", "Execute", "Explain", "Expression", "Fetch", "Format", "Given", "Grant", "Include",
+    "Insert", "Json", "Name", "ObjectKind", "OnConflict", "OptionValue", "Options", "Prepare", "QueryText", "Release", "Reset", "Returned",
+    "RoleOptions", "Rollback", "RollbackTo", "Savepoint", "Select", "Set", "Show", "Statement", "StatementText", "TableColumn", "Tail",
+    "Text", "Truncate", "Update", "option", "parse", "split",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from sql.statements.reading import subscribe, tail
 from sql.statements.refused import refuse, refuse_create, refuse_drop, refuse_show
 from sql.statements.roles import KINDS as ROLES
 from sql.statements.roles import alter_role, create_role, drop_role
+from sql.statements.tables import create_table
 from sql.statements.values import (
     AlterRole,
     CreateRole,
@@ -26,10 +27,11 @@ from sql.statements.values import (
     Show,
     Tail,
 )
+from sql.statements.written import CreateTable
 from sql.tokens import Cursor
 
 
-def create(cursor: Cursor) -> CreateSource | CreateView | CreateSink | CreateRole:
+def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSink | CreateRole:
     start = cursor.position
     cursor.expect_word("create")
     if cursor.at_word("or", "replace") and cursor.peek(2).value in ("view", "materialized", "source", "sink"):
@@ -43,6 +45,8 @@ def create(cursor: Cursor) -> CreateSource | CreateView | CreateSink | CreateRol
         return create_source(cursor, materialized=materialized)
     if cursor.word("view"):
         return create_view(cursor, materialized=materialized)
+    if not materialized and cursor.word("table"):
+        return create_table(cursor)
     if not materialized and cursor.token.value in ROLES and cursor.token.kind == "word":
         return create_role(cursor)
     if not materialized and cursor.word("sink"):

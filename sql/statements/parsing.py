@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lake.errors import SyntaxError_
 from sql.grammar import queries
-from sql.statements import objects, reading, roles, session
+from sql.statements import objects, reading, roles, session, tables
 from sql.statements.pieces import select
 from sql.statements.refused import refuse
 from sql.statements.values import Empty, Statement, StatementText
@@ -27,6 +27,10 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "move": reading.fetch,
     "close": reading.close,
     "copy": reading.copy,
+    "insert": tables.insert,
+    "update": tables.update,
+    "delete": tables.delete,
+    "truncate": tables.truncate,
     "begin": session.begin,
     "start": session.begin,
     "commit": session.commit,

@@ -8,16 +8,11 @@ from __future__ import annotations
 from lake.errors import FeatureNotSupported, TailgateError
 from sql.tokens import Cursor
 
-WRITING = "Rows come from Kafka: CREATE SOURCE."
 KSQL = "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic, and CREATE MATERIALIZED VIEW for what is kept up to date."
 
 # first words (the longest that fits counts) → hint
 STATEMENTS: dict[tuple[str, ...], str | None] = {
-    ("insert",): WRITING,
-    ("update",): WRITING,
-    ("delete",): WRITING,
-    ("merge",): WRITING,
-    ("truncate",): WRITING,
+    ("merge",): "Use INSERT … ON CONFLICT.",
     ("alter",): None,
     ("analyze",): None,
     ("analyse",): None,
@@ -55,8 +50,9 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
 }
 
 CREATIONS: dict[tuple[str, ...], str | None] = {
-    ("table",): WRITING,
-    ("unlogged", "table"): WRITING,
+    ("unlogged", "table"): "Use CREATE TABLE.",
+    ("temporary", "table"): "Use CREATE TABLE.",
+    ("temp", "table"): "Use CREATE TABLE.",
     ("foreign",): None,
     ("recursive", "view"): None,
     ("index",): None,
@@ -117,7 +113,7 @@ SHOWINGS: dict[tuple[str, ...], str | None] = {
 }
 
 
-POSTGRESQL = frozenset("alter call comment delete do insert listen load lock merge notify reindex truncate unlisten update".split())
+POSTGRESQL = frozenset("alter call comment do listen load lock merge notify reindex unlisten".split())
 
 
 def _known(cursor: Cursor, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from lake.types import Type
+from sql.statements.written import CopyFrom, CreateTable, Delete, Insert, Truncate, Update
 
 OptionValue: TypeAlias = str | int | float | bool | tuple["OptionValue", ...] | None
 Options: TypeAlias = tuple[tuple[str, OptionValue], ...]  # in the order typed; names in lower case
@@ -373,9 +374,9 @@ class Grant:
 
 
 Statement: TypeAlias = (
-    CreateSource | CreateView | CreateSink | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor | CopyTo
-    | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset | Discard | Prepare | Execute | Deallocate | Empty
-    | CreateRole | AlterRole | DropRole | Grant
+    CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
+    | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
+    | Discard | Prepare | Execute | Deallocate | Empty | CreateRole | AlterRole | DropRole | Grant
 )  # fmt: skip
 
 

@@ -81,17 +81,13 @@ def test_a_relation_may_ask_for_a_longer_history(lake: Lake) -> None:
 
 
 @pytest.mark.usefixtures("old")
-def test_copies_of_the_catalog_and_the_inbox_follow(lake: Lake) -> None:
+def test_copies_of_the_catalog_follow(lake: Lake) -> None:
     writer, follower = begin(lake)
     for i in range(4):
         add(writer, item(16400 + i, COLUMNS, None))
         ticks(writer, follower, 3)
-    for n in (1, 2, 3):
-        (lake.path / "inbox" / str(n)).write_bytes(b"")
-    writer.append(inbox=2)
     follower.round()
     sweep(lake)
-    assert [p.name for p in (lake.path / "inbox").iterdir()] == ["3"]
     first = lake.log.first()
     assert first > 10
     assert catalogs.versions(lake)[0] == lake.log.header(first).catalog_version

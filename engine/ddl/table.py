@@ -1,0 +1,43 @@
+"""CREATE TABLE: the table's item."""
+
+from __future__ import annotations
+
+from engine.ddl.names import check_columns, check_new
+from lake.catalog import Catalog, Item
+from lake.errors import DuplicateColumn, FeatureNotSupported, UndefinedColumn
+from lake.types import Field
+from sql.binding.writes import default_of
+from sql.statements import CreateTable
+
+UNCOMPARABLE = ("jsonb", "interval")  # equal values have different stored forms
+
+
+def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
+    """The item of a table; `text` is the statement as typed. Its options: `defaults` by column, `constraint`."""
+    check_new(statement.name, catalog)
+    names = [c.name for c in statement.columns]
+    for column in statement.key:
+        if column not in names:
+            raise UndefinedColumn(f'column "{column}" named in key does not exist')
+        if statement.key.count(column) > 1:
+            raise DuplicateColumn(f'column "{column}" appears twice in primary key constraint')
+    if not statement.columns:
+        raise FeatureNotSupported("a table without columns is not supported")
+    columns = tuple(Field(c.name, c.type, c.nullable and c.name not in statement.key) for c in statement.columns)
+    check_columns(columns)
+    for column in statement.columns:
+        if column.name in statement.key and (column.type.name in UNCOMPARABLE or column.type.is_array):
+            raise FeatureNotSupported(f"a primary key of type {column.type} is not supported", position=column.position)
+    defaults = {c.name: c.default for c in statement.columns if c.default is not None}
+    for field in columns:
+        default_of(field, defaults.get(field.name))
+    return Item(
+        id=catalog.next_id,
+        kind="table",
+        name=statement.name.name,
+        columns=columns,
+        key=tuple(names.index(k) for k in statement.key) or None,
+        stored=True,
+        sql=text,
+        options={"defaults": defaults, "constraint": statement.constraint},
+    )

@@ -1,0 +1,136 @@
+"""From effects to the engine: at once outside a block, at COMMIT inside one.
+
+    alone:     evaluate ──► POST /write ──conflict c──► wait until the mirrors have c ──► evaluate again
+                                └──number n──► wait until the mirrors have n ──► answer
+    in a block: evaluate ──► pending ──► … ──► COMMIT ──► POST /write ──conflict──► 40001
+
+With synchronous_commit = off nobody waits for the tick: the entry of the inbox is durable.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gateway.serving.prepared import readable, scans
+from gateway.transactions import State
+from gateway.writing.evaluation import Effect, Evaluation
+from gateway.writing.pending import Pending
+from lake.catalog import Item
+from lake.errors import FeatureNotSupported, ReadOnlySqlTransaction, SerializationFailure
+from sql.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, TruncateTables
+
+if TYPE_CHECKING:
+    from gateway.session import Session
+
+EVALUATIONS_MAX = 50  # of one statement: with a reservation the second or third gets through; more is a machine in trouble
+SERIALIZABLE = ("repeatable read", "serializable")  # what SELECT reads in such a block must not have changed when it commits
+
+
+def tables_of(write: BoundWrite) -> tuple[Item, ...]:
+    return write.tables if isinstance(write, TruncateTables) else (write.table,)
+
+
+def privilege(write: BoundWrite) -> str:
+    match write:
+        case InsertRows():
+            return "INSERT"
+        case ChangeRows(updates=updates):
+            return "UPDATE" if updates else "DELETE"
+        case TruncateTables():
+            return "TRUNCATE"
+
+
+def _items(session: Session, write: BoundWrite) -> list[Item]:
+    """What must be in memory for it."""
+    catalog = session.serving.catalog
+    match write:
+        case InsertRows():
+            plans = [p for p in (write.rows, write.existing) if p is not None]
+        case ChangeRows():
+            plans = [write.rows]
+        case TruncateTables():
+            return list(write.tables)
+    found = {s.relation for p in plans for s in scans(p)} - {INCOMING}
+    return [readable(catalog[r]) for r in sorted(found)]
+
+
+async def run(session: Session, write: BoundWrite, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
+    """Runs a statement that writes: done and visible when this returns, or part of the block that is open."""
+    if session.settings["transaction_read_only"] == "on" or session.settings["default_transaction_read_only"] == "on":
+        raise ReadOnlySqlTransaction("cannot execute a statement that writes in a read-only transaction")
+    session.access.check_write(privilege(write), tables_of(write), () if isinstance(write, TruncateTables) else write.depends)
+    transaction = session.transaction
+    if transaction.state is State.IDLE:
+        return await _alone(session, write, values, rows)
+    snapshot = transaction.snapshot(session.serving)
+    assert snapshot is not None
+    effect = await session.serving.work(
+        _items(session, write), lambda cursor: Evaluation(cursor, values, session.settings.style).run(write, rows), at=snapshot
+    )
+    transaction.writes.add(effect, tables_of(write), snapshot.inbox)
+    return effect
+
+
+async def _alone(session: Session, write: BoundWrite, values: Sequence[object], rows: pa.Table | None) -> Effect:
+    serving = session.serving
+    reserve = ""
+    for _ in range(EVALUATIONS_MAX):
+        pending = Pending()
+        base = serving.inbox
+        effect = await serving.work(
+            _items(session, write), lambda cursor: Evaluation(cursor, values, session.settings.style).run(write, rows)
+        )
+        pending.add(effect, tables_of(write), base)
+        conflict = await _send(session, pending, reserve)
+        if not conflict:
+            return effect
+        reserve = reserve or secrets.token_hex(8)
+        await serving.wait_inbox(conflict)
+    raise _conflict()
+
+
+async def commit(session: Session) -> None:
+    """Commits what the transaction has written. Raises 40001 if something it read was written meanwhile."""
+    pending = session.transaction.writes
+    if pending.changes and await _send(session, pending, ""):
+        raise _conflict()
+
+
+def _conflict() -> SerializationFailure:  # type: ignore[valid-type]
+    return SerializationFailure("could not serialize access due to concurrent update", hint="The transaction might succeed if retried.")
+
+
+async def _send(session: Session, pending: Pending, reserve: str) -> int:
+    """0 when it is committed, or durable if that is all the session waits for; otherwise the entry that is in conflict with it."""
+    if not pending.changes:
+        return 0
+    answer = await session.control.write(pending.body(session.serving.catalog, reserve))
+    if "conflict" in answer:
+        return answer["conflict"]
+    if session.settings["synchronous_commit"] not in ("off", "local"):
+        await session.serving.wait_inbox(answer["number"])
+    return 0
+
+
+def check_read(session: Session, relations: frozenset[int]) -> None:
+    """A SELECT in a block. What it reads is remembered where the block is serializable; a view over what it has written is refused."""
+    writes = session.transaction.writes
+    catalog = session.serving.catalog
+    for relation in relations:
+        item = catalog.items.get(relation)
+        if item is not None and item.kind == "materialized view" and writes.changes and _reaches(item, set(writes.changes), session):
+            raise FeatureNotSupported(
+                f'reading materialized view "{item.name}" in a transaction that has written a table below it is not supported',
+                hint="Commit first: the view has the rows when COMMIT answers.",
+            )
+    if session.settings["transaction_isolation"] in SERIALIZABLE:
+        writes.read(relations)
+
+
+def _reaches(item: Item, tables: set[int], session: Session) -> bool:
+    catalog = session.serving.catalog
+    return any(d in tables or (d in catalog.items and _reaches(catalog[d], tables, session)) for d in item.depends)

@@ -1,0 +1,337 @@
+"""A write on the mirrors: which rows come and go, by PostgreSQL's rules, and what that was made from.
+
+    plans, values, [rows of COPY] ──► DuckDB ──► rows ──► NOT NULL ──► keys ──► Effect
+
+Runs on a thread, with a connection that sees the tables at one time. Rows are put under `sql.writes.INCOMING` for the plans that read them.
+Checks look at whole statements, not at row after row: UPDATE t SET id = id + 1 never meets itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gateway.encode.columns import text_column
+from gateway.encode.style import Style
+from gateway.serving.mirror import conform
+from gateway.serving.prepared import nodes, scans
+from lake.catalog import Item
+from lake.errors import CardinalityViolation, NotNullViolation, UniqueViolation
+from lake.types import WEIGHT, Field, arrow_schema
+from lake.weights import net
+from sql import plan
+from sql.binding.writes import constraint_of
+from sql.duckdb import render
+from sql.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, TruncateTables
+
+DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as PostgreSQL
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a write does. `changes`: by table, net, weights last. `keys`: by table, hashes of the keys it read or writes. `reads`:
+    relations that it read whole. `count`: rows, for the tag. `returned`: rows of RETURNING."""
+
+    count: int = 0
+    changes: Mapping[int, pa.Table] = field(default_factory=dict)
+    keys: Mapping[int, np.ndarray] = field(default_factory=dict)
+    reads: frozenset[int] = frozenset()
+    returned: pa.Table | None = None
+
+
+NOTHING = np.empty(0, np.uint64)
+
+
+class Evaluation:
+    """Of one statement. `values`: of its parameters."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, values: Sequence[object], style: Style) -> None:
+        self.cursor, self.values, self.style = cursor, values, style
+
+    def run(self, write: BoundWrite, rows: pa.Table | None = None) -> Effect:
+        """`rows`: of COPY."""
+        match write:
+            case InsertRows():
+                return self.insert(write, rows)
+            case ChangeRows():
+                return self.change(write)
+            case TruncateTables():
+                return self.truncate(write)
+
+    # ---- plans ---------------------------------------------------------------------------------------------------------------
+
+    def query(self, relation: plan.Relation) -> pa.Table:
+        """The rows of a plan; columns are c0, c1, … whatever they are called."""
+        sql = render(relation)
+        used = {n.number for n in nodes(relation) if isinstance(n, plan.Parameter)}
+        given = {str(n): self.values[n - 1] for n in used}
+        table = (self.cursor.execute(sql, given) if given else self.cursor.execute(sql)).to_arrow_table()
+        return conform(table, pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(relation.columns)]))
+
+    @contextmanager
+    def incoming(self, rows: pa.Table) -> Iterator[None]:
+        """The rows, with their places, as the relation INCOMING."""
+        placed = rows.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
+        name = f"r{INCOMING}"
+        self.cursor.register(name, placed.rename_columns([f"c{i}" for i in range(placed.num_columns)]))
+        try:
+            yield
+        finally:
+            self.cursor.unregister(name)
+
+    def hashes(self, table: Item, rows: pa.Table) -> np.ndarray:
+        """A hash of the key of each row: the same in every process. Equal keys have equal ones."""
+        assert table.key is not None
+        keys = rows.select(list(table.key)).rename_columns([f"k{i}" for i in range(len(table.key))])
+        self.cursor.register("__keys", keys)
+        try:
+            names = ", ".join(keys.column_names)
+            return self.cursor.execute(f"SELECT hash({names}) AS h FROM __keys").fetchnumpy()["h"].astype(np.uint64)
+        finally:
+            self.cursor.unregister("__keys")
+
+    # ---- INSERT --------------------------------------------------------------------------------------------------------------
+
+    def insert(self, write: InsertRows, given: pa.Table | None) -> Effect:
+        table = write.table
+        if given is not None:
+            rows, reads = given, frozenset[int]()
+        else:
+            assert write.rows is not None
+            written = constants(write.rows, self.values)
+            rows = written if written is not None else self.query(write.rows)
+            reads = frozenset(s.relation for s in scans(write.rows))
+        rows = formed(rows, table)
+        if table.key is None:
+            self.not_null(table, rows)
+            return Effect(rows.num_rows, {table.id: weighted(rows, 1)}, {}, reads, self.returned(write, rows))
+        hashes = self.hashes(table, rows)
+        effect_rows, changes, count = self._keyed(write, rows, hashes)
+        changed_keys = hashes
+        if write.conflict == "update" and changes.num_rows != effect_rows.num_rows:
+            changed_keys = np.concatenate([hashes, self.hashes(table, changes)])
+        returned = self.returned(write, effect_rows)
+        return Effect(count, {table.id: changes}, {table.id: changed_keys}, reads, returned)
+
+    def _keyed(self, write: InsertRows, rows: pa.Table, hashes: np.ndarray) -> tuple[pa.Table, pa.Table, int]:
+        """The rows as they are afterwards, in order; the changes; how many rows came or changed."""
+        table = write.table
+        width = len(table.columns)
+        again = self._repeated(table, rows, hashes)
+        assert write.existing is not None
+        if rows.num_rows == 0:
+            return rows, weighted(rows, 1), 0
+        with self.incoming(rows):
+            met = self.query(write.existing).sort_by("c0")
+        there = met.column(0).to_numpy()
+        if write.conflict == "error":
+            bad = min([*again[:1], *there[:1]], default=None)
+            self.not_null(table, rows, before=bad)
+            if bad is not None:
+                raise self._duplicate(table, rows.slice(int(bad), 1))
+            return rows, weighted(rows, 1), rows.num_rows
+        self.not_null(table, rows)
+        if write.conflict == "nothing":
+            kept = np.ones(rows.num_rows, bool)
+            kept[there] = False
+            kept[again] = False
+            new = rows.filter(pa.array(kept))
+            return new, weighted(new, 1), new.num_rows
+        if len(again):
+            raise CardinalityViolation(
+                "ON CONFLICT DO UPDATE command cannot affect row a second time",
+                hint="Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+            )
+        passing = met.filter(met.column(width + 1))
+        old = formed(passing.select(range(1, width + 1)), table)
+        new = formed(passing.select(range(width + 2, 2 * width + 2)), table)
+        came = np.ones(rows.num_rows, bool)
+        came[there] = False
+        fresh = rows.filter(pa.array(came))
+        self.not_null(table, new)
+        self._moved_keys(table, old, new, fresh)
+        after = pa.concat_tables([fresh, new])
+        order = np.argsort(np.concatenate([np.flatnonzero(came), passing.column(0).to_numpy()]), kind="stable")
+        changes = net(pa.concat_tables([weighted(fresh, 1), weighted(old, -1), weighted(new, 1)]))
+        return after.take(pa.array(order)), changes, fresh.num_rows + new.num_rows
+
+    def _repeated(self, table: Item, rows: pa.Table, hashes: np.ndarray) -> np.ndarray:
+        """Places of rows whose key an earlier row of the same statement has."""
+        if len(hashes) < 2 or len(np.unique(hashes)) == len(hashes):
+            return np.empty(0, np.int64)
+        assert table.key is not None
+        names = [f"k{i}" for i in range(len(table.key))]
+        keys = rows.select(list(table.key)).rename_columns(names).append_column("place", pa.array(np.arange(rows.num_rows)))
+        firsts = keys.group_by(names, use_threads=False).aggregate([("place", "min")]).column("place_min").to_numpy()
+        return np.setdiff1d(np.arange(rows.num_rows), firsts)
+
+    def returned(self, write: InsertRows, rows: pa.Table) -> pa.Table | None:
+        if write.returning is None:
+            return None
+        with self.incoming(rows):
+            return named(self.query(write.returning), write.returning.columns)
+
+    # ---- UPDATE, DELETE, TRUNCATE --------------------------------------------------------------------------------------------
+
+    def change(self, write: ChangeRows) -> Effect:
+        table = write.table
+        width = len(table.columns)
+        found = self._once(table, self.query(write.rows))
+        weights = found.column(width).to_numpy()
+        old = formed(found.select(range(width)), table)
+        parts = [weighted(old, -weights)]
+        new = None
+        if write.updates:
+            new = formed(found.select(range(width + 1, 2 * width + 1)), table)
+            self.not_null(table, new)
+            parts.append(weighted(new, weights))
+        reads = {s.relation for s in scans(write.rows)}
+        keys = {}
+        if table.key is not None:
+            hashes = [self.hashes(table, part) for part in ([old] if new is None else [old, new])]
+            keys[table.id] = np.concatenate(hashes)
+            if new is not None:
+                self._moved_keys(table, old, new, new.slice(0, 0))
+            if write.pinned and sum(s.relation == table.id for s in scans(write.rows)) == 1:
+                reads.discard(table.id)
+        returned = None
+        if write.returning is not None:
+            begin = width + 1 + (width if write.updates else 0)
+            copies = pa.array(np.repeat(np.arange(found.num_rows), weights))
+            returned = named(found.select(range(begin, found.num_columns)).take(copies), write.returning)
+        changes = net(pa.concat_tables(parts))
+        return Effect(int(weights.sum()), {table.id: changes}, keys, frozenset(reads), returned)
+
+    def _once(self, table: Item, found: pa.Table) -> pa.Table:
+        """Each row of the table once, whatever FROM joined it with: with the first, as PostgreSQL with any."""
+        columns = list(table.key) if table.key is not None else list(range(len(table.columns)))
+        rows = found.num_rows
+        if rows < 2:
+            return found
+        self.cursor.register("__found", found.select(columns).append_column("place", pa.array(np.arange(rows))))
+        try:
+            names = ", ".join(f"c{i}" for i in columns)
+            firsts = self.cursor.execute(f"SELECT min(place) AS p FROM __found GROUP BY {names} ORDER BY p").fetchnumpy()["p"]
+        finally:
+            self.cursor.unregister("__found")
+        return found if len(firsts) == rows else found.take(pa.array(firsts))
+
+    def _moved_keys(self, table: Item, old: pa.Table, new: pa.Table, fresh: pa.Table) -> None:
+        """23505 if a changed key is that of another row."""
+        assert table.key is not None
+        key = list(table.key)
+        if all(old.column(k).equals(new.column(k)) for k in key):
+            return
+        all_new = pa.concat_tables([new, fresh])
+        again = self._repeated(table, all_new, self.hashes(table, all_new))
+        if len(again):
+            raise self._duplicate(table, all_new.slice(int(again[0]), 1))
+        names = [f"k{i}" for i in range(len(key))]
+        stored = ", ".join(f"c{k} AS k{i}" for i, k in enumerate(key))
+        placed = new.select(key).rename_columns(names).append_column("place", pa.array(np.arange(new.num_rows)))
+        self.cursor.register("__new", placed)
+        self.cursor.register("__old", old.select(key).rename_columns(names))
+        try:
+            shown = ", ".join(names)
+            place = self.cursor.execute(
+                f"SELECT min(place) FROM (SELECT * FROM __new ANTI JOIN __old USING ({shown})) "
+                f"SEMI JOIN (SELECT {stored} FROM r{table.id}) USING ({shown})"
+            ).fetchone()
+        finally:
+            self.cursor.unregister("__new")
+            self.cursor.unregister("__old")
+        if place is not None and place[0] is not None:
+            raise self._duplicate(table, new.slice(place[0], 1))
+
+    def truncate(self, write: TruncateTables) -> Effect:
+        changes, keys = {}, {}
+        for table in write.tables:
+            columns = ", ".join(f"c{i}" for i in range(len(table.columns)))
+            weight = "-1" if table.key is not None else f"-CAST(sum({WEIGHT}) AS BIGINT)"
+            grouped = "" if table.key is not None else f" GROUP BY {columns}"
+            rows = self.cursor.execute(f"SELECT {columns}, {weight} FROM r{table.id}{grouped}").to_arrow_table()
+            changes[table.id] = conform(rows, arrow_schema(table.columns, weight=True))
+            if table.key is not None:
+                keys[table.id] = self.hashes(table, changes[table.id])
+        return Effect(0, changes, keys, frozenset(t.id for t in write.tables))
+
+    # ---- checks --------------------------------------------------------------------------------------------------------------
+
+    def not_null(self, table: Item, rows: pa.Table, before: int | None = None) -> None:
+        """23502 for the first row, of those up to `before`, that lacks what it must have."""
+        first: tuple[int, int] | None = None
+        for i, column in enumerate(table.columns):
+            if not column.nullable and rows.column(i).null_count:
+                place = pc.index(pc.is_null(rows.column(i)), True).as_py()
+                first = min(first, (place, i)) if first is not None else (place, i)
+        if first is not None and (before is None or first[0] <= before):
+            raise NotNullViolation(
+                f'null value in column "{table.columns[first[1]].name}" of relation "{table.name}" violates not-null constraint',
+                detail=f"Failing row contains ({', '.join(self._texts(table, rows.slice(first[0], 1)))}).",
+            )
+
+    def _texts(self, table: Item, row: pa.Table) -> list[str]:
+        found = []
+        for column, values in zip(table.columns, row.columns, strict=True):
+            value = text_column(values.combine_chunks(), column.type, self.style)[0].as_py()
+            text = "null" if value is None else value.decode()
+            found.append(text if len(text) <= DETAIL_CHARACTERS_MAX else text[:DETAIL_CHARACTERS_MAX] + "...")
+        return found
+
+    def _duplicate(self, table: Item, row: pa.Table) -> UniqueViolation:  # type: ignore[valid-type]
+        assert table.key is not None
+        texts = self._texts(table, row)
+        names = ", ".join(table.columns[k].name for k in table.key)
+        return UniqueViolation(
+            f'duplicate key value violates unique constraint "{constraint_of(table)}"',
+            detail=f"Key ({names})=({', '.join(texts[k] for k in table.key)}) already exists.",
+        )
+
+
+# ---- tables of Arrow -------------------------------------------------------------------------------------------------------------
+
+
+def formed(rows: pa.Table, table: Item) -> pa.Table:
+    """With the table's names and types."""
+    return conform(rows.combine_chunks(), arrow_schema(table.columns))
+
+
+def named(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
+    return conform(rows, arrow_schema(tuple(columns)))
+
+
+def weighted(rows: pa.Table, weights: int | np.ndarray) -> pa.Table:
+    """Rows with their weights as the last column."""
+    column = np.full(rows.num_rows, weights, np.int64) if isinstance(weights, int) else weights.astype(np.int64)
+    return rows.append_column(pa.field(WEIGHT, pa.int64(), False), pa.array(column))
+
+
+_PLAIN = frozenset("bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar jsonb".split())
+
+
+def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
+    """Rows written out as literals and parameters, without asking DuckDB; None if there is more to compute."""
+    if not isinstance(rows, plan.Values) or any(f.type.is_array or f.type.name not in _PLAIN for f in rows.columns):
+        return None
+    columns = []
+    for i, column in enumerate(rows.columns):
+        found = []
+        for row in rows.rows:
+            scalar = row[i]
+            if isinstance(scalar, plan.Literal):
+                found.append(scalar.value)
+            elif isinstance(scalar, plan.Parameter) and scalar.type == column.type:
+                found.append(values[scalar.number - 1])  # type: ignore[arg-type]
+            else:
+                return None
+        try:
+            columns.append(pa.array(found, column.type.arrow))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            return None
+    return pa.Table.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])

@@ -1,0 +1,89 @@
+"""The writes of a transaction that is not committed: effects of its statements, in order, and their sum."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gateway.writing.evaluation import Effect
+from lake.catalog import Catalog, Item
+from lake.entry import stream
+from lake.types import WEIGHT
+from lake.weights import net
+
+
+class Pending:
+    """`changes`: by table, the item and the net of all effects. A new table of Arrow whenever it changes, so `is` tells."""
+
+    def __init__(self) -> None:
+        self._effects: list[tuple[Effect, tuple[Item, ...]]] = []
+        self._read: list[frozenset[int]] = []
+        self.changes: dict[int, tuple[Item, pa.Table]] = {}
+        self.base: int | None = None  # the oldest entry of the inbox that an effect was evaluated after
+
+    def __len__(self) -> int:
+        return len(self._effects)
+
+    def add(self, effect: Effect, tables: tuple[Item, ...], base: int) -> None:
+        self._effects.append((effect, tables))
+        self.base = base if self.base is None else min(self.base, base)
+        self._sum(effect, tables)
+
+    def read(self, relations: Iterable[int]) -> None:
+        """Relations that the transaction read besides, and that must not have changed when it commits."""
+        self._read.append(frozenset(relations))
+
+    def back_to(self, count: int) -> None:
+        """Forgets the effects after the first `count`; what they read stays read."""
+        self._read += [e.reads for e, _ in self._effects[count:]]
+        del self._effects[count:]
+        self.changes = {}
+        for effect, tables in self._effects:
+            self._sum(effect, tables)
+
+    def _sum(self, effect: Effect, tables: tuple[Item, ...]) -> None:
+        for table in tables:
+            changes = effect.changes.get(table.id)
+            if changes is None or changes.num_rows == 0:
+                continue
+            if table.id in self.changes:
+                both = pa.concat_tables([self.changes[table.id][1], changes])
+                only_new = table.key is not None and pc.min(both[WEIGHT]).as_py() > 0
+                changes = both if only_new else net(both)
+            self.changes[table.id] = (table, changes)
+
+    def reads(self, catalog: Catalog) -> set[int]:
+        """The tables that it read whole, itself or through views."""
+        found: set[int] = set()
+        for relation in set().union(*self._read, *(e.reads for e, _ in self._effects)):
+            found |= _tables_below(relation, catalog)
+        return found
+
+    def body(self, catalog: Catalog, reserve: str) -> bytes:
+        """What is sent to the engine: `engine.runtime.writes.Write.parse` reads it."""
+        head: list[dict[str, int]] = []
+        parts: list[bytes] = []
+        touched = {t for e, _ in self._effects for t in e.keys} | set(self.changes)
+        for table in sorted(touched):
+            rows = stream(self.changes[table][1]) if table in self.changes else b""
+            known = [e.keys[table] for e, _ in self._effects if table in e.keys]
+            keys = np.unique(np.concatenate(known)).tobytes() if known else b""
+            head.append({"table": table, "changes": len(rows), "keys": len(keys)})
+            parts += [rows, keys]
+        text = json.dumps({"base": self.base, "reads": sorted(self.reads(catalog)), "reserve": reserve, "parts": head}).encode()
+        return b"".join([struct.pack(">I", len(text)), text, *parts])
+
+
+def _tables_below(relation: int, catalog: Catalog) -> set[int]:
+    """The tables that a relation is made of: itself, or those below a view. What comes from Kafka is read as it was, and not checked."""
+    item = catalog.items.get(relation)
+    if item is None:
+        return set()
+    if item.kind == "table":
+        return {relation}
+    return set().union(*(_tables_below(d, catalog) for d in item.depends)) if item.depends else set()

@@ -1,0 +1,371 @@
+"""INSERT, UPDATE, DELETE, TRUNCATE and the columns of COPY, bound against the catalog.
+
+Source: PostgreSQL 15, src/backend/parser/analyze.c, parse_target.c (transformAssignedExpr), parse_clause.c (infer_arbiter_indexes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from lake.catalog import SCHEMA, Catalog, Item
+from lake.errors import (
+    DatatypeMismatch,
+    DuplicateColumn,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    ObjectNotInPrerequisiteState,
+    SyntaxError_,
+    UndefinedColumn,
+    UndefinedObject,
+    UndefinedTable,
+    WrongObjectType,
+)
+from lake.types import BOOL, INT8, UNKNOWN, Field, Type
+from sql.binding import scope as scopes
+from sql.binding.coercion import Parameters, coerce, plain
+from sql.binding.expressions import Expressions
+from sql.binding.outputs import column_name
+from sql.binding.places import leftmost
+from sql.binding.queries import Queries
+from sql.binding.scope import Named, Scope, Table, placed
+from sql.binding.tables import Names, Source, bind_table
+from sql.functions import catalogue
+from sql.grammar.expressions import expression
+from sql.grammar.names import position
+from sql.plan import Aggregate, AggregateCall, And, Column, Filter, Join, Literal, Project, Relation, Scalar, Scan, Values, nullable
+from sql.properties import fixed
+from sql.statements.values import Name, QueryText
+from sql.statements.written import Assignment, ColumnName, Default, Delete, Expression, Given, Insert, Returned, Truncate, Update
+from sql.tokens import Cursor
+from sql.writes import INCOMING, PLACE, ChangeRows, InsertRows, TruncateTables
+
+
+def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
+    """The table of a statement that writes. Raises 42P01, 42809, 55000."""
+    if name.schema not in (None, SCHEMA):
+        raise UndefinedTable(f'relation "{name}" does not exist', position=name.position)
+    item = catalog.relation(name.name, name.position)
+    if item.kind == "view":
+        raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{item.name}"', detail="Views are not automatically updatable here.")
+    if item.kind != "table":
+        hint = "Rows come from Kafka." if item.kind == "source" else None
+        raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
+    return item
+
+
+class Writes:
+    """Binds the writes of one statement. `parameters`: as of `sql.bind.bind_query`."""
+
+    def __init__(self, catalog: Catalog, parameters: tuple[Type, ...] | None) -> None:
+        self.catalog = catalog
+        self.parameters = Parameters(parameters or (), parameters is not None)
+        self.names = Names(catalog)
+        self.queries = Queries(self.parameters)
+
+    # ---- INSERT ------------------------------------------------------------------------------------------------------------
+
+    def insert(self, statement: Insert) -> InsertRows:
+        table = written_table(statement.table, self.catalog)
+        targets = columns_named(table, statement.columns)
+        named = statement.columns
+        match statement.rows:
+            case None:
+                rows: Relation = Values((self._filled(table, {}),), table.columns)
+            case QueryText() as query:
+                rows = self._selected(table, targets, named, query)
+            case given:
+                rows = self._values(table, targets, named, given)
+        existing, conflict = self._existing(table, statement)
+        incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
+        scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name)
+        returning = self._returning(incoming, scope, statement.returning)
+        return InsertRows(table, rows, existing, conflict, returning, self._types(), tuple(self.names.used))
+
+    def _values(
+        self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], given: tuple[tuple[Given, ...], ...]
+    ) -> Relation:
+        width = len(given[0])
+        for row in given:
+            if len(row) != width:
+                raise SyntaxError_("VALUES lists must all be the same length", position=_place(row[0]))
+        if width > len(targets):
+            raise SyntaxError_("INSERT has more expressions than target columns", position=_place(given[0][len(targets)]))
+        if named and width < len(targets):
+            raise SyntaxError_("INSERT has more target columns than expressions", position=named[width].position)
+        binder = Expressions(Scope(), self.parameters, "VALUES", aggregates=False)
+        defaults = {i: self._default(table, i) for i in range(len(table.columns))}
+        rows = []
+        for row in given:
+            found = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
+            rows.append(tuple(found.get(i, defaults[i]) for i in range(len(table.columns))))
+        return Values(tuple(rows), table.columns)
+
+    def _filled(self, table: Item, found: dict[int, Scalar]) -> tuple[Scalar, ...]:
+        """A row, with defaults in the places that are not given."""
+        return tuple(found[i] if i in found else self._default(table, i) for i in range(len(table.columns)))
+
+    def _selected(self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], query: QueryText) -> Relation:
+        tree = query.tree
+        shown = tree.expressions if isinstance(tree, exp.Select) else []
+        for target, node in zip(targets, shown, strict=False):
+            if isinstance(node, exp.Parameter):  # it takes the column's type
+                parameter = self.parameters.at(int(node.name), position(node))
+                if parameter.type == UNKNOWN:
+                    coerce(parameter, table.columns[target].type, self.parameters, "assignment")
+        body = self.queries.query(tree, self.names)
+        width = len(body.columns)
+        if width > len(targets):
+            place = position(shown[len(targets)]) if len(shown) == width else None
+            raise SyntaxError_("INSERT has more expressions than target columns", position=place)
+        if named and width < len(targets):
+            raise SyntaxError_("INSERT has more target columns than expressions", position=named[width].position)
+        found: dict[int, Scalar] = {}
+        for i, target in zip(range(width), targets, strict=False):
+            scalar: Scalar = Column(i, body.columns[i].type)
+            node = shown[i] if len(shown) == width else None
+            if isinstance(node, (exp.Literal, exp.Null)) and (isinstance(node, exp.Null) or node.is_string):
+                value = None if isinstance(node, exp.Null) else node.this
+                scalar = Literal(value, UNKNOWN, position(node))
+            found[target] = self._fitted(table, target, scalar, leftmost(node) if node is not None else None)
+        return Project(body, self._filled(table, found), table.columns)
+
+    def _default(self, table: Item, index: int) -> Scalar:
+        return default_of(table.columns[index], table.options.get("defaults", {}).get(table.columns[index].name))
+
+    def _assigned(self, table: Item, index: int, value: Given, binder: Expressions) -> Scalar:
+        if isinstance(value, Default):
+            return self._default(table, index)
+        return self._fitted(table, index, binder.bind(value.tree), leftmost(value.tree))
+
+    def _fitted(self, table: Item, index: int, scalar: Scalar, place: int | None) -> Scalar:
+        """The scalar as a value of the column, by an assignment's casts. Raises 42804."""
+        return assigned(table.columns[index], scalar, self.parameters, place)
+
+    def _existing(self, table: Item, statement: Insert) -> tuple[Relation | None, str]:
+        clause = statement.conflict
+        if clause is not None:
+            self._check_arbiter(table, statement)
+        if table.key is None:
+            return None, "error"
+        width = len(table.columns)
+        incoming = Scan(INCOMING, (*table.columns, PLACE), (width,), "excluded")
+        stored = Scan(table.id, table.columns, table.key, table.name)
+        alias = statement.alias or table.name
+        pairs: list[Scalar] = [_equal(self.parameters, k, width + 1 + k, table.columns[k].type) for k in table.key]
+        joined = Join(incoming, stored, "inner", pairs[0] if len(pairs) == 1 else And(tuple(pairs)))
+        shown: list[Scalar] = [Column(width, INT8), *(Column(width + 1 + i, f.type) for i, f in enumerate(table.columns))]
+        fields = [PLACE, *table.columns]
+        if clause is None or clause.update is None:
+            return Project(joined, tuple(shown), tuple(fields)), "error" if clause is None else "nothing"
+        old = scopes.of(alias, table.columns, relation=table.name).moved(width + 1)
+        excluded = tuple(Named(f.name, Column(i, f.type)) for i, f in enumerate(table.columns))
+        scope = Scope(old.columns, (*old.tables, Table("excluded", excluded)))
+        binder = Expressions(scope, self.parameters, "UPDATE", aggregates=False)
+        passes: Scalar = Literal(True, BOOL)
+        if clause.where is not None:
+            passes = replace(binder, clause="WHERE").boolean(clause.where.tree, "WHERE")
+        new = self._set(table, clause.update, binder, width + 1)
+        shown += [passes, *new]
+        fields += [Field("passes", BOOL), *table.columns]
+        return Project(joined, tuple(shown), tuple(fields)), "update"
+
+    def _check_arbiter(self, table: Item, statement: Insert) -> None:
+        clause = statement.conflict
+        assert clause is not None
+        if clause.constraint is not None:
+            if clause.constraint != constraint_of(table):
+                raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist', position=clause.position)
+            return
+        if not clause.columns:
+            if clause.update is not None:
+                raise SyntaxError_(
+                    "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+                    hint="For example, ON CONFLICT (column_name).",
+                    position=clause.position,
+                )
+            return
+        names = [c.name for c in table.columns]
+        for column in clause.columns:
+            if column not in names:
+                raise UndefinedColumn(f'column "{column}" does not exist')
+        if table.key is None or {names.index(c) for c in clause.columns} != set(table.key):
+            raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
+
+    # ---- UPDATE, DELETE ----------------------------------------------------------------------------------------------------
+
+    def update(self, statement: Update) -> ChangeRows:
+        table = written_table(statement.table, self.catalog, "update")
+        return self._changed(table, statement, statement.assignments)
+
+    def delete(self, statement: Delete) -> ChangeRows:
+        table = written_table(statement.table, self.catalog, "delete from")
+        return self._changed(table, statement, None)
+
+    def _changed(self, table: Item, statement: Update | Delete, assignments: tuple[Assignment, ...] | None) -> ChangeRows:
+        alias = statement.alias or table.name
+        width = len(table.columns)
+        target, weight = _counted(table)
+        source = Source(target, scopes.of(alias, table.columns, relation=table.name))
+        for node in statement.sources:
+            right = bind_table(node, self.names, self.queries)
+            source = Source(
+                Join(source.plan, right.plan, "cross", None, position(node)), source.scope.joined(right.scope, len(source.plan.columns))
+            )
+        plan = source.plan
+        binder = Expressions(source.scope, self.parameters, "UPDATE", aggregates=False)
+        pinned = False
+        if statement.where is not None:
+            condition = replace(binder, clause="WHERE").boolean(statement.where.tree, "WHERE")
+            plan = Filter(plan, condition)
+            pinned = not statement.sources and table.key is not None and set(table.key) <= fixed(condition)
+        old: tuple[Scalar, ...] = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
+        new = self._set(table, assignments, binder, 0) if assignments is not None else ()
+        others = tuple(Column(i, f.type) for i, f in enumerate(plan.columns))[len(target.columns) :]
+        fields = (*table.columns, PLACE, *(table.columns if new else ()), *plan.columns[len(target.columns) :])
+        rows: Relation = Project(plan, (*old, weight, *new, *others), fields)
+        returning = None
+        if statement.returning:
+            # names of the table mean its new columns, of the others theirs, which now stand behind
+            begin = width + 1 if new else 0
+            table_scope = scopes.of(alias, table.columns, relation=table.name).moved(begin)
+            behind = width + 1 + len(new)
+            moved = source.scope.moved(behind - len(target.columns))
+            tables = (*table_scope.tables, *(t for t in moved.tables if t.alias != alias))
+            columns = (*table_scope.columns, *moved.columns[width:])
+            outputs = self._outputs(Scope(columns, tables), statement.returning)
+            kept = tuple(Column(i, f.type) for i, f in enumerate(fields[:behind]))
+            returning = tuple(Field(n, s.type, nullable(s, fields)) for n, s in outputs)
+            rows = Project(rows, (*kept, *(s for _, s in outputs)), (*fields[:behind], *returning))
+        else:
+            behind = width + 1 + len(new)
+            if len(fields) > behind:
+                rows = Project(rows, tuple(Column(i, f.type) for i, f in enumerate(fields[:behind])), fields[:behind])
+        return ChangeRows(table, rows, assignments is not None, pinned, returning, self._types(), tuple(self.names.used))
+
+    def _set(self, table: Item, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
+        """The new row; columns that are not set stay those from `begin` on."""
+        names = [c.name for c in table.columns]
+        found: dict[int, Scalar] = {}
+        for assignment in assignments:
+            if assignment.column not in names:
+                raise UndefinedColumn(
+                    f'column "{assignment.column}" of relation "{table.name}" does not exist', position=assignment.position
+                )
+            index = names.index(assignment.column)
+            if index in found:
+                raise SyntaxError_(f'multiple assignments to same column "{assignment.column}"', position=assignment.position)
+            found[index] = self._assigned(table, index, assignment.value, binder)
+        return tuple(found.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))
+
+    # ---- RETURNING ---------------------------------------------------------------------------------------------------------
+
+    def _returning(self, input: Relation, scope: Scope, items: tuple[Returned, ...]) -> Relation | None:
+        if not items:
+            return None
+        outputs = self._outputs(scope, items)
+        fields = tuple(Field(n, s.type, nullable(s, input.columns)) for n, s in outputs)
+        return Project(input, tuple(s for _, s in outputs), fields)
+
+    def _outputs(self, scope: Scope, items: tuple[Returned, ...]) -> list[tuple[str, Scalar]]:
+        binder = Expressions(scope, self.parameters, "RETURNING", aggregates=False)
+        found: list[tuple[str, Scalar]] = []
+        for item in items:
+            node = item.tree
+            if isinstance(node, exp.Star):
+                found += [(c.name, placed(c.scalar, position(node))) for c in scope.columns]
+            elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+                found += [(c.name, c.scalar) for c in scope.table(node.text("table"), position(node)).columns]
+            else:
+                inner = node.this if isinstance(node, exp.Alias) else node
+                name = node.alias if isinstance(node, exp.Alias) else column_name(node)
+                found.append((name, binder.typed(inner)))
+        return found
+
+    def _types(self) -> tuple[Type, ...]:
+        return tuple(self.parameters.types)
+
+    def truncate(self, statement: Truncate) -> TruncateTables:
+        tables = []
+        for name in statement.tables:
+            item = self.catalog.relation(name.name, name.position)
+            if item.kind != "table" or name.schema not in (None, SCHEMA):
+                raise WrongObjectType(f'"{item.name}" is not a table')
+            if item not in tables:
+                tables.append(item)
+        return TruncateTables(tuple(tables))
+
+
+# ---- pieces ----------------------------------------------------------------------------------------------------------------------
+
+
+def constraint_of(table: Item) -> str:
+    """The name of a table's primary key."""
+    return str(table.options.get("constraint") or f"{table.name}_pkey")
+
+
+def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
+    """Positions of the columns that a statement names, all if it names none. Raises 42703, 42701."""
+    if not columns:
+        return tuple(range(len(table.columns)))
+    names = [c.name for c in table.columns]
+    found: list[int] = []
+    for column in columns:
+        if column.name not in names:
+            raise UndefinedColumn(f'column "{column.name}" of relation "{table.name}" does not exist', position=column.position)
+        index = names.index(column.name)
+        if index in found:
+            raise DuplicateColumn(f'column "{column.name}" specified more than once', position=column.position)
+        found.append(index)
+    return tuple(found)
+
+
+def default_of(column: Field, text: str | None) -> Scalar:
+    """What a column holds when a statement does not say: its DEFAULT's expression, or NULL."""
+    if text is None:
+        return Literal(None, column.type)
+    cursor = Cursor(text)
+    tree = expression(cursor)
+    cursor.finish()
+    if next(tree.find_all(exp.Column), None) is not None:
+        raise FeatureNotSupported("cannot use column reference in DEFAULT expression")
+    parameters = Parameters()
+    scalar = Expressions(Scope(), parameters, "DEFAULT expressions", aggregates=False).bind(tree)
+    found = coerce(scalar, column.type, parameters, "assignment")
+    if found is None:
+        raise DatatypeMismatch(
+            f'column "{column.name}" is of type {column.type} but default expression is of type {plain(scalar.type)}',
+            hint="You will need to rewrite or cast the expression.",
+        )
+    return found
+
+
+def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:
+    """A scalar as a value of a column, by an assignment's casts. Raises 42804."""
+    found = coerce(scalar, column.type, parameters, "assignment", place)
+    if found is None:
+        raise DatatypeMismatch(
+            f'column "{column.name}" is of type {plain(column.type)} but expression is of type {plain(scalar.type)}',
+            hint="You will need to rewrite or cast the expression.",
+            position=place,
+        )
+    return found
+
+
+def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
+    return Expressions(Scope(), parameters).operate("=", [Column(left, type), Column(right, type)], None)
+
+
+def _counted(table: Item) -> tuple[Relation, Scalar]:
+    """The table's different rows, and how many copies of one there are."""
+    scan = Scan(table.id, table.columns, table.key, table.name)
+    if table.key is not None:
+        return scan, Literal(1, INT8)
+    every = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
+    count = next(f for f in catalogue.calls("count") if not f.arguments)
+    return Aggregate(scan, every, (AggregateCall(count, (), INT8),)), Column(len(every), INT8)
+
+
+def _place(given: Given) -> int | None:
+    return given.position if isinstance(given, Default) else leftmost(given.tree) if isinstance(given, Expression) else None

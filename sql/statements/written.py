@@ -1,0 +1,138 @@
+"""Statements that make and write tables, as frozen values. Trees in them are sqlglot's, as `sql.grammar` makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from sqlglot import exp
+
+from lake.types import Type
+
+if TYPE_CHECKING:
+    from sql.statements.values import Name, Options, QueryText
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of CREATE TABLE. `default`: the text of its expression, None if it has none."""
+
+    name: str
+    type: Type
+    nullable: bool = True
+    default: str | None = None
+    position: int | None = field(default=None, compare=False)
+    default_position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE name (column, … [, PRIMARY KEY (…)]). `key`: its columns' names, empty without one; `constraint`: its name."""
+
+    name: Name
+    columns: tuple[TableColumn, ...]
+    key: tuple[str, ...] = ()
+    constraint: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression as typed; positions in its tree count from the statement's start."""
+
+    tree: exp.Expr = field(compare=False, repr=False)
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The word DEFAULT in the place of an expression."""
+
+    position: int | None = field(default=None, compare=False)
+
+
+Given: TypeAlias = Expression | Default
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """column = value of SET."""
+
+    column: str
+    value: Given
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """An item of RETURNING: an expression with its label, or * (`tree` is exp.Star, or a column of one)."""
+
+    tree: exp.Expr = field(compare=False, repr=False)
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OnConflict:
+    """ON CONFLICT [(columns) | ON CONSTRAINT name] DO NOTHING | DO UPDATE SET … [WHERE …]. `update`: None for DO NOTHING."""
+
+    columns: tuple[str, ...] = ()
+    constraint: str | None = None
+    update: tuple[Assignment, ...] | None = None
+    where: Expression | None = None
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnName:
+    name: str
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """INSERT INTO table. `rows`: written out with VALUES, a query, or None for DEFAULT VALUES. `columns`: empty if none were named."""
+
+    table: Name
+    rows: tuple[tuple[Given, ...], ...] | QueryText | None
+    columns: tuple[ColumnName, ...] = ()
+    alias: str | None = None
+    conflict: OnConflict | None = None
+    returning: tuple[Returned, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """UPDATE table SET … [FROM …] [WHERE …]. `sources`: the items of FROM, as sqlglot's trees."""
+
+    table: Name
+    assignments: tuple[Assignment, ...]
+    alias: str | None = None
+    sources: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
+    where: Expression | None = None
+    returning: tuple[Returned, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """DELETE FROM table [USING …] [WHERE …]."""
+
+    table: Name
+    alias: str | None = None
+    sources: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
+    where: Expression | None = None
+    returning: tuple[Returned, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    tables: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFrom:
+    """COPY table [(columns)] FROM STDIN. Options other than the format as written."""
+
+    table: Name
+    columns: tuple[ColumnName, ...] = ()
+    format: Literal["text", "csv", "binary"] = "text"
+    options: Options = ()

@@ -1,0 +1,161 @@
+"""Tables without Spark: a gateway, the engine's own inbox, resolver and control, and ticks that do nothing but commit what was written.
+
+gateway ──POST /statement──► engine.ddl ──► entry of the log
+        ──POST /write──► engine.runtime.writes ──► inbox ──► [tick] ──► entry of the log
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from engine import ddl
+from engine.runtime.control import Control
+from engine.runtime.writes import Writes, written
+from gateway.server import Gateway
+from gateway.serving import Serving
+from lake import Lake
+from lake.catalog import Change
+from lake.engines import Announcement
+from lake.inbox import Inbox, Record
+from lake.writing import open_epoch
+from sql.statements import CreateTable, CreateView, Drop, parse
+
+
+class Engine:
+    """What the engine does for tables, in a thread. `pause`: no tick until `resume`."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self.writer = open_epoch(lake)
+        self.inbox = Inbox(lake, self.writer.epoch, self.writer.newest.inbox)
+        self._boundary = threading.RLock()
+        self._moved = threading.Condition()
+        self._ending = False
+        self._going = threading.Event()
+        self._going.set()
+        self.writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
+        self.control = Control(self.statement, self.newest, lambda: {"ticks": 0, "sources": {}, "sinks": {}}, self.writes.write)
+        self.control.start()
+        Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(lake)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _enter(self, records: list[Record]) -> int:
+        number = self.inbox.write(records)
+        with self._moved:
+            self._moved.notify_all()
+        return number
+
+    def pause(self) -> None:
+        self._going.clear()
+
+    def resume(self) -> None:
+        self._going.set()
+
+    def _run(self) -> None:
+        while not self._ending:
+            with self._moved:
+                self._moved.wait_for(lambda: self._ending or self.inbox.newest > self.writer.newest.inbox, 1.0)
+            self._going.wait()
+            self.tick()
+
+    def tick(self) -> None:
+        with self._boundary:
+            before, upto = self.writer.newest.inbox, self.inbox.newest
+            if upto > before and not self._ending:
+                self.writer.append(written(self.inbox, before, upto, self.writer.catalog), inbox=upto)
+                self.inbox.remove(before, upto)
+
+    def statement(self, sql: str, settings: dict[str, str]) -> dict[str, Any]:
+        statement = parse(sql)
+        notices: list[dict[str, Any]] = []
+        with self._boundary:
+            catalog = self.writer.catalog
+            if isinstance(statement, Drop):
+                items, notices = ddl.drop(statement, catalog)
+                change, tag = Change(drop=tuple(i.id for i in items)), f"DROP {statement.kind.upper()}"
+            elif isinstance(statement, CreateTable) and statement.if_not_exists and catalog.find(statement.name.name):
+                message = f'relation "{statement.name.name}" already exists, skipping'
+                notice = {"severity": "NOTICE", "sqlstate": "42P07", "message": message, "hint": None}
+                change, tag, notices = Change(), "CREATE TABLE", [notice]
+            elif isinstance(statement, CreateTable):
+                change, tag = Change(put=(ddl.create_table(statement, sql, catalog),)), "CREATE TABLE"
+            else:
+                assert isinstance(statement, CreateView), statement
+                change, tag = Change(put=(ddl.create_view(statement, sql, catalog),)), "CREATE VIEW"
+            if change.put or change.drop:
+                self.writer.append(catalog=change, kind="catalog")
+            newest = self.writer.newest
+        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": notices}
+
+    def newest(self, after: int, timeout: float) -> dict[str, Any]:
+        header = self.lake.log.wait(after, 0.5) or self.writer.newest
+        return {"n": header.n, "time": header.time}
+
+    def close(self) -> None:
+        self._ending = True
+        self._going.set()
+        with self._moved:
+            self._moved.notify_all()
+        self._thread.join(30)
+        self.control.stop()
+        self.writer.close()
+
+
+class Served:
+    """A gateway of its own thread over a lake: `dsn`."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self.loop = uvloop.new_event_loop()
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        assert self._started.wait(30)
+
+    @property
+    def dsn(self) -> str:
+        return f"host=127.0.0.1 port={self.port} user=ann dbname=shop"
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_until_complete(self._serve())
+        self.loop.close()
+
+    async def _serve(self) -> None:
+        self.serving = Serving(self._lake)
+        await self.serving.start()
+        gateway = Gateway(self._lake, self.serving)
+        ((_, self.port),) = await gateway.listen("127.0.0.1", 0)
+        self._stop = asyncio.Event()
+        self._started.set()
+        await self._stop.wait()
+        await gateway.stop()
+        await self.serving.stop()
+
+    def close(self) -> None:
+        self.loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(30)
+
+
+class World:
+    """A lake with an engine and some gateways."""
+
+    def __init__(self, path: Path, gateways: int = 1) -> None:
+        self.lake = Lake.create(path)
+        self.engine = Engine(self.lake)
+        self.gateways = [Served(self.lake) for _ in range(gateways)]
+
+    @property
+    def dsn(self) -> str:
+        return self.gateways[0].dsn
+
+    def close(self) -> None:
+        for gateway in self.gateways:
+            gateway.close()
+        self.engine.close()
