@@ -22,7 +22,7 @@ class Engine:
     def __init__(self, live: Live) -> None:
         self.live = live
         self.seen: list[tuple[str, dict[str, str]]] = []
-        self.control = Control(self.statement, self.newest, lambda: {"sources": {}, "sinks": {}, "ticks": 7})
+        self.control = Control(self.statement, self.newest, lambda: {"sources": {}, "sinks": {}, "ticks": 7}, lambda body: {})
         self.control.start()
         Announcement.mine(live.made.writer.epoch, self.control.address, self.control.token, None).write(live.made.lake)
 
