@@ -19,7 +19,7 @@ class Statements:
     def __init__(self, live: Live) -> None:
         self._live = live
         self.seen: list[tuple[str, dict[str, str]]] = []
-        self._control = Control(self._statement, self._newest, lambda: {"sources": {}, "sinks": {}, "ticks": 0})
+        self._control = Control(self._statement, self._newest, lambda: {"sources": {}, "sinks": {}, "ticks": 0}, lambda body: {})
         self._control.start()
         Announcement.mine(live.made.writer.epoch, self._control.address, self._control.token, None).write(live.made.lake)
 
