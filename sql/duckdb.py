@@ -12,6 +12,7 @@ from typing_extensions import assert_never
 
 from lake.errors import FeatureNotSupported
 from lake.types import WEIGHT
+from sql.duckdb_aggregates import aggregate, sort_terms
 from sql.plan import (
     Aggregate,
     AggregateCall,
@@ -85,11 +86,7 @@ class _Renderer:
             case Union_(inputs=inputs):
                 return " UNION ALL ".join(f"(SELECT * FROM {self._from(i)})" for i in inputs)
             case Sort(input=input, keys=sort_keys):
-                terms = ", ".join(
-                    f"{self.scalar(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
-                    for k in sort_keys
-                )
-                return f"SELECT * FROM {self._from(input)} ORDER BY {terms}"
+                return f"SELECT * FROM {self._from(input)} ORDER BY {', '.join(sort_terms(sort_keys, self.scalar))}"
             case Limit():
                 return self._limit(plan)
             case Generate():
@@ -123,21 +120,11 @@ class _Renderer:
 
     def _aggregate(self, input: Relation, keys: tuple[Scalar, ...], aggregates: tuple[AggregateCall, ...]) -> str:
         terms = [f"{self.scalar(k)} AS c{i}" for i, k in enumerate(keys)]
-        terms += [f"{self._call(a)} AS c{len(keys) + i}" for i, a in enumerate(aggregates)]
+        terms += [f"{aggregate(a, self.scalar)} AS c{len(keys) + i}" for i, a in enumerate(aggregates)]
         text = f"SELECT {', '.join(terms) or '1 AS nothing'} FROM {self._from(input)}"
         if keys:
             return text + " GROUP BY " + ", ".join(str(i + 1) for i in range(len(keys)))
         return text if aggregates else text + " LIMIT 1"
-
-    def _call(self, call: AggregateCall) -> str:
-        arguments = [self.scalar(a) for a in call.arguments]
-        types = [a.type for a in call.arguments]
-        if call.filter is not None or call.distinct:
-            # every template has its aggregates as name({0}) or name(*)
-            marks = [f"{'DISTINCT ' if call.distinct else ''}{a}" for a in arguments]
-            text = filled(call.function.duckdb, marks, types, call.type, call.type.duckdb)
-            return _filtered(text, self.scalar(call.filter)) if call.filter is not None else text
-        return filled(call.function.duckdb, arguments, types, call.type, call.type.duckdb)
 
     def _generate(self, plan: Generate) -> str:
         width = len(plan.input.columns)
@@ -166,24 +153,6 @@ class _Renderer:
 
     def scalar(self, s: Scalar) -> str:
         return spelled(s, DUCKDB, now=self.now)
-
-
-def _filtered(text: str, condition: str) -> str:
-    """FILTER behind each aggregate of a filled template."""
-    out, at = "", 0
-    for name in ("sum(", "count(", "min(", "max(", "avg("):
-        out, at = "", 0
-        while (start := text.find(name, at)) >= 0:
-            if start and (text[start - 1].isalnum() or text[start - 1] == "_"):
-                out, at = out + text[at : start + 1], start + 1
-                continue
-            depth, end = 1, start + len(name)
-            while depth:
-                depth += {"(": 1, ")": -1}.get(text[end], 0)
-                end += 1
-            out, at = f"{out}{text[at:end]} FILTER (WHERE {condition})", end
-        text = out + text[at:]
-    return text
 
 
 def _rows(clause: str, sqlstate: str, count: str) -> str:

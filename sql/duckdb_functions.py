@@ -31,7 +31,7 @@ from lake.errors import (
 )  # fmt: skip
 from lake.types import Type
 from sql.functions import arithmetic
-from sql.input import jsonb, numbers
+from sql.input import jsonb, moments, numbers
 from sql.input import jsonb_operators as o
 from sql.input.literals import parse
 
@@ -39,10 +39,18 @@ SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET default_null_order = 'NULLS_LAST_ON_ASC_FIRST_ON_DESC'",
 )
+FRACTION = "[22003] percentile value ' || f || ' is not between 0 and 1"
+PERCENTILE = f"CASE WHEN f < 0 OR f > 1 THEN error('{FRACTION}') ELSE"
 MACROS = (
     *arithmetic.MACROS,
     "tg_float_to_numeric(x, made) AS CASE WHEN isnan(x) OR isinf(x) THEN error('[22003] numeric field overflow') ELSE made END",
     "tg_numeric_divide(a, b, sa, sb, s) AS tg_decimal_divide(CAST(a AS VARCHAR), CAST(b AS VARCHAR), s)",
+    "tg_json_array(l) AS '[' || array_to_string(list_transform(l, lambda x: coalesce(x, 'null')), ', ') || ']'",
+    f"tg_percentile_disc(l, f) AS {PERCENTILE} l[greatest(CAST(ceil(f * len(l)) AS BIGINT), 1)] END",
+    "tg_at(l, place) AS l[CAST(place AS BIGINT) + 1]",
+    "tg_between(low, high, part) AS CASE WHEN part = 0 THEN low ELSE low + part * (high - low) END",
+    "tg_about(l, place) AS tg_between(tg_at(l, floor(place)), tg_at(l, ceil(place)), place - floor(place))",
+    f"tg_percentile_cont(l, f) AS {PERCENTILE} tg_about(l, f * (len(l) - 1)) END",
 )
 MARK = re.compile(r"\[([0-9A-Z]{5})\] (.*?)(?:\n|$)", re.S)
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -74,7 +82,7 @@ def _vectorised(function: Callable[..., Any], arity: int, result: str) -> Callab
                 out.append(None)
                 continue
             try:
-                found = memo.get(key := tuple(tuple(v) if isinstance(v, list) else v for v in values), memo)
+                found = memo.get(key := tuple(map(_hashable, values)), memo)
                 if found is memo:
                     found = function(*values)
                     if len(memo) < MEMO_MAX:
@@ -87,6 +95,10 @@ def _vectorised(function: Callable[..., Any], arity: int, result: str) -> Callab
     # DuckDB counts parameters
     by_arity: dict[int, Callable[..., Any]] = {1: lambda a: run(a), 2: lambda a, b: run(a, b), 3: lambda a, b, c: run(a, b, c)}
     return by_arity[arity]
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
 MEMO_MAX = 2048  # a vector of DuckDB's: what repeats within one is computed once
@@ -185,6 +197,9 @@ FUNCTIONS: tuple[tuple[str, Callable[..., Any], list[str], str], ...] = (
     ("tg_to_timestamp", _to_timestamp, ["DOUBLE"], "TIMESTAMPTZ"),
     ("tg_text_to_numeric", lambda t, p, s: _printed(numbers.numeric(t), p, s), [V, "INTEGER", "INTEGER"], V),
     ("tg_decimal_divide", _divide, [V, V, "INTEGER"], V),
+    ("tg_variance", moments.variance, [V, V + "[]", "INTEGER"], V),
+    ("tg_moments", moments.moments, [V, "DOUBLE[][]"], "DOUBLE"),
+    ("tg_jsonb_object", jsonb.made_object, [V + "[][]"], V),
     *(
         (f"tg_text_to_{name}", _parser(name), [V], Type(name).duckdb)
         for name in ("bool", "int2", "int4", "int8", "float4", "float8", "date", "timestamp", "timestamptz")

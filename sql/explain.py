@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing_extensions import assert_never
 
 from lake.types import Field
+from sql.functions.aggregates import WITHIN_GROUP
 from sql.plan import (
     Aggregate,
     AggregateCall,
@@ -142,9 +143,13 @@ def _named(scalar: Scalar, field: Field, columns: tuple[Field, ...]) -> str:
 
 
 def aggregate(call: AggregateCall, columns: tuple[Field, ...]) -> str:
-    arguments = ", ".join(text(a, columns, outer=True) for a in call.arguments) or "*"
+    arguments = ", ".join(text(a, columns, outer=True) for a in call.arguments)
     distinct = "distinct " if call.distinct else ""
     order = f" order by {order_by(call.order, columns)}" if call.order else ""
+    if call.function.name in WITHIN_GROUP:
+        arguments, order = f"{arguments}) within group (", order.strip()
+    elif not arguments:
+        arguments = "*"
     where = f" filter (where {text(call.filter, columns, outer=True)})" if call.filter is not None else ""
     return f"{call.function.name}({distinct}{arguments}{order}){where}"
 

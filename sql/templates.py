@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lake.types import Type
 from sql.functions.arithmetic import divisor
 
-HOLE = re.compile(r"\{(\d+|\*|type|divisor|precision\d*|scale\d*|length|now)\}")
+HOLE = re.compile(r"\{(\d+|\*|type|divisor|precision\d*|scale\d*|length|now|distinct|order|filter|present)\}")
 
 
-def filled(template: str, arguments: Sequence[str], types: Sequence[Type], result: Type, spelling: str, now: str = "") -> str:
+NONE: Mapping[str, str] = {"distinct": "", "order": "", "filter": "", "present": ""}
+
+
+def filled(
+    template: str,
+    arguments: Sequence[str],
+    types: Sequence[Type],
+    result: Type,
+    spelling: str,
+    now: str = "",
+    marks: Mapping[str, str] = NONE,
+) -> str:
     """The template with arguments and facts of the types in it. `spelling`: the result's type in the engine's words.
+
+    `marks`: what stands in an aggregate besides its arguments.
 
     >>> from lake.types import INT4
     >>> filled("CAST({0} div {1} AS {type})", ["a", "b"], [INT4, INT4], INT4, "INT")
@@ -31,6 +44,8 @@ def filled(template: str, arguments: Sequence[str], types: Sequence[Type], resul
             return divisor(tuple(types))
         if name == "now":
             return now
+        if name in NONE:
+            return marks[name]
         if name == "length":
             return str(result.modifiers[0])
         fact, index = re.fullmatch(r"([a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]

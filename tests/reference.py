@@ -19,27 +19,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any
 
 from lake.types import Type
 from sql import plan
-
-Value = Any
-Row = tuple[Value, ...]
-NAN = math.nan  # one object, so that rows with it are equal
-
-EXACT = Context(prec=200)
-LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
-
-
-class Failure(Exception):
-    """An expression failed; `sqlstate` says how."""
-
-    def __init__(self, sqlstate: str, message: str) -> None:
-        super().__init__(f"{sqlstate} {message}")
-        self.sqlstate = sqlstate
+from tests.reference_aggregates import Member, total
+from tests.values import NAN, Failure, Row, Value, fit, normal, order
 
 
 @dataclass
@@ -123,18 +109,18 @@ def join(node: plan.Join, left: Result, right: Result) -> Result:
 
 def aggregate(node: plan.Aggregate, input: Result) -> Result:
     out = Result(Counter(), Counter(input.errors))
-    groups: dict[Row, list[tuple[Row, int]]] = {} if node.keys else {(): []}
+    groups: dict[Row, list[tuple[Member | None, ...]]] = {} if node.keys else {(): []}
     for row, n in input.rows.items():
         try:
             key = tuple(value(k, row) for k in node.keys)
-            arguments = tuple(argument(call, row) for call in node.aggregates)
+            members = tuple(member(call, row, n) for call in node.aggregates)
         except Failure as e:
             out.errors[e.sqlstate] += n
             continue
-        groups.setdefault(key, []).append((arguments, n))
-    for key, members in groups.items():
+        groups.setdefault(key, []).append(members)
+    for key, rows in groups.items():
         try:
-            results = tuple(total(call, [(m[i], n) for m, n in members]) for i, call in enumerate(node.aggregates))
+            results = tuple(normal(total(call, [m for r in rows if (m := r[i])])) for i, call in enumerate(node.aggregates))
         except Failure as e:
             out.errors[e.sqlstate] += 1
             continue
@@ -142,49 +128,11 @@ def aggregate(node: plan.Aggregate, input: Result) -> Result:
     return out
 
 
-SKIPPED = object()  # by an aggregate's FILTER
-
-
-def argument(call: plan.AggregateCall, row: Row) -> Value:
+def member(call: plan.AggregateCall, row: Row, copies: int) -> Member | None:
+    """What an aggregate reads of a row; nothing if its FILTER leaves the row out."""
     if call.filter is not None and not holds(call.filter, row):
-        return SKIPPED
-    return value(call.arguments[0], row) if call.arguments else True
-
-
-def total(call: plan.AggregateCall, members: list[tuple[Value, int]]) -> Value:
-    """An aggregate of values and how often each is there; NULLs are passed over."""
-    values = [(v, n) for v, n in members if v is not None and v is not SKIPPED]
-    if call.distinct:
-        values = [(v, 1) for v in {v: None for v, _ in values}]
-    name = call.function.name
-    if name == "count":
-        return sum(n for _, n in values)
-    if not values:
         return None
-    if name in ("min", "max"):
-        return (min if name == "min" else max)((v for v, _ in values), key=order)
-    if isinstance(values[0][0], float):
-        summed = float_sum(values)
-        if name == "avg" and math.isfinite(summed):
-            summed /= sum(n for _, n in values)
-        return fit(summed, call.type)
-    exact = sum(Fraction(v) * n for v, n in values)
-    if name == "sum":
-        return fit(exact, call.type)
-    if name == "avg":
-        return fit(exact / sum(n for _, n in values), call.type)
-    raise NotImplementedError(name)
-
-
-def float_sum(values: Sequence[tuple[float, int]]) -> float:
-    """Rounded once, at the end."""
-    special = [v for v, _ in values if not math.isfinite(v)]
-    if special:
-        return NAN if any(map(math.isnan, special)) or len(set(special)) > 1 else special[0]
-    try:
-        return float(sum(Fraction(v) * n for v, n in values))
-    except OverflowError:
-        raise Failure("22003", "value out of range: overflow") from None
+    return tuple(value(a, row) for a in call.arguments), tuple(value(k.expression, row) for k in call.order), copies
 
 
 # ---- scalars ---------------------------------------------------------------------------------------------------------------------
@@ -250,15 +198,6 @@ def opposite(v: bool | None) -> bool | None:
     return None if v is None else not v
 
 
-def order(v: Value) -> Any:
-    """Something that sorts and compares as PostgreSQL does: NaN is equal to itself and above all, text goes by its bytes."""
-    if isinstance(v, float):
-        return (1, 0.0) if math.isnan(v) else (0, v)
-    if isinstance(v, Decimal | int) and not isinstance(v, bool):
-        return (0, v)
-    return v.encode() if isinstance(v, str) else v
-
-
 def compare(sign: str, a: Value, b: Value) -> bool | None:
     if a is None or b is None:
         return None
@@ -319,45 +258,6 @@ def float_arithmetic(sign: str, a: float, b: float) -> float:
     if out == 0 and sign in ("*", "/") and a != 0 and not math.isinf(b) and (sign == "/" or b != 0):
         raise Failure("22003", "value out of range: underflow")
     return normal(out)
-
-
-def normal(v: Value) -> Value:
-    """One value for what is equal: NaN, and no negative zero."""
-    if isinstance(v, float):
-        return NAN if math.isnan(v) else v + 0.0
-    return v
-
-
-def fit(v: Value, type: Type) -> Value:
-    """The value in a type: numerics rounded half away from zero to its scale; 22003 if it does not fit."""
-    if v is None:
-        return None
-    if type.name in LIMITS:
-        whole = int(v)
-        if whole != v:
-            whole = half_up(Fraction(v), 0).__int__()
-        if not -LIMITS[type.name] <= whole < LIMITS[type.name]:
-            raise Failure("22003", f"{type} out of range")
-        return whole
-    if type.name == "numeric":
-        precision, scale = type.decimal
-        out = half_up(Fraction(v), scale)
-        if abs(out) >= Decimal(10) ** (precision - scale):
-            raise Failure("22003", "numeric field overflow")
-        return out
-    if type.name in ("float8", "float4"):
-        try:
-            return normal(float(v))
-        except OverflowError:
-            raise Failure("22003", "value out of range: overflow") from None
-    return v
-
-
-def half_up(v: Fraction, scale: int) -> Decimal:
-    """Rounded half away from zero."""
-    scaled = abs(v) * 10**scale
-    whole = math.floor(scaled + Fraction(1, 2))
-    return Decimal(whole if v >= 0 else -whole).scaleb(-scale, context=EXACT)
 
 
 # ---- casts and functions -----------------------------------------------------------------------------------------------------------

@@ -21,9 +21,11 @@ WORLDS, QUERIES = 25, 8
 def plain(value: Any) -> Any:
     """Without what a numeric shows beyond its value: PostgreSQL's division has other digits behind the point than ours."""
     if isinstance(value, Decimal):
-        return float(round(value, 9))
+        return float(f"{value:.12g}")
+    if isinstance(value, list | tuple):
+        return tuple(map(plain, value))
     if isinstance(value, float):
-        return NAN if value != value else float(f"{value:.12g}")
+        return NAN if value != value else float(f"{value:.9g}")
     return value
 
 

@@ -27,6 +27,10 @@ class Table:
 
 
 TYPES: tuple[Type, ...] = (INT4, INT8, TEXT, BOOL, FLOAT8, TIMESTAMP, Type("numeric", (10, 2)), INT2)
+VARIANCES = "var_pop var_samp variance stddev_pop stddev_samp stddev".split()
+REGRESSIONS = """
+    corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
+""".split()
 LARGEST = {"int2": 2**15 - 1, "int4": 2**31 - 1, "int8": 2**63 - 1}
 START = datetime(2026, 1, 1)
 JOINS = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
@@ -144,17 +148,51 @@ class Writer:
         return ", ".join(f"{e} AS o{i}" for i, e in enumerate(expressions))
 
     def aggregate(self, scope: list[Name]) -> str:
-        choice = self.random.random()
-        if choice < 0.2:
+        where = f" FILTER (WHERE {self.condition(scope, 1)})" if self.random.random() < 0.15 else ""
+        return self.call(scope) + where
+
+    def call(self, scope: list[Name]) -> str:
+        r = self.random
+        choice = r.random()
+        distinct = "DISTINCT " if r.random() < 0.2 else ""
+        if choice < 0.1:
             return "count(*)"
+        if choice < 0.25:
+            return f"count({distinct}{r.choice(scope).sql})"
         if choice < 0.4:
-            return f"count({self.random.choice(scope).sql})"
-        if choice < 0.7:
             ordered = [n for n in scope if n.type.name != "bool"]
             if ordered:
-                return f"{self.random.choice(['min', 'max'])}({self.random.choice(ordered).sql})"
-        type = self.random.choice([INT4, INT8, TYPES[6], FLOAT8])
-        return f"{self.random.choice(['sum', 'avg'])}({self.expression(type, scope)})"
+                return f"{r.choice(['min', 'max'])}({r.choice(ordered).sql})"
+        if choice < 0.6:
+            type = r.choice([INT4, INT8, TYPES[6], FLOAT8])
+            return f"{r.choice(['sum', 'avg'])}({distinct}{self.expression(type, scope)})"
+        if choice < 0.65:
+            return f"{r.choice(['bool_and', 'bool_or', 'every'])}({distinct}{self.expression(BOOL, scope)})"
+        if choice < 0.7:
+            return f"{r.choice(['bit_and', 'bit_or', 'bit_xor'])}({distinct}{self.expression(INT4, scope)})"
+        if choice < 0.77:
+            return f"{r.choice(VARIANCES)}({distinct}{self.expression(r.choice([INT4, TYPES[6], FLOAT8]), scope)})"
+        if choice < 0.82:
+            return f"{r.choice(REGRESSIONS)}({self.expression(FLOAT8, scope)}, {self.expression(INT4, scope)})"
+        return self.ordered_call(scope, distinct)
+
+    def ordered_call(self, scope: list[Name], distinct: str) -> str:
+        """An aggregate that takes its values in order."""
+        r = self.random
+        kind = r.choice(["array_agg", "string_agg", "mode", "percentile_cont", "percentile_disc"])
+        if kind.startswith("percentile"):
+            value = r.choice(scope).sql if kind == "percentile_disc" else self.expression(INT4, scope)
+            return f"{kind}({r.choice([0, 0.25, 0.5, 0.9, 1])}) WITHIN GROUP (ORDER BY {value}{self.direction()})"
+        if kind == "mode":
+            return f"mode() WITHIN GROUP (ORDER BY {r.choice(scope).sql}{self.direction()})"
+        value = f"({self.expression(TEXT, scope)})::text" if kind == "string_agg" else r.choice(scope).sql
+        delimiter = ", '-'" if kind == "string_agg" else ""
+        keys = [] if distinct else [f"{n.sql}{self.direction()}" for n in r.sample(scope, r.randint(0, min(2, len(scope))))]
+        keys.append(f"{value}{self.direction() if distinct else ''}")  # PostgreSQL breaks no ties: so they are between equal values
+        return f"{kind}({distinct}{value}{delimiter} ORDER BY {', '.join(keys)})"
+
+    def direction(self) -> str:
+        return self.random.choice(["", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
 
     # ---- FROM ----------------------------------------------------------------------------------------------------------------------
 

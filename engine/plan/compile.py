@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal as OneOf
-from typing import cast
 
 from typing_extensions import assert_never
 
-from engine.plan import graph
-from engine.plan.casts import cast_to
+from engine.plan.aggregates import Entering, aggregate
 from engine.plan.change import Joined, Kept, Reduced, Source, Stream, Timed, View
 from engine.plan.graph import Explode, Linear, Select, Where
 from engine.plan.rewrites import rewrite
@@ -23,16 +20,13 @@ from lake.errors import FeatureNotSupported
 from lake.types import INT8, Field
 from sql.plan import (
     Aggregate,
-    AggregateCall,
     Call,
-    Case,
     Column,
     Distinct,
     Filter,
     Generate,
     Join,
     Limit,
-    Literal,
     Project,
     Relation,
     Scalar,
@@ -47,8 +41,6 @@ from sql.plan import (
 from sql.relations import is_identity, read_by
 from sql.rewrite import columns_of, conjuncts
 from sql.spark import expression
-
-AGGREGATES = ("count", "sum", "min", "max", "avg")
 
 Streams = Callable[[Item], Stream]  # the stream of a materialized view
 
@@ -155,19 +147,13 @@ class _Compiler:
     def _aggregate(self, node: Aggregate) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))
         below = self._join(node.input, measured) if isinstance(node.input, Join) else self.stream(node.input)
-        wanted: list[Scalar] = list(node.keys)
-        calls = []
-        for call in node.aggregates:
-            argument = _argument(call)
-            if argument is not None and argument not in wanted[len(node.keys) :]:
-                wanted.append(argument)
-            column = -1 if argument is None else wanted.index(argument, len(node.keys))
-            function = cast(OneOf["count", "sum", "min", "max", "avg"], call.function.name)
-            calls.append(graph.Aggregate(function, column, call.type))
+        entering = Entering(len(node.keys), list(node.keys))
+        calls = tuple(aggregate(call, entering) for call in node.aggregates)
+        wanted = entering.scalars
         expressions = tuple(wanted) or (NOTHING,)
         columns = tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions))
-        entering = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
-        return Stream(Reduced(entering, len(node.keys), tuple(calls)), Linear(), node.columns, False)
+        into = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
+        return Stream(Reduced(into, len(node.keys), calls), Linear(), node.columns, False)
 
 
 def _timed(below: Stream, conditions: tuple[Scalar, ...]) -> Stream:
@@ -186,29 +172,3 @@ def _timed(below: Stream, conditions: tuple[Scalar, ...]) -> Stream:
     entering = Stream(below.origin, then(below.shape, computed, met, bounded), columns, below.append_only)
     forever = all(b.kind == "from" for b in found)
     return Stream(Timed(entering), Linear(), below.columns, below.append_only and forever)
-
-
-def _argument(call: AggregateCall) -> Scalar | None:
-    """What the aggregate is taken over; None for count(*). A row that its FILTER leaves out counts as NULL, which all of them skip."""
-    name = call.function.name
-    if name not in AGGREGATES:
-        raise FeatureNotSupported(
-            f"aggregate {name} in a materialized view is not supported",
-            hint=f"Supported are {', '.join(AGGREGATES)}.",
-            position=call.position,
-        )
-    if call.distinct:
-        raise FeatureNotSupported(
-            f"{name}(DISTINCT …) in a materialized view is not supported",
-            hint="Aggregate a view that is SELECT DISTINCT.",
-            position=call.position,
-        )
-    argument = call.arguments[0] if call.arguments else None
-    if argument is not None and name in ("min", "max"):
-        argument = cast_to(argument, call.type)  # one of the values, but a numeric's modifiers may be wider
-    if name == "count" and isinstance(argument, Literal) and argument.value is not None:
-        argument = None
-    if call.filter is None:
-        return argument
-    value = argument if argument is not None else NOTHING
-    return Case(((call.filter, value),), Literal(None, value.type), value.type)

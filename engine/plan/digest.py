@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing_extensions import assert_never
 
 from engine.plan.change import Joined, Kept, Origin, Reduced, Source, Stateful, Stream, Timed, View
-from engine.plan.graph import Explode, Select, Where
+from engine.plan.graph import Aggregate, Explode, Select, Where
 from lake.catalog import Catalog, Item
 from lake.types import Field
 
@@ -26,13 +26,18 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
             text: list[object] = [kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
             text += [null_safe, None if condition is None else _step(condition)]
         case Reduced(input, keys, aggregates):
-            calls = [(a.function, a.column, a.type.spark) for a in aggregates]
+            calls = [call(a) for a in aggregates]
             text = ["reduce", _edge(input, item, catalog), keys, calls]
         case Timed(input):
             text = ["timed", _edge(input, item, catalog)]
         case _:
             assert_never(operator)
     return sha256(json.dumps(text).encode()).hexdigest()[:32]
+
+
+def call(of: Aggregate) -> list[object]:
+    more = [of.distinct, of.filter, [(k.column, k.descending, k.nulls_first) for k in of.order], of.fraction]
+    return [of.function, of.columns, of.type.spark, *more]
 
 
 def _edge(stream: Stream, item: Item, catalog: Catalog) -> list[object]:

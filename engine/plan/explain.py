@@ -21,9 +21,11 @@ from engine.plan.rewrites import rewrite
 from engine.plan.temporal import temporal
 from engine.plan.words import node_words
 from lake.catalog import Catalog, Item
+from sql.functions.aggregates import COLLECTING, WITHIN_GROUP
 from sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan
 from sql.relations import inputs, walk
 
+KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | {"min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset"}
 GAP = 4  # blanks between the tree and what stands beside it
 WIDE = 80  # a line longer than this does not push the others' notes to the right
 
@@ -91,8 +93,9 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
             operator = explained.operator(plan)
             assert isinstance(operator, Reduced)
             state = "one row" if not operator.keys else "a row of state per group"
-            if any(a.function in ("min", "max") for a in operator.aggregates):
-                state += ", values in order for min and max"
+            ordered = [a.function for a in operator.aggregates if a.distinct or a.function in KEPT_IN_ORDER]
+            if ordered:
+                state += f", values in order for {', '.join(dict.fromkeys(ordered))}"
             note = "; append-only input" if operator.input.append_only else ""
             return f"reduce, {state}{note}{explained.shared(operator)}"
         case Filter(condition=condition) if temporal(condition):

@@ -164,12 +164,29 @@ class JoinNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """One result of a reduce: a function over column `column` of the input; -1 is count(*)."""
+class SortColumn:
+    """A column of the input to sort by."""
 
-    function: Literal["count", "sum", "min", "max", "avg"]
     column: int
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One result of a reduce: a function over columns of the input; count without columns counts rows.
+
+    `filter`: the boolean column that must be true of a row for it to count, or -1. `order`: in which values are taken, before the order
+    of the values themselves. `fraction`: of a percentile.
+    """
+
+    function: str
+    columns: tuple[int, ...]
     type: Type
+    distinct: bool = False
+    filter: int = -1
+    order: tuple[SortColumn, ...] = ()
+    fraction: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing_extensions import assert_never
 
 from lake.catalog import Catalog, Item
 from sql.explain import line
+from sql.functions.aggregates import WITHIN_GROUP
 from sql.plan import (
     Aggregate,
     AggregateCall,
@@ -33,6 +34,7 @@ from sql.plan import (
     Scan,
     SetOperation,
     Sort,
+    SortKey,
     TopK,
     Union_,
     Values,
@@ -116,9 +118,24 @@ def words(scalar: Scalar, over: Names) -> str:
 
 
 def aggregate_words(call: AggregateCall, over: Names) -> str:
-    arguments = ", ".join(words(a, over) for a in call.arguments) or "*"
-    text = f"{call.function.name}({'DISTINCT ' if call.distinct else ''}{arguments})"
+    arguments = ", ".join(words(a, over) for a in call.arguments)
+    order = f"ORDER BY {order_words(call.order, over)}" if call.order else ""
+    if call.function.name in WITHIN_GROUP:
+        text = f"{call.function.name}({arguments}) WITHIN GROUP ({order})"
+    else:
+        inside = " ".join(w for w in ("DISTINCT" if call.distinct else "", arguments or "*", order) if w)
+        text = f"{call.function.name}({inside})"
     return text if call.filter is None else f"{text} FILTER (WHERE {words(call.filter, over)})"
+
+
+def order_words(keys: tuple[SortKey, ...], over: Names) -> str:
+    """What to sort by, as after ORDER BY."""
+    return ", ".join(
+        words(k.expression, over)
+        + (" DESC" if k.descending else "")
+        + ("" if k.nulls_first == k.descending else " NULLS FIRST" if k.nulls_first else " NULLS LAST")
+        for k in keys
+    )
 
 
 def node_words(plan: Relation, catalog: Catalog) -> str:

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.plan.graph import (
+    Aggregate,
     ArrowDecoder,
     DecoderSpec,
     Explode,
@@ -24,6 +25,7 @@ from engine.plan.graph import (
     OperatorNode,
     ReduceNode,
     Select,
+    SortColumn,
     TimerNode,
     UpsertNode,
     Where,
@@ -139,11 +141,18 @@ class Circuits:
             case TimerNode():
                 return operator.timer(struct(_ddl(node.columns)))
             case ReduceNode():
-                functions = self._array(self._jvm.String, [a.function for a in node.aggregates])
-                results = ", ".join(f"r{i} {a.type.spark}" for i, a in enumerate(node.aggregates))
-                return operator.reduce(
-                    struct(_ddl(node.input)), ints(node.key), functions, ints(a.column for a in node.aggregates), struct(results)
-                )
+                calls = self._array(self._jvm.tailgate.Call, [self._call(a) for a in node.aggregates])
+                return operator.reduce(struct(_ddl(node.input)), ints(node.key), calls)
+
+    def _call(self, of: Aggregate) -> Any:
+        columns, order = self._ints(of.columns), self._sorted_by(of.order)
+        return self._jvm.tailgate.Call.of(
+            of.function, columns, self._struct(f"r {of.type.spark}"), of.distinct, of.filter, *order, of.fraction
+        )
+
+    def _sorted_by(self, keys: tuple[SortColumn, ...]) -> tuple[Any, Any, Any]:
+        descending = self._array(self._jvm.boolean, [k.descending for k in keys])
+        return self._ints(k.column for k in keys), descending, self._array(self._jvm.boolean, [k.nulls_first for k in keys])
 
 
 def _ddl(columns: tuple[Field, ...]) -> str:

@@ -5,7 +5,6 @@ Source: PostgreSQL 15, src/backend/parser/parse_func.c, parse_agg.c.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -13,22 +12,21 @@ from sqlglot import exp
 from lake.errors import (
     AmbiguousFunction,
     FeatureNotSupported,
-    GroupingError,
     InvalidParameterValue,
     TailgateError,
     UndefinedFunction,
     WrongObjectType,
 )  # fmt: skip
-from lake.types import FACTS, TEXT, UNKNOWN, Type
-from sql.binding.coercion import cast, check_comparable, coerce, plain
-from sql.binding.grouping import has_aggregates, placeholder
-from sql.binding.places import aggregate_place, leftmost
-from sql.binding.resolution import arguments, function, result
+from lake.types import FACTS, UNKNOWN, Type
+from sql.binding.aggregates import bind_aggregate, is_aggregate, printed
+from sql.binding.coercion import cast, plain
+from sql.binding.places import leftmost
+from sql.binding.resolution import function
 from sql.functions import catalogue
 from sql.functions.datetime import SPELLINGS
 from sql.functions.entry import Function
 from sql.grammar.names import position
-from sql.plan import AggregateCall, Call, Case, Coalesce, Extreme, Literal, Not, Scalar
+from sql.plan import Call, Case, Coalesce, Extreme, Literal, Scalar
 
 if TYPE_CHECKING:
     from sql.binding.expressions import Expressions
@@ -48,18 +46,14 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
         return _nullif(binder, nodes, at)
     if name in ("+", "~", "@", "|/", "||/", "!!") and len(nodes) == 1:
         return binder.prefix(name, nodes[0], at)
-    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
-        return _aggregate(binder, name, nodes[0].expressions, at, distinct=True)
-    if nodes and isinstance(nodes[-1], exp.Order):
-        raise FeatureNotSupported(f"ORDER BY in the arguments of {name} is not supported", position=at)
     for argument in nodes:
         if isinstance(argument, (exp.Kwarg, exp.Variadic)):
             raise FeatureNotSupported("named and VARIADIC arguments are not supported", position=position(argument))
     if name in catalogue.UNITS:
         return _with_unit(binder, name, nodes, at)
     rows = catalogue.calls(name)
-    if any(r.kind == "aggregate" for r in rows):
-        return _aggregate(binder, name, nodes, at)
+    if is_aggregate(name) or (nodes and isinstance(nodes[-1], (exp.Distinct, exp.Order))):
+        return bind_aggregate(binder, node)
     if any(isinstance(n, exp.Star) for n in nodes):
         function(name, (), at)
         raise WrongObjectType(f"{name}(*) specified, but {name} is not an aggregate function", position=at)
@@ -68,7 +62,7 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
         # a type's name as a function is a cast, where such a cast exists
         return cast(given[0], type, binder.parameters, at)
     if name in ("concat", "concat_ws"):
-        given = [_printed(binder, g, n) for g, n in zip(given, nodes, strict=True)]
+        given = [printed(binder, g, n) for g, n in zip(given, nodes, strict=True)]
     found = function(name, tuple(s.type for s in given), at)
     if found.kind == "set":
         raise FeatureNotSupported(
@@ -78,17 +72,6 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
         )
     _check_volatility(binder, found, at)
     return binder.call(found, given, at)
-
-
-def _printed(binder: Expressions, scalar: Scalar, node: exp.Expr) -> Scalar:
-    """An argument of concat as text."""
-    if scalar.type.name == "bool":
-        t, f, none = (Literal(v, TEXT) for v in ("t", "f", None))
-        return Case(((scalar, t), (Not(scalar), f)), none, TEXT)
-    found = coerce(scalar, TEXT, binder.parameters, "assignment", leftmost(node))
-    if found is None:
-        raise FeatureNotSupported(f"concat of type {scalar.type} is not supported", position=leftmost(node))
-    return found
 
 
 def _check_volatility(binder: Expressions, found: Function, at: int | None) -> None:
@@ -142,45 +125,6 @@ def _ambiguous(name: str, at: int | None) -> TailgateError:
         hint="Could not choose a best candidate function. You might need to add explicit type casts.",
         position=at,
     )
-
-
-def _aggregate(
-    binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None, *, distinct: bool = False, where: exp.Expr | None = None
-) -> Scalar:
-    rows = catalogue.calls(name)
-    if distinct and rows and not any(r.kind == "aggregate" for r in rows):
-        raise WrongObjectType(f"DISTINCT specified, but {name} is not an aggregate function", position=at)
-    if not binder.aggregates:
-        raise GroupingError(f"aggregate functions are not allowed in {binder.clause}", position=at)
-    star = len(nodes) == 1 and isinstance(nodes[0], exp.Star)
-    if not nodes and name == "count":
-        raise WrongObjectType("count(*) must be used to call a parameterless aggregate function", position=at)
-    given = [] if star else [binder.bind(n) for n in nodes]
-    found = function(name, tuple(s.type for s in given), at)
-    made = tuple(binder.known(a) for a in arguments(found, given, binder.parameters))
-    if any(has_aggregates(a) for a in made):
-        inner = next(p for p in map(aggregate_place, nodes) if p is not None)
-        raise GroupingError("aggregate function calls cannot be nested", position=inner)
-    if distinct:
-        for argument in made:
-            check_comparable(argument.type, "DISTINCT", at)
-    condition = None
-    if where is not None:
-        condition = replace(binder, clause="FILTER", aggregates=False).boolean(where, "FILTER")
-    return placeholder(AggregateCall(found, made, result(found, made), distinct, condition, position=at))
-
-
-def bind_filtered(binder: Expressions, node: exp.Filter) -> Scalar:
-    inner = node.this
-    if not isinstance(inner, exp.Anonymous):
-        raise FeatureNotSupported("FILTER of an ordered-set aggregate is not supported", position=position(node))
-    name, at = str(inner.this), position(inner)
-    if not any(r.kind == "aggregate" for r in catalogue.calls(name)):
-        raise WrongObjectType(f"FILTER specified, but {name} is not an aggregate function", position=at)
-    nodes, distinct = list(inner.expressions), False
-    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
-        nodes, distinct = nodes[0].expressions, True
-    return _aggregate(binder, name, nodes, at, distinct=distinct, where=node.args["expression"].this)
 
 
 def _coalesce(binder: Expressions, name: str, nodes: list[exp.Expr]) -> Scalar:

@@ -21,6 +21,7 @@ from lake.errors import (
 )  # fmt: skip
 from lake.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, UNKNOWN, Type, numeric
 from sql.binding import calls
+from sql.binding.aggregates import bind_aggregate
 from sql.binding.coercion import Parameters, cast, coerce, common, plain
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, operator, result
@@ -108,8 +109,8 @@ class Expressions:
                 return self._case(node)
             case exp.Anonymous():
                 return calls.bind_call(self, node)
-            case exp.Filter():
-                return calls.bind_filtered(self, node)
+            case exp.Filter() | exp.WithinGroup():
+                return bind_aggregate(self, node)
             case exp.Array():
                 return self._array(node)
         sign = sign_of(node)
@@ -373,7 +374,6 @@ WORDS: dict[type[exp.Expr], str] = {
     exp.Subquery: "a subquery in an expression",
     exp.Exists: "EXISTS",
     exp.Window: "a window function",
-    exp.WithinGroup: "WITHIN GROUP",
     exp.Bracket: "a subscript",
     exp.Dot: "a field of a row",
     exp.Tuple: "a row as a value",

@@ -1,13 +1,40 @@
 """Aggregates. In maintained views the engine keeps them up to date by name; the templates are what DuckDB computes.
 
-Result types as PostgreSQL: sums of integers are wider than what is summed, averages of integers and numerics are numerics.
+Result types as PostgreSQL: sums of integers are wider than what is summed, averages of integers and numerics are numerics. Beside an
+aggregate's arguments `{0}`, `{1}`, … a template has, inside and behind DuckDB's own aggregates:
+
+    {distinct}    DISTINCT, if it is asked for
+    {order}       ORDER BY: as asked for, and then by the arguments, so that the result is a function of the values
+    {filter}      FILTER (WHERE …), if it is asked for
+    {present}     the same, and the arguments that may not be NULL are not: those that STRICT counts
+
+Of an ordered-set aggregate the arguments are the direct ones, then what is aggregated.
 """
 
 from __future__ import annotations
 
+from lake.errors import FeatureNotSupported
 from lake.types import Type
 from sql.functions.arithmetic import quotient_scale, same_scale, whole
 from sql.functions.entry import Function, ResultType
+
+ORDERED = "int2 int4 int8 float4 float8 numeric text bpchar date time timestamp timestamptz oid".split()
+VARIANCES = "var_pop var_samp variance stddev_pop stddev_samp stddev".split()
+REGRESSIONS = """
+    corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
+""".split()
+
+# facts about aggregates by name, as the engine and the binder ask them
+WITHIN_GROUP = frozenset({"mode", "percentile_cont", "percentile_disc"})  # ordered-set aggregates
+HYPOTHETICAL = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})  # those that PostgreSQL has besides, and we refuse
+COLLECTING = frozenset({"string_agg", "array_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})  # their order shows
+ANY_NULL = frozenset({"array_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})  # a NULL is a value like others
+STRICT = {  # which arguments may not be NULL, where it is not the first alone
+    **dict.fromkeys((*REGRESSIONS, "latest_by_offset", "earliest_by_offset"), (0, 1)),
+    **dict.fromkeys(("max_by", "min_by", "percentile_cont", "percentile_disc"), (1,)),
+}
+SIMPLE = "count sum avg min max bool_and bool_or every bit_and bit_or bit_xor max_by min_by latest_by_offset earliest_by_offset".split()
+MAINTAINED = frozenset([*SIMPLE, *VARIANCES, *REGRESSIONS, *COLLECTING, *WITHIN_GROUP])
 
 
 def _aggregate(name: str, arguments: tuple[str, ...], result: str | ResultType, spark: str, duckdb: str) -> Function:
@@ -18,17 +45,37 @@ def _average(types: tuple[Type, ...]) -> Type:
     return quotient_scale((whole(types),))
 
 
-ORDERED = "int2 int4 int8 float4 float8 numeric text bpchar date time timestamp timestamptz oid".split()
+def _first(types: tuple[Type, ...]) -> Type:
+    return types[0]
+
+
+def _last(types: tuple[Type, ...]) -> Type:
+    return types[-1]
+
+
+def _array(types: tuple[Type, ...]) -> Type:
+    if types[0].is_array:
+        raise FeatureNotSupported("array_agg of arrays is not supported")
+    return types[0].array()
+
+
+def _of(name: str) -> str:
+    """DuckDB's aggregate of one argument."""
+    return f"{name}({{distinct}}{{0}}){{filter}}"
+
+
+SUM, COUNT = _of("sum"), _of("count")
+PRESENT = "list({distinct}{0}{order}){present}"  # the values in order
 
 ROWS = (
-    _aggregate("count", (), "int8", "count(*)", "count(*)"),
-    _aggregate("count", ("any",), "int8", "count({0})", "count({0})"),
-    _aggregate("sum", ("int2",), "int8", "sum({0})", "CAST(sum({0}) AS BIGINT)"),
-    _aggregate("sum", ("int4",), "int8", "sum({0})", "CAST(sum({0}) AS BIGINT)"),
-    _aggregate("sum", ("int8",), whole, "sum(CAST({0} AS DECIMAL(38,0)))", "CAST(sum({0}) AS DECIMAL(38,0))"),
-    _aggregate("sum", ("numeric",), same_scale, "sum({0})", "CAST(sum({0}) AS {type})"),
-    _aggregate("sum", ("float4",), "float4", "CAST(sum({0}) AS FLOAT)", "CAST(sum({0}) AS FLOAT)"),
-    _aggregate("sum", ("float8",), "float8", "sum({0})", "sum({0})"),
+    _aggregate("count", (), "int8", "count(*)", "count(*){filter}"),
+    _aggregate("count", ("any",), "int8", "count({0})", COUNT),
+    _aggregate("sum", ("int2",), "int8", "sum({0})", f"CAST({SUM} AS BIGINT)"),
+    _aggregate("sum", ("int4",), "int8", "sum({0})", f"CAST({SUM} AS BIGINT)"),
+    _aggregate("sum", ("int8",), whole, "sum(CAST({0} AS DECIMAL(38,0)))", f"CAST({SUM} AS DECIMAL(38,0))"),
+    _aggregate("sum", ("numeric",), same_scale, "sum({0})", f"CAST({SUM} AS {{type}})"),
+    _aggregate("sum", ("float4",), "float4", "CAST(sum({0}) AS FLOAT)", f"CAST({SUM} AS FLOAT)"),
+    _aggregate("sum", ("float8",), "float8", "sum({0})", SUM),
     _aggregate("sum", ("interval",), "interval", "", ""),
     *(
         _aggregate(
@@ -36,17 +83,63 @@ ROWS = (
             (t,),
             quotient_scale if t == "numeric" else _average,
             "avg({0})",
-            f"CAST(tg_numeric_divide(CAST(sum({{0}}) AS DECIMAL(38,{s})), count({{0}}), {s}, 0, {{scale}}) AS {{type}})",
+            f"CAST(tg_numeric_divide(CAST({SUM} AS DECIMAL(38,{s})), {COUNT}, {s}, 0, {{scale}}) AS {{type}})",
         )
         for t, s in (("int2", "0"), ("int4", "0"), ("int8", "0"), ("numeric", "{scale0}"))
     ),
-    _aggregate("avg", ("float4",), "float8", "avg({0})", "avg(CAST({0} AS DOUBLE))"),
-    _aggregate("avg", ("float8",), "float8", "avg({0})", "avg({0})"),
+    _aggregate("avg", ("float4",), "float8", "avg({0})", "avg({distinct}CAST({0} AS DOUBLE)){filter}"),
+    _aggregate("avg", ("float8",), "float8", "avg({0})", _of("avg")),
     _aggregate("avg", ("interval",), "interval", "", ""),
     *(
-        _aggregate(name, (t,), same_scale if t == "numeric" else t, f"{name}({{0}})", f"{name}({{0}})")
+        _aggregate(name, (t,), same_scale if t == "numeric" else t, f"{name}({{0}})", f"{name}({{0}}){{filter}}")
         for name in ("min", "max")
         for t in ORDERED
     ),
     *(_aggregate(name, ("interval",), "interval", "", "") for name in ("min", "max")),
-)
+    *(_aggregate(name, ("bool",), "bool", "", f"{name}({{0}}){{filter}}") for name in ("bool_and", "bool_or")),
+    _aggregate("every", ("bool",), "bool", "", "bool_and({0}){filter}"),
+    *(_aggregate(name, (t,), t, "", _of(name)) for name in ("bit_and", "bit_or", "bit_xor") for t in ("int2", "int4", "int8")),
+    # exact: from the values as texts, or as floating point
+    *(
+        _aggregate(
+            name,
+            (t,),
+            quotient_scale if t == "numeric" else _average,
+            "",
+            f"CAST(tg_variance('{name}', list({{distinct}}CAST({{0}} AS VARCHAR)){{present}}, {{scale}}) AS {{type}})",
+        )
+        for name in VARIANCES
+        for t in ("int2", "int4", "int8", "numeric")
+    ),
+    *(
+        _aggregate(name, (t,), "float8", "", f"tg_moments('{name}', list({{distinct}}[CAST({{0}} AS DOUBLE)]){{present}})")
+        for name in VARIANCES
+        for t in ("float4", "float8")
+    ),
+    *(
+        _aggregate(name, ("float8", "float8"), "float8", "", f"tg_moments('{name}', list({{distinct}}[{{0}}, {{1}}]){{present}})")
+        for name in REGRESSIONS
+        if name != "regr_count"
+    ),
+    _aggregate("regr_count", ("float8", "float8"), "int8", "", "len(coalesce(list({distinct}[{0}, {1}]){present}, []))"),
+    *(
+        _aggregate(name, ("any", "any"), _first, "", f"(list({{0}} ORDER BY {{1}} {way}, {{0}} NULLS LAST){{present}})[1]")
+        for name, way in (("min_by", "ASC"), ("max_by", "DESC"))
+    ),
+    *(
+        _aggregate(name, ("any", "int8"), _first, "", f"(list({{0}} ORDER BY {{1}} {way}, {{0}}){{present}})[1]")
+        for name, way in (("earliest_by_offset", "ASC"), ("latest_by_offset", "DESC"))
+    ),
+    _aggregate("array_agg", ("any",), _array, "", "list({distinct}{0}{order}){filter}"),
+    _aggregate("string_agg", ("text", "text"), "text", "", f"array_to_string({PRESENT}, coalesce({{1}}, ''))"),
+    _aggregate("string_agg", ("bytea", "bytea"), "bytea", "", ""),
+    *(_aggregate(name, ("jsonb",), "jsonb", "", "tg_json_array(list({distinct}{0}{order}){filter})") for name in ("json_agg", "jsonb_agg")),
+    *(
+        _aggregate(name, ("text", "jsonb"), "jsonb", "", "tg_jsonb_object(list({distinct}[{0}, {1}]{order}){filter})")
+        for name in ("json_object_agg", "jsonb_object_agg")
+    ),
+    _aggregate("mode", ("any",), _first, "", "mode({0}{order}){filter}"),
+    _aggregate("percentile_disc", ("float8", "any"), _last, "", "tg_percentile_disc(list({1}{order}){present}, {0})"),
+    _aggregate("percentile_cont", ("float8", "float8"), "float8", "", "tg_percentile_cont(list({1}{order}){present}, {0})"),
+    _aggregate("percentile_cont", ("float8", "interval"), "interval", "", ""),
+)  # fmt: skip

@@ -97,3 +97,13 @@ def canonical(text: str) -> str:
     '{"a": null, "bb": 1.10}'
     """
     return dump(load(text))
+
+
+def made_object(pairs: list[list[str | None]]) -> str:
+    """The object of keys with their values, which are texts of JSON; of equal keys the last. Raises 22023 for a key that is NULL."""
+    members = []
+    for key, value in pairs:
+        if key is None:
+            raise of("22023", "field name must not be null")
+        members.append(f"{dump(key)}: {'null' if value is None else value}")
+    return canonical("{" + ", ".join(members) + "}")

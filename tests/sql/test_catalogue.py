@@ -15,11 +15,11 @@ import pytest
 from lake.types import Type
 from sql.duckdb_functions import install
 from sql.functions.catalogue import ROWS
-from tests.sql.oracle import EXPRESSIONS, Case, agree, bound, case_of, expressions, on_duckdb, on_postgres
+from tests.sql.oracle import EXPRESSIONS, OURS, Case, agree, bound, case_of, expressions, on_duckdb, on_postgres
 
 ROOT = Path(__file__).parents[2]
 JAR = ROOT / "engine" / "java" / "target" / "tailgate.jar"
-EVALUATED = [r for r in ROWS if r.duckdb and r.volatility == "immutable"]
+EVALUATED = [r for r in ROWS if r.duckdb and r.volatility == "immutable" and r.name not in OURS]
 FAMILIES = ("operator", "prefix", "function", "cast", "aggregate")
 
 

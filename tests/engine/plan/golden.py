@@ -18,7 +18,7 @@ from typing import Any
 from engine import ddl
 from engine.plan import circuit, nodes
 from engine.plan.explain import explain
-from engine.plan.graph import ArrowDecoder, FormatSpec, Graph, JoinNode, Linear, ReduceNode, UpsertNode, Where
+from engine.plan.graph import Aggregate, ArrowDecoder, FormatSpec, Graph, JoinNode, Linear, ReduceNode, UpsertNode, Where
 from engine.plan.plans import Streams, bound
 from engine.plan.rewrites import steps
 from engine.plan.words import tree
@@ -184,9 +184,15 @@ class Printer:
                 asked = "" if condition is None else f" where {condition.expression}"
                 return f"{kept}({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}{asked}{only}"
             case ReduceNode(input=input, key=key, aggregates=aggregates):
-                calls = ", ".join(f"{a.function}({'*' if a.column < 0 else f'c{a.column}'}) {a.type.spark}" for a in aggregates)
+                calls = ", ".join(map(self._aggregate, aggregates))
                 return f"({self._fields(input)}) by {self._columns(key)}: {calls}"
         raise AssertionError(node)
+
+    def _aggregate(self, call: Aggregate) -> str:
+        shown = ", ".join(f"c{c}" for c in call.columns) or "*"
+        order = ", ".join(f"c{k.column}{' desc' if k.descending else ''}" for k in call.order)
+        inside = f"{'distinct ' if call.distinct else ''}{shown}{' order by ' + order if order else ''}"
+        return f"{call.function}({inside}){f' filter c{call.filter}' if call.filter >= 0 else ''} {call.type.spark}"
 
     def _leaving(self, graph: Graph, node: int) -> list[str]:
         out = []

@@ -201,6 +201,8 @@ def _arrow(piece: Piece) -> bytearray:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
     return NAN if isinstance(value, float) and value != value else value
 
 

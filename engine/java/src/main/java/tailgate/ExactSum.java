@@ -32,6 +32,17 @@ final class ExactSum {
     }
   }
 
+  /** Adds the exact product of two doubles; NaN if one of them is not finite. */
+  void addProduct(double a, double b, long weight) {
+    if (!Double.isFinite(a) || !Double.isFinite(b)) nan += weight;
+    else {
+      ExactSum one = new ExactSum(), other = new ExactSum();
+      one.add(a, 1);
+      other.add(b, weight);
+      add(one.mantissa.multiply(other.mantissa), one.exponent + other.exponent);
+    }
+  }
+
   void add(ExactSum other) {
     nan += other.nan;
     infinite += other.infinite;
@@ -54,14 +65,18 @@ final class ExactSum {
 
   boolean isFinite() { return nan == 0 && infinite == 0 && negativeInfinite == 0; }
 
+  /** The sum, if it is finite. */
+  BigDecimal exact() {
+    return exponent >= 0 ? new BigDecimal(mantissa.shiftLeft(exponent)) : new BigDecimal(mantissa).divide(new BigDecimal(BigInteger.ONE.shiftLeft(-exponent)));
+  }
+
   /** The sum as a double, the nearest one; infinite if it is too large. */
   double value() {
     if (nan != 0 || infinite != 0 && negativeInfinite != 0) return Double.NaN;
     if (infinite != 0) return Double.POSITIVE_INFINITY;
     if (negativeInfinite != 0) return Double.NEGATIVE_INFINITY;
     if (mantissa.bitLength() <= 53 && exponent >= -1000 && exponent <= 900) return Math.scalb((double) mantissa.longValue(), exponent);
-    BigDecimal exact = exponent >= 0 ? new BigDecimal(mantissa.shiftLeft(exponent)) : new BigDecimal(mantissa).divide(new BigDecimal(BigInteger.ONE.shiftLeft(-exponent)));
-    return exact.doubleValue();
+    return exact().doubleValue();
   }
 
   void write(DataOutput out) throws IOException {

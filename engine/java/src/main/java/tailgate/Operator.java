@@ -54,7 +54,14 @@ public abstract class Operator extends Node {
   /** Input: `row`, then from and until, bigint. */
   public static Operator timer(StructType row) { return new Timer(row); }
 
-  public static Operator reduce(StructType row, int[] group, String[] functions, int[] columns, StructType results) {
-    return new Reduce(row, group, functions, columns, results);
+  public static Operator reduce(StructType row, int[] group, Call[] calls) { return new Reduce(row, group, calls); }
+
+  /** Functions of one column each, or of none: -1. */
+  static Operator reduce(StructType row, int[] group, String[] functions, int[] columns, StructType results) {
+    if (functions.length != columns.length || functions.length != results.length()) throw new IllegalArgumentException("as many functions as columns and results");
+    Call[] calls = new Call[functions.length];
+    for (int i = 0; i < calls.length; i++)
+      calls[i] = new Call(functions[i], columns[i] < 0 ? new int[0] : new int[] {columns[i]}, results.apply(i).dataType(), false, -1, new Call.SortKey[0], 0);
+    return new Reduce(row, group, calls);
   }
 }

@@ -3,10 +3,13 @@ package tailgate;
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
 import java.math.BigInteger;
-import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -14,13 +17,18 @@ import org.apache.spark.unsafe.types.UTF8String;
  * Values as bytes whose unsigned order is the values' order, or its reverse; and back.
  *
  * <p>Whole numbers: big-endian, sign flipped. Floating point: the bits, all flipped below zero; -0.0 is 0.0 and NaN is the greatest. Decimals: the unscaled number in 16 bytes.
- * Text and binary: the bytes, a zero as 0 255, and 0 0 at the end, so that the reverse order is right too. Structs: fields one after the other, NULL last.
+ * Text and binary: the bytes, a zero as 0 255, and 0 0 at the end, so that the reverse order is right too. Structs: fields one after the other, NULL last. Arrays: elements one after
+ * the other, each marked, so that the shorter of two that begin alike comes first; NULL last.
  */
 final class Ordered {
   private final DataType type;
-  private final boolean reverse;
+  private final boolean reverse, exact;
 
-  Ordered(DataType type, boolean reverse) {
+  Ordered(DataType type, boolean reverse) { this(type, reverse, false); }
+
+  /** `exact`: -0.0 is told from 0.0, and lies below it, so that what is decoded is what was encoded. */
+  Ordered(DataType type, boolean reverse, boolean exact) {
+    this.exact = exact;
     if (!supported(type)) throw new IllegalArgumentException("no order of " + type.catalogString());
     this.type = type;
     this.reverse = reverse;
@@ -31,6 +39,7 @@ final class Ordered {
       for (StructField f : s.fields()) if (!supported(f.dataType())) return false;
       return true;
     }
+    if (type instanceof ArrayType a) return supported(a.elementType());
     return size(type) > 0 || type instanceof StringType || type == DataTypes.BinaryType;
   }
 
@@ -50,20 +59,53 @@ final class Ordered {
     return reversed(out.toByteArray());
   }
 
-  Object decode(byte[] bytes) { return decode(ByteBuffer.wrap(reversed(bytes.clone())), type); }
+  Object decode(byte[] bytes) { return decode(new Reader(bytes)); }
+
+  /** The value that comes next. */
+  Object decode(Reader in) {
+    in.mask = reverse ? 255 : 0;
+    return decode(in, type);
+  }
+
+  /** A place in some bytes. */
+  static final class Reader {
+    private final byte[] bytes;
+    private int at, mask;
+
+    Reader(byte[] bytes) { this.bytes = bytes; }
+
+    /** The next byte, as it is. */
+    int plain() { return bytes[at++]; }
+
+    private int get() { return (bytes[at++] ^ mask) & 255; }
+
+    /** A whole number of some bytes, big-endian, its sign flipped back. */
+    private long whole(int size) {
+      long value = (byte) (get() ^ 0x80);
+      for (int i = 1; i < size; i++) value = value << 8 | get();
+      return value;
+    }
+  }
 
   private byte[] reversed(byte[] bytes) {
     if (reverse) for (int i = 0; i < bytes.length; i++) bytes[i] = (byte) ~bytes[i];
     return bytes;
   }
 
-  private static void encode(SpecializedGetters row, int column, DataType type, ByteArrayOutputStream out) {
+  private void encode(SpecializedGetters row, int column, DataType type, ByteArrayOutputStream out) {
     if (type instanceof StructType s) {
       InternalRow struct = row.getStruct(column, s.length());
       for (int i = 0; i < s.length(); i++) {
         out.write(struct.isNullAt(i) ? 1 : 0);
         if (!struct.isNullAt(i)) encode(struct, i, s.apply(i).dataType(), out);
       }
+    } else if (type instanceof ArrayType a) {
+      ArrayData array = row.getArray(column);
+      for (int i = 0; i < array.numElements(); i++) {
+        out.write(array.isNullAt(i) ? 2 : 1);
+        if (!array.isNullAt(i)) encode(array, i, a.elementType(), out);
+      }
+      out.write(0);
     } else if (type instanceof DecimalType d) decimal(row.getDecimal(column, d.precision(), d.scale()).toJavaBigDecimal().setScale(d.scale()).unscaledValue(), out);
     else if (type instanceof StringType) escaped(row.getUTF8String(column).getBytes(), out);
     else if (type == DataTypes.BinaryType) escaped(row.getBinary(column), out);
@@ -80,13 +122,13 @@ final class Ordered {
   }
 
   /** The bits of a double as a signed number in the same order. Its own inverse, but for -0.0 and NaN. */
-  private static long ordered(double value) {
-    long bits = Double.doubleToLongBits(value == 0 ? 0.0 : value);
+  private long ordered(double value) {
+    long bits = Double.doubleToLongBits(value == 0 && !exact ? 0.0 : value);
     return bits ^ bits >> 63 & Long.MAX_VALUE;
   }
 
-  private static long ordered(float value) {
-    int bits = Float.floatToIntBits(value == 0 ? 0f : value);
+  private long ordered(float value) {
+    int bits = Float.floatToIntBits(value == 0 && !exact ? 0f : value);
     return bits ^ bits >> 31 & Integer.MAX_VALUE;
   }
 
@@ -111,15 +153,20 @@ final class Ordered {
     out.write(0);
   }
 
-  private static Object decode(ByteBuffer in, DataType type) {
+  private static Object decode(Reader in, DataType type) {
     if (type instanceof StructType s) {
       Object[] fields = new Object[s.length()];
       for (int i = 0; i < fields.length; i++) if (in.get() == 0) fields[i] = decode(in, s.apply(i).dataType());
       return new GenericInternalRow(fields);
     }
+    if (type instanceof ArrayType a) {
+      List<Object> elements = new ArrayList<>();
+      for (int mark = in.get(); mark != 0; mark = in.get()) elements.add(mark == 1 ? decode(in, a.elementType()) : null);
+      return new GenericArrayData(elements.toArray());
+    }
     if (type instanceof DecimalType d) {
       byte[] bytes = new byte[16];
-      in.get(bytes);
+      for (int i = 0; i < 16; i++) bytes[i] = (byte) in.get();
       bytes[0] ^= (byte) 0x80;
       return Decimal.apply(new BigDecimal(new BigInteger(bytes), d.scale()), d.precision(), d.scale());
     }
@@ -127,25 +174,25 @@ final class Ordered {
     if (type == DataTypes.BinaryType) return unescaped(in);
     if (type == DataTypes.BooleanType) return in.get() != 0;
     return switch (size(type)) {
-      case 1 -> (byte) (in.get() ^ Byte.MIN_VALUE);
-      case 2 -> (short) (in.getShort() ^ Short.MIN_VALUE);
+      case 1 -> (byte) in.whole(1);
+      case 2 -> (short) in.whole(2);
       case 4 -> {
-        int value = in.getInt() ^ Integer.MIN_VALUE;
+        int value = (int) in.whole(4);
         if (type != DataTypes.FloatType) yield value;
         yield Float.intBitsToFloat(value ^ value >> 31 & Integer.MAX_VALUE);
       }
       default -> {
-        long value = in.getLong() ^ Long.MIN_VALUE;
+        long value = in.whole(8);
         if (type != DataTypes.DoubleType) yield value;
         yield Double.longBitsToDouble(value ^ value >> 63 & Long.MAX_VALUE);
       }
     };
   }
 
-  private static byte[] unescaped(ByteBuffer in) {
+  private static byte[] unescaped(Reader in) {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     while (true) {
-      byte b = in.get();
+      int b = in.get();
       if (b == 0 && in.get() == 0) return out.toByteArray();
       out.write(b);
     }

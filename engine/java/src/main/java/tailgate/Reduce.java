@@ -16,28 +16,29 @@ import tailgate.Tick.Change;
  * <p>One row per group that has rows: the group columns, then the results. NULL keys group together. With no group columns there is exactly one row, also for empty input. With no
  * aggregates it is DISTINCT. A result that its type cannot hold makes the group's row an error until the group changes.
  *
- * <p>State: group → number of rows, totals ({@link Total}); for min and max also (group, value) → weight, in order. Cost: a get and a put for each touched group.
+ * <p>State: group → number of rows, totals ({@link Total}); where values or their order matter also (group, value) → weight, in order. Cost: a get and a put for each touched group.
  */
 final class Reduce extends Operator {
   private static final long serialVersionUID = 1;
+  private static final int CALLS_MAX = 250;  // ports that values are kept at
   private final StructType row, results;
   private final Columns group;
-  private final String[] functions;
-  private final int[] columns;
+  private final Call[] calls;
 
-  Reduce(StructType row, int[] group, String[] functions, int[] columns, StructType results) {
-    if (functions.length != columns.length || functions.length != results.length()) throw new IllegalArgumentException("as many functions as columns and results");
+  Reduce(StructType row, int[] group, Call[] calls) {
+    if (calls.length > CALLS_MAX) throw new IllegalArgumentException("more than " + CALLS_MAX + " aggregates");
     this.row = row;
     this.group = Columns.key(row, group);
-    this.functions = functions.clone();
-    this.columns = columns.clone();
+    this.calls = calls.clone();
+    StructType results = new StructType();
+    for (Call call : calls) results = results.add(call.function, call.result);
     this.results = results;
     totals();  // what cannot be computed is refused here
   }
 
   private Total[] totals() {
-    Total[] totals = new Total[functions.length];
-    for (int i = 0; i < totals.length; i++) totals[i] = Total.of(functions[i], row, columns[i], results.apply(i).dataType());
+    Total[] totals = new Total[calls.length];
+    for (int i = 0; i < totals.length; i++) totals[i] = Total.of(calls[i], row);
     return totals;
   }
 
@@ -61,15 +62,16 @@ final class Reduce extends Operator {
       byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
       Group now = new Group();
       if (stored != null) now.read(stored);
-      Object old = stored == null ? null : now.row();
-      now.merge(change, new Member(tick.state, k.bytes));
+      Member member = new Member(tick.state, k.bytes);
+      Object old = stored == null ? null : now.row(member);
+      now.merge(change, member);
       if (!always() && now.isZero()) {
         if (stored != null) tick.state.remove(id, 0, k.bytes, State.NONE);
       } else {
         byte[] bytes = now.bytes();
         if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, k.bytes, State.NONE, bytes);
       }
-      Object next = now.row();
+      Object next = now.row(member);
       if (same(old, next)) return;
       emit(tick, k.bytes, old, -1);
       emit(tick, k.bytes, next, 1);
@@ -86,20 +88,6 @@ final class Reduce extends Operator {
     return old instanceof Object[] a && now instanceof Object[] b ? Arrays.deepEquals(a, b) : old == now;
   }
 
-  /** Where a total keeps the values of one group, in order. */
-  record Values(State state, int operator, int port, byte[] group) {
-    /** Returns the new weight. */
-    long weigh(byte[] value, long weight) { return state.weigh(operator, port, group, value, weight); }
-
-    /** The first value whose weight is above zero, or null. */
-    byte[] first() {
-      try (State.Entries entries = state.entries(operator, port, group)) {
-        while (entries.next()) if (State.weight(entries.value()) > 0) return entries.row();
-        return null;
-      }
-    }
-  }
-
   private final class Member {
     final State state;
     final byte[] group;
@@ -109,7 +97,7 @@ final class Reduce extends Operator {
       this.group = group;
     }
 
-    Values values(int function) { return new Values(state, id, function + 1, group); }
+    Values values(int call) { return new Values.Kept(state, id, call + 1, group); }
   }
 
   /** The totals of a group, or of its changes. */
@@ -130,11 +118,11 @@ final class Reduce extends Operator {
     boolean isZero() { return rows == 0 && Arrays.stream(totals).allMatch(Total::isZero); }
 
     /** The results, an error, or null if the group has no row. */
-    Object row() {
+    Object row(Member member) {
       if (rows <= 0 && !always()) return null;
       Object[] values = new Object[totals.length];
       try {
-        for (int i = 0; i < values.length; i++) values[i] = totals[i].result(rows);
+        for (int i = 0; i < values.length; i++) values[i] = totals[i].result(rows, member.values(i));
         return values;
       } catch (SqlError e) {
         return e;

@@ -1,0 +1,57 @@
+package tailgate;
+
+import java.io.Serializable;
+import org.apache.spark.sql.types.*;
+
+/**
+ * An aggregate or window function over columns of a row, and what it gives.
+ *
+ * <p>`filter`: a boolean column, or -1; a row for which it is not true does not count. `distinct`: equal values count once. `order`: in which values are taken, before the order of the values
+ * themselves. `fraction`: of a percentile.
+ */
+public final class Call implements Serializable {
+  private static final long serialVersionUID = 1;
+  final String function;
+  final int[] columns;
+  final DataType result;
+  final boolean distinct;
+  final int filter;
+  final SortKey[] order;
+  final double fraction;
+
+  Call(String function, int[] columns, DataType result, boolean distinct, int filter, SortKey[] order, double fraction) {
+    this.function = function;
+    this.columns = columns.clone();
+    this.result = result;
+    this.distinct = distinct;
+    this.filter = filter;
+    this.order = order.clone();
+    this.fraction = fraction;
+  }
+
+  /** A column to sort by. */
+  record SortKey(int column, boolean descending, boolean nullsFirst) implements Serializable {}
+
+  boolean is(String... names) {
+    for (String name : names) if (function.equals(name)) return true;
+    return false;
+  }
+
+  /** The type of an argument, over rows of a schema. */
+  DataType type(StructType row, int argument) {
+    if (argument >= columns.length) throw new IllegalArgumentException(function + " lacks an argument");
+    return row.apply(columns[argument]).dataType();
+  }
+
+  // ---- for py4j -------------------------------------------------------------------------------------------------------------
+
+  public static Call of(String function, int[] columns, StructType result, boolean distinct, int filter, int[] order, boolean[] descending, boolean[] nullsFirst, double fraction) {
+    return new Call(function, columns, result.apply(0).dataType(), distinct, filter, keys(order, descending, nullsFirst), fraction);
+  }
+
+  static SortKey[] keys(int[] columns, boolean[] descending, boolean[] nullsFirst) {
+    SortKey[] keys = new SortKey[columns.length];
+    for (int i = 0; i < keys.length; i++) keys[i] = new SortKey(columns[i], descending[i], nullsFirst[i]);
+    return keys;
+  }
+}

@@ -1,0 +1,187 @@
+package tailgate;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.*;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.*;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Aggregates that are a function of all values in order: arrays, texts and JSON of them, the most frequent, percentiles. The values are kept in order, and the result is made anew from all of them for
+ * each group that is touched: cost is the size of the group.
+ *
+ * <p>Order is that of the call's ORDER BY, and then that of the values themselves, so that the result is a function of the values. With DISTINCT each value is taken once.
+ */
+final class Collected extends Total.Keeping {
+  private static final int BYTES_MAX = 1 << 28;  // of one result; PostgreSQL's own limit is four times that
+  private static final Set<String> NAMES = Set.of("string_agg", "array_agg", "jsonb_agg", "jsonb_object_agg", "json_agg", "json_object_agg", "mode", "percentile_cont", "percentile_disc");
+  private final Call call;
+  private final SortOrder order, values;
+  private final DataType type;
+
+  Collected(Call call, StructType row) {
+    this.call = call;
+    this.type = call.columns.length > 0 ? call.type(row, 0) : null;
+    this.order = new SortOrder(row, call.order);
+    this.values = call.distinct ? new SortOrder(row, SortOrder.ascending(call.columns)) : SortOrder.exact(row, call.columns);
+    boolean fits = switch (call.function) {
+      case "array_agg" -> call.result instanceof ArrayType a && a.elementType().equals(type);
+      case "mode", "percentile_disc" -> call.result.equals(type);
+      case "percentile_cont" -> type == DataTypes.DoubleType && call.result == DataTypes.DoubleType;
+      case "string_agg" -> type.equals(call.result) && (type instanceof StringType || type == DataTypes.BinaryType) && call.type(row, 1).equals(type);
+      case "jsonb_object_agg", "json_object_agg" -> call.result instanceof StringType && type instanceof StringType && call.type(row, 1) instanceof StringType;
+      default -> call.result instanceof StringType && type instanceof StringType;
+    };
+    if (!fits) throw none(call);
+  }
+
+  static boolean is(Call call) { return NAMES.contains(call.function); }
+
+  @Override void add(InternalRow row, long weight) {
+    if (row.isNullAt(call.columns[0]) && call.is("string_agg", "mode", "percentile_cont", "percentile_disc")) return;
+    byte[] first = order.encode(row), then = values.encode(row), both = Arrays.copyOf(first, first.length + then.length);
+    System.arraycopy(then, 0, both, first.length, then.length);
+    change(both, weight);
+  }
+
+  @Override void merge(Total change, Values kept) {
+    ((Collected) change).changes.forEach((value, weight) -> {
+      if (weight != 0) kept.weigh(value.bytes, weight);
+    });
+  }
+
+  /** What is kept is no part of the total. */
+  @Override boolean isZero() { return true; }
+
+  @Override Object result(long rows, Values kept) {
+    return switch (call.function) {
+      case "array_agg" -> {
+        List<Object> found = list(kept);
+        yield found.isEmpty() ? null : new GenericArrayData(found.toArray());
+      }
+      case "mode" -> mode(kept);
+      case "percentile_disc" -> {
+        long n = count(kept);
+        yield n == 0 ? null : at(kept, Math.max(0, (long) Math.ceil(call.fraction * n) - 1), 1)[0];
+      }
+      case "percentile_cont" -> {
+        long n = count(kept);
+        yield n == 0 ? null : between(kept, call.fraction * (n - 1));
+      }
+      default -> text(kept);
+    };
+  }
+
+  private interface Each {
+    /** False to see no more. */
+    boolean take(Object[] values, long times);
+  }
+
+  private void each(Values kept, Each each) {
+    try (Values.Walk walk = kept.walk()) {
+      while (walk.next()) {
+        if (walk.weight() <= 0) continue;
+        Ordered.Reader in = new Ordered.Reader(walk.value());
+        order.decode(in);
+        if (!each.take(values.decode(in), call.distinct ? 1 : walk.weight())) return;
+      }
+    }
+  }
+
+  private long count(Values kept) {
+    long[] n = {0};
+    each(kept, (v, times) -> {
+      n[0] += times;
+      return true;
+    });
+    return n[0];
+  }
+
+  private List<Object> list(Values kept) {
+    List<Object> found = new ArrayList<>();
+    long[] size = {0};
+    each(kept, (v, times) -> {
+      size[0] = Math.addExact(size[0], times * (v[0] instanceof UTF8String s ? s.numBytes() : v[0] instanceof byte[] b ? b.length : 16));
+      check(size[0]);
+      for (long i = 0; i < times; i++) found.add(v[0]);
+      return true;
+    });
+    return found;
+  }
+
+  private Object mode(Values kept) {
+    Object[] best = {null, null};
+    long[] most = {0, 0};  // of the best, and of the value at hand, which may be there in several forms
+    each(kept, (v, times) -> {
+      most[1] = best[1] != null && best[1].equals(v[0]) ? most[1] + times : times;
+      best[1] = v[0];
+      if (most[1] > most[0]) {
+        most[0] = most[1];
+        best[0] = v[0];
+      }
+      return true;
+    });
+    return best[0];
+  }
+
+  /** Some values from a place on, counted from 0; the last one again where they end. */
+  private Object[] at(Values kept, long place, int count) {
+    Object[] found = new Object[count];
+    long[] seen = {0};
+    each(kept, (v, times) -> {
+      for (int i = 0; i < count; i++) if (place + i >= seen[0]) found[i] = v[0];
+      return (seen[0] += times) < place + count;
+    });
+    return found;
+  }
+
+  private Double between(Values kept, double place) {
+    long low = (long) Math.floor(place);
+    Object[] both = at(kept, low, 2);
+    double a = (Double) both[0], b = (Double) both[1];
+    return low == Math.ceil(place) ? a : a + (place - low) * (b - a);
+  }
+
+  private static void check(long bytes) {
+    if (bytes > BYTES_MAX) throw new SqlError("54000", "result of an aggregate exceeds " + BYTES_MAX + " bytes");
+  }
+
+  // ---- texts -------------------------------------------------------------------------------------------------------------------
+
+  private static final byte[] NULL = "null".getBytes(StandardCharsets.US_ASCII), COMMA = ", ".getBytes(StandardCharsets.US_ASCII), COLON = ": ".getBytes(StandardCharsets.US_ASCII);
+
+  private Object text(Values kept) {
+    boolean object = call.is("jsonb_object_agg", "json_object_agg"), json = !call.is("string_agg");
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    boolean[] any = {false};
+    if (json) out.write(object ? '{' : '[');
+    each(kept, (v, times) -> {
+      if (object && v[0] == null) throw new SqlError("22023", "field name must not be null");
+      for (long i = 0; i < times; i++) {
+        if (json) {
+          if (any[0]) out.writeBytes(COMMA);
+          if (object) {
+            out.writeBytes(Jsonb.quoted(v[0].toString()));
+            out.writeBytes(COLON);
+          }
+          Object value = v[object ? 1 : 0];
+          out.writeBytes(value == null ? NULL : bytes(value));
+        } else {
+          if (any[0] && v[1] != null) out.writeBytes(bytes(v[1]));
+          out.writeBytes(bytes(v[0]));
+        }
+        any[0] = true;
+        check(out.size());
+      }
+      return true;
+    });
+    if (!any[0]) return null;
+    if (json) out.write(object ? '}' : ']');
+    byte[] bytes = object ? Jsonb.canonical(out.toByteArray()) : out.toByteArray();
+    return type == DataTypes.BinaryType ? bytes : UTF8String.fromBytes(bytes);
+  }
+
+  private static byte[] bytes(Object value) { return value instanceof UTF8String s ? s.getBytes() : (byte[]) value; }
+}

@@ -1,0 +1,70 @@
+package tailgate;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.util.Arrays;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.StructType;
+import tailgate.Call.SortKey;
+
+/**
+ * The first of the group's values in some order: min, max, and the value of the row with the least or greatest of another column.
+ *
+ * <p>It is remembered, so values are looked through only when it goes, and then the next one is one seek away. Of values that are equal in order the smallest counts.
+ */
+final class First extends Total.Keeping {
+  private final int[] needed;
+  private final SortOrder order;
+  private final int shown;
+  private byte[] best;
+
+  private First(StructType row, int[] needed, int shown, SortKey... keys) {
+    this.needed = needed;
+    this.order = new SortOrder(row, keys);
+    this.shown = shown;
+  }
+
+  static First of(Call call, StructType row) {
+    if (!call.type(row, 0).equals(call.result)) throw none(call);
+    int value = call.columns[0];
+    boolean last = call.is("max", "max_by", "latest_by_offset");
+    if (call.is("min", "max")) return new First(row, new int[] {value}, 0, new SortKey(value, last, false));
+    call.type(row, 1);
+    int by = call.columns[1];
+    int[] needed = call.is("min_by", "max_by") ? new int[] {by} : new int[] {value, by};
+    return new First(row, needed, 1, new SortKey(by, last, false), new SortKey(value, false, false));
+  }
+
+  @Override void add(InternalRow row, long weight) {
+    for (int column : needed) if (row.isNullAt(column)) return;
+    change(order.encode(row), weight);
+  }
+
+  @Override void merge(Total change, Values values) {
+    boolean[] lost = {false};
+    ((First) change).changes.forEach((value, weight) -> {
+      if (weight == 0) return;
+      long left = values.weigh(value.bytes, weight);
+      if (left > 0 && (best == null || Arrays.compareUnsigned(value.bytes, best) < 0)) {
+        best = value.bytes;
+        lost[0] = false;
+      } else if (left <= 0 && best != null && Arrays.equals(value.bytes, best)) lost[0] = true;
+    });
+    if (lost[0]) best = values.first();
+  }
+
+  @Override boolean isZero() { return best == null; }
+
+  @Override Object result(long rows, Values values) { return best == null ? null : order.decode(best)[shown]; }
+
+  @Override void write(DataOutput out) throws IOException {
+    out.writeInt(best == null ? -1 : best.length);
+    if (best != null) out.write(best);
+  }
+
+  @Override void read(DataInput in) throws IOException {
+    int length = in.readInt();
+    if (length >= 0) in.readFully(best = new byte[length]);
+  }
+}

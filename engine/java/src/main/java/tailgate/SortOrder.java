@@ -1,0 +1,63 @@
+package tailgate;
+
+import java.io.ByteArrayOutputStream;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.types.StructType;
+import tailgate.Call.SortKey;
+
+/**
+ * Some columns of a row as bytes whose unsigned order is that of the columns, each in its direction and with NULLs where they belong; and back.
+ *
+ * <p>No encoding of a column begins another one's, so rows with equal first columns have equal first bytes, and only they.
+ */
+final class SortOrder {
+  private static final int NULL_FIRST = 0, VALUE = 1, NULL_LAST = 2;
+  private final SortKey[] keys;
+  private final Ordered[] values;
+
+  SortOrder(StructType row, SortKey... keys) { this(row, false, keys); }
+
+  private SortOrder(StructType row, boolean exact, SortKey... keys) {
+    this.keys = keys;
+    this.values = new Ordered[keys.length];
+    for (int i = 0; i < keys.length; i++) values[i] = new Ordered(row.apply(keys[i].column()).dataType(), keys[i].descending(), exact);
+  }
+
+  /** Of columns that are to be had back as they were: {@link Ordered}'s exact form. */
+  static SortOrder exact(StructType row, int... columns) { return new SortOrder(row, true, ascending(columns)); }
+
+  /** Columns from the smallest value on, NULLs last. */
+  static SortKey[] ascending(int... columns) {
+    SortKey[] keys = new SortKey[columns.length];
+    for (int i = 0; i < keys.length; i++) keys[i] = new SortKey(columns[i], false, false);
+    return keys;
+  }
+
+  static SortKey[] then(SortKey[] first, SortKey... more) {
+    SortKey[] all = java.util.Arrays.copyOf(first, first.length + more.length);
+    System.arraycopy(more, 0, all, first.length, more.length);
+    return all;
+  }
+
+  byte[] encode(SpecializedGetters row) {
+    ByteArrayOutputStream out = new ByteArrayOutputStream(32);
+    for (int i = 0; i < keys.length; i++) {
+      boolean none = row.isNullAt(keys[i].column());
+      out.write(!none ? VALUE : keys[i].nullsFirst() ? NULL_FIRST : NULL_LAST);
+      if (!none) out.writeBytes(values[i].encode(row, keys[i].column()));
+    }
+    return out.toByteArray();
+  }
+
+  /** The columns, in the order of the keys, that bytes begin with. */
+  Object[] decode(byte[] bytes) { return decode(new Ordered.Reader(bytes)); }
+
+  Object[] decode(Ordered.Reader in) {
+    Object[] columns = new Object[keys.length];
+    for (int i = 0; i < keys.length; i++) if (in.plain() == VALUE) columns[i] = values[i].decode(in);
+    return columns;
+  }
+
+  static boolean begins(byte[] bytes, byte[] with) { return bytes.length >= with.length && java.util.Arrays.equals(bytes, 0, with.length, with, 0, with.length); }
+}

@@ -1,0 +1,67 @@
+"""Aggregates and window functions as the circuit computes them: over columns of what enters the operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.plan import graph
+from engine.plan.casts import cast_to
+from engine.plan.graph import SortColumn
+from engine.plan.shape import NOTHING
+from lake.errors import FeatureNotSupported, NumericValueOutOfRange
+from sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
+from sql.plan import AggregateCall, Case, Literal, Scalar, SortKey
+
+
+@dataclass
+class Entering:
+    """The columns of what enters an operator, each once; the first `fixed` have their places."""
+
+    fixed: int
+    scalars: list[Scalar] = field(default_factory=list)
+
+    def column(self, scalar: Scalar) -> int:
+        if scalar not in self.scalars[self.fixed :]:
+            self.scalars.append(scalar)
+        return self.scalars.index(scalar, self.fixed)
+
+    def sorted_by(self, keys: tuple[SortKey, ...]) -> tuple[SortColumn, ...]:
+        return tuple(SortColumn(self.column(k.expression), k.descending, k.nulls_first) for k in keys)
+
+
+def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
+    """0A000 for what is not kept up to date.
+
+    Of a row that FILTER leaves out the arguments are not asked for: they are NULL, which most aggregates pass over.
+    """
+    name = call.function.name
+    if name not in MAINTAINED:
+        raise FeatureNotSupported(f"aggregate {name} in a materialized view is not supported", position=call.position)
+    fraction, given = 0.0, call.arguments
+    if name in WITHIN_GROUP:
+        fraction, given = _fraction(call), tuple(k.expression for k in call.order)
+    if name in ("min", "max"):
+        given = (cast_to(given[0], call.type),)  # one of the values, but a numeric's modifiers may be wider
+    if name == "count" and not call.distinct and given and isinstance(given[0], Literal) and given[0].value is not None:
+        given = ()
+    if name == "count" and not given and call.filter is not None:
+        given = (NOTHING,)
+    columns = tuple(entering.column(_filtered(call, a)) for a in given)
+    order = entering.sorted_by(tuple(SortKey(_filtered(call, k.expression), k.descending, k.nulls_first) for k in call.order))
+    filter = entering.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
+    return graph.Aggregate(name, columns, call.type, call.distinct, filter, order, fraction)
+
+
+def _filtered(call: AggregateCall, scalar: Scalar) -> Scalar:
+    return scalar if call.filter is None else Case(((call.filter, scalar),), Literal(None, scalar.type), scalar.type)
+
+
+def _fraction(call: AggregateCall) -> float:
+    if not call.arguments:
+        return 0.0
+    (fraction,) = call.arguments
+    if not isinstance(fraction, Literal) or not isinstance(fraction.value, float):
+        raise FeatureNotSupported(f"{call.function.name} of other than a literal is not supported in a view", position=call.position)
+    if not 0 <= fraction.value <= 1:
+        raise NumericValueOutOfRange(f"percentile value {fraction.value:g} is not between 0 and 1", position=call.position)
+    return fraction.value

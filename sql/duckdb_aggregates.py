@@ -1,0 +1,54 @@
+"""An aggregate as DuckDB's SQL: the catalogue's template with DISTINCT, ORDER BY and FILTER in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lake.errors import FeatureNotSupported
+from sql.functions.aggregates import STRICT, WITHIN_GROUP
+from sql.plan import AggregateCall, Scalar, SortKey
+from sql.rewrite import columns_of
+from sql.templates import filled
+
+Spell = Callable[[Scalar], str]
+
+
+def aggregate(call: AggregateCall, spell: Spell) -> str:
+    """0A000 for a delimiter of string_agg that is not the same in all rows."""
+    function, given = call.function, arguments(call)
+    if function.name == "string_agg" and columns_of(given[1]):
+        raise FeatureNotSupported("string_agg with a delimiter that is not constant is not supported", position=call.position)
+    texts = [spell(a) for a in given]
+    conditions = [] if call.filter is None else [spell(call.filter)]
+    present = [f"{texts[i]} IS NOT NULL" for i in STRICT.get(function.name, (0,)) if i < len(texts)]
+    marks = {
+        "distinct": "DISTINCT " if call.distinct else "",
+        "order": _order(call, texts, spell),
+        "filter": _filter(conditions),
+        "present": _filter([*conditions, *present]),
+    }
+    return filled(function.duckdb, texts, [a.type for a in given], call.type, call.type.duckdb, marks=marks)
+
+
+def arguments(call: AggregateCall) -> tuple[Scalar, ...]:
+    """Those of the catalogue's row: of an ordered-set aggregate what is aggregated stands in its order."""
+    return (*call.arguments, *(k.expression for k in call.order)) if call.function.name in WITHIN_GROUP else call.arguments
+
+
+def sort_terms(keys: Iterable[SortKey], spell: Spell) -> list[str]:
+    return [f"{spell(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}" for k in keys]
+
+
+def _order(call: AggregateCall, texts: list[str], spell: Spell) -> str:
+    terms = sort_terms(call.order, spell)
+    if call.function.name not in WITHIN_GROUP:
+        asked = [k.expression for k in call.order]
+        rest = [f"{t} ASC NULLS LAST" for t, a in zip(texts, call.arguments, strict=True) if a not in asked and columns_of(a)]
+        if call.distinct and len(rest) > 1:  # pairs, which DuckDB sorts as what they are made of
+            rest = [f"[{', '.join(texts)}]"]
+        terms += rest
+    return " ORDER BY " + ", ".join(terms) if terms else ""
+
+
+def _filter(conditions: list[str]) -> str:
+    return f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""

@@ -1,0 +1,76 @@
+"""Values as PostgreSQL has them: how they compare, what fits into a type.
+
+None, bool, int, float, str, bytes, Decimal, date, datetime (aware ones in UTC), tuples for arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from lake.types import Type
+
+Value = Any
+Row = tuple[Value, ...]
+NAN = math.nan  # one object, so that rows with it are equal
+
+EXACT = Context(prec=200)
+LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
+
+
+class Failure(Exception):
+    """An expression failed; `sqlstate` says how."""
+
+    def __init__(self, sqlstate: str, message: str) -> None:
+        super().__init__(f"{sqlstate} {message}")
+        self.sqlstate = sqlstate
+
+
+def order(v: Value) -> Any:
+    """Something that sorts and compares as PostgreSQL does: NaN is equal to itself and above all, text goes by its bytes."""
+    if isinstance(v, float):
+        return (1, 0.0) if math.isnan(v) else (0, v)
+    if isinstance(v, Decimal | int) and not isinstance(v, bool):
+        return (0, v)
+    return v.encode() if isinstance(v, str) else v
+
+
+def normal(v: Value) -> Value:
+    """One value for what is equal: NaN, and no negative zero."""
+    if isinstance(v, float):
+        return NAN if math.isnan(v) else v + 0.0
+    return v
+
+
+def fit(v: Value, type: Type) -> Value:
+    """The value in a type: numerics rounded half away from zero to its scale; 22003 if it does not fit."""
+    if v is None:
+        return None
+    if type.name in LIMITS:
+        whole = int(v)
+        if whole != v:
+            whole = half_up(Fraction(v), 0).__int__()
+        if not -LIMITS[type.name] <= whole < LIMITS[type.name]:
+            raise Failure("22003", f"{type} out of range")
+        return whole
+    if type.name == "numeric":
+        precision, scale = type.decimal
+        out = half_up(Fraction(v), scale)
+        if abs(out) >= Decimal(10) ** (precision - scale):
+            raise Failure("22003", "numeric field overflow")
+        return out
+    if type.name in ("float8", "float4"):
+        try:
+            return normal(float(v))
+        except OverflowError:
+            raise Failure("22003", "value out of range: overflow") from None
+    return v
+
+
+def half_up(v: Fraction, scale: int) -> Decimal:
+    """Rounded half away from zero."""
+    scaled = abs(v) * 10**scale
+    whole = math.floor(scaled + Fraction(1, 2))
+    return Decimal(whole if v >= 0 else -whole).scaleb(-scale, context=EXACT)
