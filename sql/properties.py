@@ -142,7 +142,7 @@ def append_only(plan: Relation, catalog: Catalog) -> bool:
     match plan:
         case Scan(relation=relation):
             item = catalog[relation]
-            return item.kind == "dead letters" or (item.kind == "source" and item.key is None)
+            return item.kind == "dead letters" or (item.kind == "source" and not item.stored)
         case Values():
             return True
         case Filter(input=input) | Project(input=input):

@@ -16,7 +16,7 @@ from engine.plan.sources import avro, debezium, layout
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, UndefinedObject
 from lake.types import Field, field_to_json
-from sql.statements import Avro, Bytes, CreateSource, Format, Json, Text
+from sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Format, Json, Text, option
 
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Kafka takes as a topic's name
 
@@ -35,6 +35,10 @@ PASSED_OVER = frozenset(
 )
 
 
+# of Debezium's JSON without schemas; a number needs no telling
+DECIMALS = ("precise", "double", "string")
+
+
 def create_source(statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Item, Item]:
     """The items of a source and of its dead letters, `<name>_dead_letters`; `text` is the statement as typed."""
     check_new(statement.name, catalog)
@@ -51,7 +55,7 @@ def create_source(statement: CreateSource, text: str, catalog: Catalog, registry
         name=statement.name.name,
         columns=made.columns,
         key=made.key,
-        stored=made.key is not None,
+        stored=made.stored,
         sql=text,
         options=options,
     )
@@ -91,6 +95,8 @@ def _refuse(statement: CreateSource) -> None:
             hint="Use FORMAT AVRO or JSON.",
         )
     for name, value in statement.options:
+        if name == "decimal_handling_mode" and statement.envelope == "debezium" and value in DECIMALS:
+            continue
         if (name == "isolation_level" and str(value).lower() == "read_committed") or name in PASSED_OVER:
             continue
         raise FeatureNotSupported(f'option "{name}" of a source is not supported')
@@ -113,11 +119,18 @@ def _options(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any]:
         "include": [[i.kind, i.name] for i in statement.include],
     }
     if statement.columns is not None:
-        options["columns"] = [field_to_json(Field(c.name, c.type, c.nullable)) for c in statement.columns]
+        options["columns"] = [_column(c) for c in statement.columns]
+    if option(statement.options, "decimal_handling_mode") == "string":
+        options["decimals"] = "string"
     for format in (options["value_format"], options["key_format"]):
         if format is not None and "registry" in format:
             options["registry"] = format["registry"]
     return options
+
+
+def _column(column: ColumnDefinition) -> dict[str, Any]:
+    out = field_to_json(Field(column.name, column.type, column.nullable))
+    return out if column.precision is None else {**out, "precision": column.precision}
 
 
 def _value_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any]:
@@ -134,7 +147,8 @@ def _value_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, 
         )
     schema = avro.parse(found)
     if statement.envelope == "debezium":
-        schema = envelope_of(schema, subject, before=bool(statement.primary_key))
+        keyed = statement.key_format is not None or registry.latest(url, f"{statement.topic}-key") is not None
+        schema = envelope_of(schema, subject, before=bool(statement.primary_key) or not keyed)
     return {"type": "avro", "registry": url, "schema": avro.written(schema)}
 
 
@@ -149,7 +163,7 @@ def _key_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, An
         found = registry.latest(_registry(format), subject)
         if found is not None:
             return {"type": "avro", "registry": _registry(format), "schema": avro.written(avro.parse(found))}
-        if statement.key_format is None and (statement.primary_key or statement.envelope == "none"):
+        if statement.key_format is None and (statement.primary_key or statement.envelope != "upsert"):
             return None
         raise UndefinedObject(
             f'schema registry has no subject "{subject}"',
@@ -188,14 +202,14 @@ def envelope_of(schema: Any, subject: str, *, before: bool) -> Any:
         )
     if before and "before" not in avro.fields(schema):
         raise InvalidObjectDefinition(
-            f'the schema of "{subject}" has no image of the row before a change, so PRIMARY KEY cannot tell what goes'
+            f'the schema of "{subject}" has no image of the row before a change, and the messages no key to tell what goes'
         )
     kept = ["before"] if before else []
     out = _cut(schema, [*kept, "after", "source", "op"])
     for field in out["fields"]:
         if field["name"] == "source":
             inner, _ = avro.present(field["type"])
-            field["type"] = _cut(inner, list(debezium.POSITIONS))
+            field["type"] = _cut(inner, list(debezium.SOURCE))
     return out
 
 

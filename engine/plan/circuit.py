@@ -45,6 +45,7 @@ from engine.plan.change import (
 from engine.plan.digest import digest
 from engine.plan.graph import (
     ArrowDecoder,
+    CaptureNode,
     DeadLetterEdge,
     Edge,
     Graph,
@@ -60,7 +61,7 @@ from engine.plan.graph import (
     UpsertNode,
 )
 from engine.plan.plans import Streams
-from engine.plan.sources import decoding
+from engine.plan.sources import decoding, entering
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
 from lake.inbox import TABLE
 from lake.types import Field
@@ -175,13 +176,13 @@ class _Builder:
         return node
 
     def _keyed(self, item: Item) -> None:
-        assert item.key is not None
         upsert = nodes.upsert_node(item)
         if upsert in self.operators:
             return
         origin = self._source(item, nodes.source_node(item), item.options["channel"])
-        self.operators[upsert] = UpsertNode(upsert, _anonymous(item.columns), item.key, f"kept {item.id}")
-        self.edges.add(Edge(origin, Linear(), upsert, 0))
+        self.operators[upsert] = _keeper(upsert, item)
+        for shape in entering(item):
+            self.edges.add(Edge(origin, shape, upsert, 0))
         self.outputs.add(Output(upsert, Linear(), item.id))
         self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
 
@@ -275,6 +276,14 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorN
             return TimerNode(node, _anonymous(input.columns[:-2]), fingerprint)
         case _:
             assert_never(operator)
+
+
+def _keeper(node: int, item: Item) -> UpsertNode | CaptureNode:
+    columns, fingerprint = _anonymous(item.columns), f"kept {item.id}"
+    if item.options["envelope"] == "debezium":
+        return CaptureNode(node, columns, item.key, fingerprint)
+    assert item.key is not None
+    return UpsertNode(node, columns, item.key, fingerprint)
 
 
 def _letter(source: Item) -> Linear:

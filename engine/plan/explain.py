@@ -84,7 +84,7 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
             item = explained.catalog[id]
             if item.kind in ("source", "dead letters") and item.key is not None:
                 return f"upsert on {', '.join(item.columns[k].name for k in item.key)}"
-            return ""
+            return "changes" if item.kind == "source" and item.stored else ""
         case Join():
             operator = explained.operator(plan)
             assert isinstance(operator, Joined)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from lake.types import Field, Type
+from lake.types import INT4, INT8, TEXT, Field, Type
 
 # what the first step of a Kafka source's shape may name; `value` is a struct for AVRO and for JSON with declared columns
 DECODED = ("key", "value", "__topic", "__partition", "__offset", "__timestamp")
@@ -29,6 +29,18 @@ DEAD_LETTER = ("topic", "partition", "offset", "timestamp", "key", "value", "err
 
 # the columns that an upsert wants after those of the row: whether the key goes, and the position that orders changes of a key
 DELETED, POSITION = "__deleted", "__position"
+
+# the columns that a capture wants after those of the row (engine/java, ChangeEvent)
+CAPTURED = (
+    Field("__op", TEXT),
+    Field("__origin", TEXT),
+    Field("__lane", TEXT),
+    Field("__position", TEXT),
+    Field("__place", TEXT),
+    Field("__time", INT8),
+    Field("__marker", TEXT),
+    Field("__partition", INT4),
+)
 
 
 # ---- linear steps ----------------------------------------------------------------------------------------------------------
@@ -75,11 +87,12 @@ class FormatSpec:
     """How the bytes of a key or a value become a column.
 
     none: not decoded, the column is NULL of type binary. bytes: as they are. text: UTF-8 as a string. json: canonical text of a
-    jsonb. json_columns: an object as a struct of `columns` (Spark DDL). avro: by the writer's schema that its id names in
-    `registry` (a URL), resolved to the reader's `schema` (JSON text).
+    jsonb. json_columns: an object as a struct of `columns` (Spark DDL). connect_json: Debezium's envelope or key, columns as
+    `schema` says (engine/java, ConnectJson). avro: by the writer's schema that its id names in `registry` (a URL), resolved to
+    the reader's `schema` (JSON text).
     """
 
-    kind: Literal["none", "bytes", "text", "json", "json_columns", "avro"]
+    kind: Literal["none", "bytes", "text", "json", "json_columns", "connect_json", "avro"]
     columns: str = ""
     schema: str = ""
     registry: str = ""
@@ -135,6 +148,20 @@ class UpsertNode:
     node: int
     columns: tuple[Field, ...]
     key: tuple[int, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureNode:
+    """Port 0: a change event of a database's table. Out: `columns`, the rows of the table.
+
+    With a `key` an event is a row of `columns`, then CAPTURED; without one (None) it is the row after and the row before, each a
+    struct or NULL, then CAPTURED. Copies and old events that come late are dropped.
+    """
+
+    node: int
+    columns: tuple[Field, ...]
+    key: tuple[int, ...] | None
     fingerprint: str
 
 
@@ -218,7 +245,7 @@ class TimerNode:
     fingerprint: str
 
 
-OperatorNode = UpsertNode | JoinNode | ReduceNode | TimerNode
+OperatorNode = UpsertNode | CaptureNode | JoinNode | ReduceNode | TimerNode
 
 
 # ---- edges -----------------------------------------------------------------------------------------------------------------

@@ -176,7 +176,7 @@ def node_words(plan: Relation, catalog: Catalog) -> str:
 
 def _kind(item: Item) -> str:
     if item.kind == "source":
-        return "keyed" if item.stored else "append-only"
+        return "append-only" if not item.stored else "keyed" if item.key is not None else "without key"
     return item.kind
 
 

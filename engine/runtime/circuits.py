@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from engine.plan.graph import (
     Aggregate,
     ArrowDecoder,
+    CaptureNode,
     DecoderSpec,
     Explode,
     FormatSpec,
@@ -117,6 +118,8 @@ class Circuits:
                 return formats.json()
             case "json_columns":
                 return formats.jsonColumns(self._struct(spec.columns))
+            case "connect_json":
+                return formats.connectJson(spec.schema)
             case "avro":
                 return formats.avro(spec.schema, spec.registry)
         raise ValueError(spec.kind)
@@ -132,6 +135,10 @@ class Circuits:
         match node:
             case UpsertNode():
                 return operator.upsert(struct(_ddl(node.columns)), ints(node.key))
+            case CaptureNode(key=None):
+                return operator.capturedBag(struct(_ddl(node.columns)))
+            case CaptureNode(key=key):
+                return operator.captured(struct(_ddl(node.columns)), ints(key or ()))
             case JoinNode():
                 left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
                 safe = self._array(self._jvm.boolean, list(node.null_safe))

@@ -6,6 +6,7 @@ Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 from __future__ import annotations
 
 from lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, TailgateError, UndefinedColumn
+from lake.types import Type
 from sql.grammar.names import name
 from sql.grammar.types import type_name
 from sql.statements.pieces import column_names, if_not_exists, options, relation_name
@@ -27,6 +28,7 @@ from sql.tokens import Cursor
 from sql.typenames import resolve
 
 DEFAULT_PORT = 9092
+MICROSECONDS = 6  # digits of seconds
 
 
 def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
@@ -118,7 +120,7 @@ def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
                 raise DuplicateColumn(f'column "{column}" specified more than once', position=at)
             if cursor.at(",") or cursor.at(")"):
                 raise _unsupported("a column of a source without a type", at, "Write its type, or rename columns in a view.")
-            type = resolve(type_name(cursor))
+            type, precision = _type(cursor)
             nullable = True
             while (word := cursor.any_word("not", "null", "primary")) is not None:
                 if word == "not":
@@ -127,7 +129,7 @@ def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
                 elif word == "primary":
                     cursor.expect_word("key")
                     key, nullable = (column,), False
-            columns.append(ColumnDefinition(column, type, nullable, at))
+            columns.append(ColumnDefinition(column, type, nullable, at, precision))
         if not cursor.sign(","):
             break
     cursor.expect(")")
@@ -135,6 +137,16 @@ def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
         if not any(c.name == column for c in columns):
             raise UndefinedColumn(f'column "{column}" named in key does not exist', position=key_at)
     return tuple(columns), key
+
+
+def _type(cursor: Cursor) -> tuple[Type, int | None]:
+    """A column's type; a time may have fewer digits than are kept."""
+    node = type_name(cursor)
+    if str(node.args["kind"]) in ("timestamp", "timestamptz", "time") and len(node.expressions) == 1:
+        precision = min(int(node.expressions[0].name), MICROSECONDS)
+        node.set("expressions", [])
+        return resolve(node), precision
+    return resolve(node), None
 
 
 def _kafka(cursor: Cursor) -> tuple[str, str]:

@@ -49,10 +49,13 @@ class QueryText:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
+    """`precision`: digits of seconds that a time was declared with. They tell a number's unit, values keep microseconds."""
+
     name: str
     type: Type
     nullable: bool = True
     position: int | None = field(default=None, compare=False)
+    precision: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from engine.plan.graph import DELETED, POSITION, KafkaDecoder, Linear
+from engine.plan.graph import KafkaDecoder, Linear
 from engine.plan.sources.layout import Layout, layout
 from lake.catalog import Item
-from lake.types import BOOL, TEXT, Field
-
-UPSERT_COLUMNS = (Field(DELETED, BOOL, False), Field(POSITION, TEXT))  # after those of the row
+from lake.types import Field
 
 
 def decoding(item: Item) -> tuple[KafkaDecoder, Linear, tuple[Field, ...]]:
     """Of a source: its decoder, the shape of its source node and the columns that the shape gives."""
     of = layout(item.options)
-    return of.decoder, of.shape, item.columns + (UPSERT_COLUMNS if of.key is not None else ())
+    return of.decoder, of.shape, of.source_columns
 
 
-__all__ = ["Layout", "decoding", "layout"]
+def entering(item: Item) -> tuple[Linear, ...]:
+    """Of a stored source: the steps from its source node to the operator that keeps its rows."""
+    return layout(item.options).entering
+
+
+__all__ = ["Layout", "decoding", "entering", "layout"]

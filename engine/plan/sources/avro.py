@@ -6,6 +6,7 @@ Spark's type for it (engine/java, `AvroTypes`); `spell` says how that becomes th
     column type          from
     bool … float8        boolean, int, long, float, double; int2 where Connect says int8 or int16 (MariaDB's BOOLEAN stays a number)
     numeric(p, s)        decimal of bytes or fixed
+    numeric              Debezium's record of a scale and a value
     date, timestamp[tz]  int and long with a unit; a text with a zone
     time, interval       int and long of a time of day; interval where a connector's TIME goes below 0 and above 24 h (MySQL, MariaDB)
     text, uuid, jsonb    string by its name; enums are text
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.plan.sources.spell import interval_of, jsonb_of, micros_of, uuid_of
+from engine.plan.sources.spell import interval_of, jsonb_of, jsonb_of_debezium, micros_of, uuid_of
 from lake.errors import FeatureNotSupported
 from lake.types import (
     BOOL,
@@ -35,6 +36,7 @@ from lake.types import (
     INT8,
     INTERVAL,
     JSONB,
+    NUMERIC,
     NUMERIC_PRECISION,
     TEXT,
     TIME,
@@ -206,10 +208,7 @@ def _type(schema: Schema, signed_times: bool) -> tuple[Type, Spell]:
     kind = schema["type"]
     name = schema.get("connect.name")
     if name == VARIABLE_DECIMAL:
-        raise FeatureNotSupported(
-            "a numeric without a scale is not supported in Avro",
-            hint="Declare the numeric's scale in the database, or let Debezium write it as text (decimal.handling.mode=string).",
-        )
+        return NUMERIC, _same
     if kind in ("record", "map"):
         return JSONB, lambda x: jsonb_of(f"to_json({x}, map('ignoreNullFields', 'false'))")
     if kind == "array":
@@ -229,7 +228,7 @@ def _type(schema: Schema, signed_times: bool) -> tuple[Type, Spell]:
         small = kind == "int" and schema.get("connect.type") in ("int8", "int16")
         return (INT2, lambda x: f"CAST({x} AS SMALLINT)") if small else (PLAIN[kind], _same)
     if meaning == JSONB:
-        return JSONB, jsonb_of
+        return JSONB, jsonb_of_debezium
     if meaning == UUID:
         return UUID, uuid_of
     if meaning == INTERVAL or (meaning == TIME and signed_times):

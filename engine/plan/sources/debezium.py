@@ -1,19 +1,19 @@
-"""Debezium's envelope: which row a change leaves, whether it goes, and where in the database's log the change stands.
+"""Debezium's envelope: which row a change leaves or takes, and where in the database's log it stands.
 
-    op c, u, r ─► the row `after`        op d ─► the key's row goes        anything else (t: truncate) ─► dead letter
+    op c, u, r ─► the row `after`     op d ─► the row goes     op t ─► all rows of the connector's table go     else ─► dead letter
     NULL value (tombstone) ─► nothing: the d before it has said so
 
-Delivery is at least once and a copy may come late, so an upsert keeps the newest position of each key and passes over what is not
-newer. Positions are texts that compare byte by byte:
+Delivery is at least once and a copy may come late. What is done about it is told by the operators that keep the rows (engine/java,
+Captured and CapturedBag); here is only what they need to know of each change, CAPTURED:
 
-    MySQL, MariaDB    number of the transaction in MariaDB's GTID / number of the binary log / place in it / row of the event
-    PostgreSQL        log sequence number, which rises for each key (not for the topic: of overlapping transactions the later to
-                      commit may have the lower numbers)
+    origin     connector.database.schema.table
+    lane       empty or, of a GTID, MariaDB's domain or MySQL's server: within it numbers order the transactions, whoever tells them
+    position   MySQL, MariaDB   number of the GTID / number of the binary log / place in it / row of the event
+               PostgreSQL       log sequence number, which rises for each key (not for the topic: of overlapping transactions the later to
+                                commit may have the lower numbers); for a table without a key, that of the commit before stands in front
+    place      the position without the GTID, also of a snapshot, where it tells from where on the log is read
 
-MariaDB's transactions go on counting when another server takes over, while files begin again; without a GTID of that form the first
-number is 0 and files decide. A row of a snapshot has no position and always applies: a snapshot that is taken again tells
-newer rows than whatever came before, on whichever server. A key's `d` and `c` that move it to another key stand at one position,
-but are different keys.
+A key's `d` and `c` that move it to another key stand at one position, but are different keys.
 
 Source: what Debezium 3.5 (MariaDB) and 3.7 (PostgreSQL) were seen to send.
 """
@@ -23,48 +23,79 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from engine.plan.graph import Where
-from engine.plan.sources.reads import Document, Reads
+from engine.plan.sources.reads import Struct
 from engine.plan.sources.spell import required, text
 
-OPERATIONS = ("c", "u", "r", "d")
-POSITIONS = {"gtid": "string", "file": "string", "pos": "bigint", "row": "int", "lsn": "bigint"}  # fields of `source`, and Spark's types
+OPERATIONS = ("c", "u", "r", "d", "t")
+
+# what is read of `source`, where it is there
+SOURCE = ("connector", "name", "db", "schema", "table", "snapshot", "ts_ms", "gtid", "file", "pos", "row", "lsn", "sequence")
+NUMBERS = ("pos", "row", "lsn")
 
 
-def wanted(envelope: Reads, *, key: str | None) -> Where:
-    """Keeps the changes of rows. `key`: the message's key, if that names the row."""
+def wanted(envelope: Struct, *, key: str | None, needs_before: bool) -> Where:
+    """Keeps the changes of rows. `key`: the message's key, if that names the row. `needs_before`: what else tells which row goes."""
     op = envelope.field("op")
     checks = [
-        required(f"{op} IN ({', '.join(map(text, OPERATIONS))})", "op is none of c, u, r and d; a truncate is not applied"),
-        required(f"{op} = 'd' OR {envelope.exists('after')}", "the change has no row after it"),
+        required(f"{op} IN ({', '.join(map(text, OPERATIONS))})", "op is none of c, u, r, d and t"),
+        required(f"{op} IN ('d', 't') OR {envelope.exists('after')}", "the change has no row after it"),
     ]
     if key is not None:
-        checks.append(required(f"{key} IS NOT NULL", "null key"))
+        checks.append(required(f"{op} = 't' OR {key} IS NOT NULL", "null key"))
+    if needs_before:
+        reason = "the change has no row before it, and the source has no key"
+        checks.append(required(f"{op} NOT IN ('u', 'd') OR {envelope.exists('before')}", reason))
     return Where(" AND ".join([envelope.exists(), *checks]))
 
 
-def deleted(envelope: Reads) -> str:
-    return f"{envelope.field('op')} = 'd'"
+def without_row(envelope: Struct) -> str:
+    """Whether the change leaves no row."""
+    return f"{envelope.field('op')} IN ('d', 't')"
 
 
-def position(envelope: Reads, fields: Collection[str]) -> str:
-    """Spark SQL of the position; NULL if `fields` (of `source`) have none that we know."""
+def captured(envelope: Struct, fields: Collection[str], partition: str, *, keyed: bool) -> tuple[str, ...]:
+    """Spark SQL of CAPTURED; `fields` are those of `source`."""
+    at = {name: envelope.field("source", name) for name in SOURCE if name in fields}
+    at.update({name: f"CAST({at[name]} AS STRING)" for name in NUMBERS if name in at})
+    origin = f"concat_ws('.', {', '.join(at[n] for n in ('name', 'db', 'schema', 'table') if n in at) or text('')})"
+    place, lane = _place(at), text("")
+    positions = []
+    if "gtid" in at:
+        gtid = at["gtid"]
+        mysql = f"instr({gtid}, ':') > 0"
+        there = f"{gtid} IS NOT NULL AND {gtid} <> ''"
+        server = f"left({gtid}, length({gtid}) - length(substring_index({gtid}, ':', -1)) - 1)"
+        lane = f"CASE WHEN {there} THEN CASE WHEN {mysql} THEN {server} ELSE substring_index({gtid}, '-', 1) END ELSE '' END"
+        number = f"CASE WHEN {mysql} THEN substring_index({gtid}, ':', -1) ELSE substring_index({gtid}, '-', -1) END"
+        positions.append(f"WHEN {there} THEN concat_ws('/', {_padded(number, 20)}, {place})")
+    if not keyed and {"sequence", "lsn"} <= at.keys():
+        commit = f"coalesce(get_json_object({at['sequence']}, '$[0]'), '0')"
+        positions.append(f"WHEN {at['lsn']} IS NOT NULL THEN concat_ws('/', {_padded(commit, 20)}, {place})")
+    position = f"CASE {' '.join(positions)} ELSE {place} END" if positions else place
+    time = f"CAST({envelope.field('source', 'ts_ms')} AS BIGINT)" if "ts_ms" in fields else "CAST(NULL AS BIGINT)"
+    op = envelope.field("op")
+    return (
+        op,
+        origin,
+        lane,
+        f"CASE WHEN {op} <> 'r' THEN {position} END",
+        f"coalesce({place}, '')",
+        time,
+        at.get("snapshot", "CAST(NULL AS STRING)"),
+        partition,
+    )
+
+
+def _place(at: dict[str, str]) -> str:
+    """NULL where the connector's log is not known."""
     branches = []
-    if {"file", "pos", "row"} <= set(fields):
-        gtid = f"regexp_extract({envelope.field('source', 'gtid')}, '^[0-9]+-[0-9]+-([0-9]+)$', 1)" if "gtid" in fields else "''"
-        number = f"regexp_extract({envelope.field('source', 'file')}, '([0-9]+)$', 1)"
-        places = [_padded(f"coalesce({gtid}, '')", 20), _padded(number, 10), _number(envelope, "pos", 20), _number(envelope, "row", 10)]
-        there = f"{envelope.exists('source', 'file')} AND {envelope.exists('source', 'pos')}"
-        branches.append(f"WHEN {there} THEN concat_ws('/', {', '.join(places)})")
-    if "lsn" in fields:
-        branches.append(f"WHEN {envelope.exists('source', 'lsn')} THEN {_number(envelope, 'lsn', 20)}")
-    if not branches:
-        return "CAST(NULL AS STRING)"
-    return f"CASE WHEN {envelope.field('op')} = 'r' THEN CAST(NULL AS STRING) {' '.join(branches)} END"
-
-
-def _number(envelope: Reads, field: str, width: int) -> str:
-    number = envelope.field("source", field)
-    return _padded(number if isinstance(envelope, Document) else f"CAST({number} AS STRING)", width)
+    if {"file", "pos", "row"} <= at.keys():
+        number = f"substring_index({at['file']}, '.', -1)"
+        places = ", ".join((_padded(number, 10), _padded(at["pos"], 20), _padded(at["row"], 10)))
+        branches.append(f"WHEN {at['file']} IS NOT NULL AND {at['pos']} IS NOT NULL THEN concat_ws('/', {places})")
+    if "lsn" in at:
+        branches.append(f"WHEN {at['lsn']} IS NOT NULL THEN {_padded(at['lsn'], 20)}")
+    return f"CASE {' '.join(branches)} END" if branches else "CAST(NULL AS STRING)"
 
 
 def _padded(text: str, width: int) -> str:

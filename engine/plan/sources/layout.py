@@ -7,7 +7,8 @@ so the two cannot disagree. Options:
     kafka                         more settings of the reader
     value_format, key_format      {"type": "bytes" | "text" | "json" | "avro", "schema": reader's schema, "registry": URL}; no key: null
     envelope                      "none" | "upsert" | "debezium"
-    columns                       of JSON, the declared ones (lake.types.field_to_json), or null
+    columns                       of JSON, the declared ones (lake.types.field_to_json; "precision" of a time), or null
+    decimals                      of Debezium's JSON without a schema: "precise" (base64) or "string"
     primary_key                   names of columns, of PRIMARY KEY (…) NOT ENFORCED
     include                       [kind, name] of each INCLUDE
 
@@ -15,38 +16,47 @@ Columns by envelope:
 
     none        value columns, included ones
     upsert      key columns, value columns (those that the key has are taken from the key), included ones
-    debezium    columns of `after` (those that the key has are taken from the key), included ones
+    debezium    columns of `after` (those that the key has are taken from the key), included ones; without a key a bag of rows
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.plan.graph import FormatSpec, KafkaDecoder, Linear, Select, Where
+from engine.plan.graph import CAPTURED, DELETED, POSITION, FormatSpec, KafkaDecoder, Linear, Select, Where
 from engine.plan.sources import avro, debezium
 from engine.plan.sources.keys import SCALARS, key_columns, message_key
 from engine.plan.sources.made import Decoded, Made, by_name
 from engine.plan.sources.reads import Document, Reads, Struct, native
 from engine.plan.sources.spell import name, required
-from lake.errors import InvalidObjectDefinition
-from lake.types import INT4, INT8, TEXT, TIMESTAMPTZ, Field, Type, field_from_json
+from lake.errors import FeatureNotSupported, InvalidObjectDefinition
+from lake.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, Field, Type, field_from_json
 
 Options = Mapping[str, Any]
 
 INCLUDED: dict[str, Type] = {"partition": INT4, "offset": INT8, "timestamp": TIMESTAMPTZ}
 NO_POSITION = "CAST(NULL AS STRING)"
+UPSERT_COLUMNS = (Field(DELETED, BOOL, False), Field(POSITION, TEXT))  # after those of the row
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`columns` of the item; `key` among them, or None; `shape` also gives what an upsert wants after the row, if there is a key."""
+    """How records become rows.
+
+    `columns` of the item; `key` among them, or None; `shape` gives `source_columns`, and of these each of `entering` what the operator
+    that keeps the rows wants, if they are `stored`.
+    """
 
     decoder: KafkaDecoder
     columns: tuple[Field, ...]
     key: tuple[int, ...] | None
     shape: Linear
+    stored: bool
+    source_columns: tuple[Field, ...]
+    entering: tuple[Linear, ...] = (Linear(),)
 
 
 def layout(options: Options) -> Layout:
@@ -67,7 +77,8 @@ def _none(options: Options) -> Layout:
     made = [*value, *own, *_included(options, at)]
     steps = Where(" AND ".join([required(f"{at.value} IS NOT NULL", "null value"), *_not_null(options, value)]))
     decoder = KafkaDecoder(_format(options["key_format"] if own else None), _value_format(options))
-    return Layout(decoder, _fields(made), None, Linear((steps, Select(tuple(m.expression for m in made)))))
+    shape = Linear((steps, Select(tuple(m.expression for m in made))))
+    return Layout(decoder, _fields(made), None, shape, False, _fields(made))
 
 
 def _upsert(options: Options) -> Layout:
@@ -81,49 +92,107 @@ def _upsert(options: Options) -> Layout:
     where = Where(" AND ".join([required(f"{at.key} IS NOT NULL", "null key"), *_not_null(options, value, f"{at.value} IS NULL")]))
     select = Select((*(m.expression for m in made), f"{at.value} IS NULL", NO_POSITION))
     decoder = KafkaDecoder(_format(options["key_format"]), _value_format(options))
-    return Layout(decoder, _fields(made), tuple(made.index(k) for k in key), Linear((where, select)))
+    key_places = tuple(made.index(k) for k in key)
+    return Layout(decoder, _fields(made), key_places, Linear((where, select)), True, _fields(made) + UPSERT_COLUMNS)
 
 
 def _debezium(options: Options) -> Layout:
-    value_format, key_format = options["value_format"], options["key_format"]
-    steps: tuple[Select, ...] = ()
     at = Decoded()
-    envelope: Reads
-    if value_format["type"] == "avro":
-        schema = avro.parse(value_format["schema"])
-        has_before = "before" in avro.fields(schema)
+    envelope = Struct(at.value)
+    key_format = options["key_format"]
+    keyless = not options["primary_key"] and key_format is None
+    if options["value_format"]["type"] == "avro":
+        schema = avro.parse(options["value_format"]["schema"])
         source = tuple(avro.fields(avro.fields(schema)["source"])) if "source" in avro.fields(schema) else ()
-        envelope, spec = Struct(at.value), _format(value_format)
+        has_before = "before" in avro.fields(schema)
+        value = _format(options["value_format"])
     else:
-        has_before, source = True, tuple(debezium.POSITIONS)
-        opened, spec = _json_envelope(options)
-        steps, at = (Select((at.key, opened, at.partition, at.offset, at.timestamp)),), Decoded.selected()
-        envelope = Struct(at.value) if spec.kind == "json_columns" else Document(at.value)
+        source, has_before = debezium.SOURCE, key_format is None
+        value = _connect_json(options, options["columns"] or (), envelope=True, before=has_before)
     rows = _rows(options, envelope, "after")
-    if options["primary_key"]:
-        keyed = False
-        key = by_name(rows, options["primary_key"])
-        if has_before:
-            before = {m.field.name: m.expression for m in _rows(options, envelope, "before")}
-            key = [Made(k.field, f"coalesce({k.expression}, {before[k.field.name]})") for k in key]
-    elif key_format is not None:
-        key, keyed = message_key(options, rows), True
-    else:
-        raise InvalidObjectDefinition(
-            "ENVELOPE DEBEZIUM needs to know what identifies a row",
-            hint="Name the columns with PRIMARY KEY (…) NOT ENFORCED, or the message's key with KEY FORMAT.",
-        )
+    if keyless:
+        return _without_key(options, KafkaDecoder(_format(None), value), envelope, source, rows)
+    key, message = _debezium_key(options, rows, has_before)
     keys = {k.field.name: k for k in key}
     made = [keys.get(m.field.name, m) for m in rows] + _included(options, at)
     names = [m.field.name for m in made]
-    where = debezium.wanted(envelope, key=at.key if keyed else None)
-    checks = [] if keyed else [required(f"{k.expression} IS NOT NULL", f'null in key column "{k.field.name}"') for k in key]
-    others = [m for m in rows if m.field.name not in keys]
-    checks += _not_null(options, others, debezium.deleted(envelope))
-    select = Select((*(m.expression for m in made), debezium.deleted(envelope), debezium.position(envelope, source)))
-    decoder = KafkaDecoder(_format(key_format if keyed else None), spec)
-    shape = Linear((*steps, Where(" AND ".join([where.expression, *checks])), select))
-    return Layout(decoder, _fields(made), tuple(names.index(k.field.name) for k in key), shape)
+    where = debezium.wanted(envelope, key=at.key if message.kind != "none" else None, needs_before=False)
+    gone = debezium.without_row(envelope)
+    checks = [] if message.kind != "none" else [_key_there(envelope, k) for k in key]
+    checks += _not_null(options, [m for m in rows if m.field.name not in keys], gone)
+    captured = debezium.captured(envelope, source, at.partition, keyed=True)
+    columns, places = _fields(made), tuple(names.index(k.field.name) for k in key)
+    moved = _old_key(options, key) if message.kind == "none" else []
+    select = Select((*(m.expression for m in made), *captured, *(m.expression for m in moved)))
+    shape = Linear((Where(" AND ".join([where.expression, *checks])), select))
+    entering = _entering(columns, places) if moved else (Linear(),)
+    source_columns = columns + CAPTURED + _fields(moved)
+    return Layout(KafkaDecoder(message, value), columns, places, shape, True, source_columns, entering)
+
+
+def _key_there(envelope: Struct, key: Made) -> str:
+    return required(f"{envelope.field('op')} = 't' OR {key.expression} IS NOT NULL", f'null in key column "{key.field.name}"')
+
+
+def _debezium_key(options: Options, rows: list[Made], has_before: bool) -> tuple[list[Made], FormatSpec]:
+    """The key's columns, and how the message's key is decoded, if that is where they are from."""
+    key_format, names = options["key_format"], list(options["primary_key"])
+    if key_format is not None and key_format["type"] == "json":
+        if not names:
+            raise InvalidObjectDefinition(
+                "the columns of a key in JSON must be declared", hint="Name them with PRIMARY KEY (…) NOT ENFORCED beside the columns."
+            )
+        columns = [c for c in options["columns"] or () if c["name"] in names]
+        spec = _connect_json(options, columns, envelope=False, before=False)
+        return [Made(k.field, Struct(Decoded().key).field(k.field.name)) for k in by_name(rows, names)], spec
+    if names:
+        key = by_name(rows, names)
+        if has_before:
+            before = {m.field.name: m.expression for m in _rows(options, Struct(Decoded().value), "before")}
+            key = [Made(k.field, f"coalesce({k.expression}, {before[k.field.name]})") for k in key]
+        return key, _format(None)
+    return message_key(options, rows), _format(key_format)
+
+
+def _old_key(options: Options, key: list[Made]) -> list[Made]:
+    """The key before the change: an update may move a row to another one, if it is not the key that the connector goes by."""
+    before = {m.field.name: m.expression for m in _rows(options, Struct(Decoded().value), "before")}
+    return [Made(Field(f"__old {k.field.name}", k.field.type), before[k.field.name]) for k in key]
+
+
+def _entering(columns: tuple[Field, ...], key: tuple[int, ...]) -> tuple[Linear, ...]:
+    """From a source whose columns are the row's, CAPTURED and the old key's: the change, and the end of the row under its old key."""
+    width, all = len(columns), len(columns) + len(CAPTURED)
+    old = {k: f"c{all + i}" for i, k in enumerate(key)}
+    here = [f"c{i}" for i in range(all)]
+    there = " AND ".join(f"{o} IS NOT NULL" for o in old.values())
+    differs = " OR ".join(f"{o} <> c{k}" for k, o in old.items())
+    gone = [old.get(i, c) if i < width else c for i, c in enumerate(here)]
+    gone[width] = "'d'"
+    moves = Where(f"c{width} = 'u' AND {there} AND ({differs})")
+    return (Linear((moves, Select(tuple(gone)))), Linear((Select(tuple(here)),)))
+
+
+def _without_key(options: Options, decoder: KafkaDecoder, envelope: Struct, source: tuple[str, ...], rows: list[Made]) -> Layout:
+    """A table without a key: the row after and the row before, each a struct, then CAPTURED."""
+    if options["include"]:
+        raise FeatureNotSupported(
+            "INCLUDE with ENVELOPE DEBEZIUM of a table without a key is not supported",
+            hint="Name what identifies a row with PRIMARY KEY (…) NOT ENFORCED.",
+        )
+    before = _rows(options, envelope, "before")
+    where = debezium.wanted(envelope, key=None, needs_before=True)
+    checks = _not_null(options, rows, debezium.without_row(envelope))
+    structs = [f"CASE WHEN {envelope.exists(image)} THEN {_struct(made)} END" for image, made in (("after", rows), ("before", before))]
+    select = Select((*structs, *debezium.captured(envelope, source, Decoded().partition, keyed=False)))
+    row = Type("record", fields=tuple(Field(f"c{i}", m.field.type) for i, m in enumerate(rows)))
+    columns = (Field("__after", row), Field("__before", row), *CAPTURED)
+    shape = Linear((Where(" AND ".join([where.expression, *checks])), select))
+    return Layout(decoder, _fields(rows), None, shape, True, columns)
+
+
+def _struct(made: list[Made]) -> str:
+    return "named_struct(" + ", ".join(f"'c{i}', {m.expression}" for i, m in enumerate(made)) + ")"
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------------------
@@ -157,7 +226,9 @@ def _rows(options: Options, at: Reads, *path: str) -> list[Made]:
         raise InvalidObjectDefinition(
             "the columns of a JSON source with this envelope must be declared", hint="CREATE SOURCE name (column type, …) FROM KAFKA …"
         )
-    return [Made(f, at.column(f, *path)) for f in _declared(options)]
+    if path:  # of an envelope: the decoder gives the stored form
+        return [Made(f, at.field(*path, f.name)) for f in _declared(options)]
+    return [Made(f, at.column(f)) for f in _declared(options)]
 
 
 def _declared(options: Options) -> tuple[Field, ...]:
@@ -215,19 +286,23 @@ def _value_format(options: Options) -> FormatSpec:
     return _format(options["value_format"])
 
 
-def _json_envelope(options: Options) -> tuple[str, FormatSpec]:
-    """Spark SQL of the envelope, and how the value is decoded. Connect may have wrapped it: {"schema": …, "payload": envelope}."""
-    declared, value = _declared(options), Decoded().value
-    if not native(declared):
-        return f"coalesce(tg_jsonb_get({value}, 'payload'), {value})", FormatSpec("json")
-    row = f"struct<{_ddl(declared, ': ')}>"
-    source = "struct<" + ", ".join(f"{name(n)}: {t}" for n, t in debezium.POSITIONS.items()) + ">"
-    fields = {"before": row, "after": row, "op": "string", "source": source}
-    inner = ", ".join(f"{n}: {t}" for n, t in fields.items())
-    bare = ", ".join(f"'{n}', {value}.{name(n)}" for n in fields)
-    columns = ", ".join(f"{n} {t}" for n, t in fields.items())
-    opened = f"CASE WHEN {value} IS NOT NULL THEN coalesce({value}.`payload`, named_struct({bare})) END"
-    return opened, FormatSpec("json_columns", columns=f"payload struct<{inner}>, {columns}")
+def _connect_json(options: Options, columns: Sequence[Options], *, envelope: bool, before: bool) -> FormatSpec:
+    """Declared columns, and what their values mean where the message does not say (engine/java, ConnectJson)."""
+    spec = {
+        "columns": [_connect_column(c) for c in columns],
+        "envelope": envelope,
+        "before": before,
+        "decimals": options.get("decimals", "precise"),
+    }
+    return FormatSpec("connect_json", schema=json.dumps(spec))
+
+
+def _connect_column(column: Options) -> dict[str, Any]:
+    """`precision`: of a time the declared digits, of a numeric its scale; left out if none was declared."""
+    field = field_from_json(dict(column))
+    out: dict[str, Any] = {"name": field.name, "type": field.type.name, "spark": field.type.spark, "array": field.type.is_array}
+    precision = field.type.modifiers[1] if field.type.name == "numeric" and field.type.modifiers else column.get("precision")
+    return out if precision is None else {**out, "precision": precision}
 
 
 def _ddl(columns: tuple[Field, ...], between: str) -> str:

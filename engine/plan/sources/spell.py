@@ -8,6 +8,7 @@ from sql import plan
 from sql.spark import expression
 
 MICROS = 1_000_000
+UNAVAILABLE = "__debezium_unavailable_value"  # engine/java, Captured
 UUID_TEXT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 
 
@@ -29,6 +30,11 @@ def required(condition: str, reason: str) -> str:
 def jsonb_of(value: str) -> str:
     """Canonical text of a jsonb; fails where the value is no JSON."""
     return cast_of(value, TEXT, JSONB)
+
+
+def jsonb_of_debezium(value: str) -> str:
+    """The same of a text that may be what stands for a value which was not sent; then it is a string."""
+    return f"CASE WHEN {value} = '{UNAVAILABLE}' THEN '\"{UNAVAILABLE}\"' ELSE {jsonb_of(value)} END"
 
 
 def cast_of(value: str, source: Type, to: Type) -> str:

@@ -1,198 +1,325 @@
-"""Recorded messages of Debezium through the real circuit: the source holds the database's rows, also if messages come again."""
+"""Cases of change data, each with its messages: copies, snapshots taken again, truncates, values not sent, servers that take over."""
 
 from __future__ import annotations
 
 import base64
-import io
 import json
-import struct
-from collections.abc import Iterator
-from datetime import datetime, timezone
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from decimal import Decimal
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
-import fastavro
-import pyarrow as pa
 import pytest
 
-from engine.ddl import Registry, create_source
-from engine.plan import circuit
-from engine.plan.plans import Streams
-from lake.catalog import Catalog, Change, Item
-from sql.statements import CreateSource, parse
+from tests.engine.ddl.cdc import Message, Source, message, messages, value, with_value
 
 pytestmark = pytest.mark.spark
 
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "debezium"
-KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
-
-Message = dict[str, Any]
+TABLE = "id int, name text, PRIMARY KEY (id) NOT ENFORCED"
+BAG = "id int, name text"
 
 
-def messages(folder: str, table: str) -> list[Message]:
-    return [json.loads(line) for line in (FIXTURES / folder / f"{folder}.{table}.jsonl").read_text().splitlines()]
+def json_source(session: Any, folder: Path, columns: str, rest: str = "FORMAT JSON ENVELOPE DEBEZIUM", partitions: int = 1) -> Source:
+    return Source(session, folder, f"CREATE SOURCE s ({columns}) FROM KAFKA BROKER 'kafka:9092' TOPIC 't' {rest}", partitions)
 
 
-def schemas(folder: str) -> list[dict[str, Any]]:
-    found = json.loads((FIXTURES / folder / "schemas.json").read_text())
-    return [{**s, "schema": s["schema"] if isinstance(s["schema"], str) else json.dumps(s["schema"])} for s in found]
+def row(id: int, name: str | None) -> dict[str, Any]:
+    return {"id": id, "name": name}
 
 
-@pytest.fixture(scope="module")
-def registry() -> Iterator[str]:
-    """Schemas of the fixtures: a folder's ids are its own, so each has its path."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            folder, *path = self.path.strip("/").split("/")
-            known = schemas(folder)
-            if path[:2] == ["schemas", "ids"]:
-                found = [s for s in known if s["id"] == int(path[2].split("?")[0])]
-            else:
-                found = [s for s in known if s["subject"] == path[1]]
-            data = json.dumps({"schema": found[-1]["schema"]} if found else {"error_code": 40401}).encode()
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+def postgres(op: str, lsn: int, after: Any = None, before: Any = None, **source: Any) -> Message:
+    """As PostgreSQL's connector writes it."""
+    of = {"connector": "postgresql", "name": "shop", "db": "shop", "schema": "public", "table": "t", "ts_ms": lsn, "lsn": lsn, **source}
+    of.setdefault("snapshot", "true" if op == "r" else "false")
+    of.setdefault("sequence", json.dumps([str(lsn - 1), str(lsn)]))
+    return message({"before": before, "after": after, "source": of, "op": op, "ts_ms": lsn}, {"id": (after or before or {}).get("id")}, lsn)
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 1)
-    yield running
-    running.stop()
-
-
-class Source:
-    """A source and what its relations hold."""
-
-    def __init__(self, session: Any, folder: Path, statement: str) -> None:
-        from engine.runtime.circuits import Circuits
-
-        parsed = parse(statement)
-        assert isinstance(parsed, CreateSource)
-        self.items = create_source(parsed, statement, Catalog(), Registry())
-        catalog = Catalog().apply(Change(put=self.items))
-        self.session, self.state, self.ids = session, folder, ""
-        self.circuit = Circuits(session).build(circuit.compile_catalog(catalog, Streams(catalog)))
-        self.rows: dict[int, dict[tuple[Any, ...], int]] = {i.id: {} for i in self.items}
-
-    @property
-    def item(self) -> Item:
-        return self.items[0]
-
-    def send(self, batch: list[Message]) -> None:
-        rows = []
-        for m in batch:
-            key, value = (None if m[f] is None else bytearray(base64.b64decode(m[f])) for f in ("key_b64", "value_b64"))
-            at = datetime.fromtimestamp(m["timestamp"] / 1000, timezone.utc)
-            rows.append((key, value, self.item.options["channel"], m["partition"], m["offset"], at, 0))
-        frame = self.session.createDataFrame(rows, KAFKA)
-        result = self.circuit.tick(frame._jdf, str(self.state), 0, self.ids, 1)
-        self.ids = result.stateIds()
-        for i, relation in enumerate(result.relations()):
-            for row in pa.ipc.open_stream(bytes(result.changes(i))).read_all().to_pylist():
-                *values, weight = (tuple(v.items()) if isinstance(v, dict) else v for v in row.values())
-                held = self.rows[relation]
-                held[tuple(values)] = held.get(tuple(values), 0) + weight
-                if not held[tuple(values)]:
-                    del held[tuple(values)]
-
-    def held(self, *columns: str) -> set[tuple[Any, ...]]:
-        names = [c.name for c in self.item.columns]
-        assert set(self.rows[self.item.id].values()) <= {1}
-        return {tuple(row[names.index(c)] for c in columns) for row in self.rows[self.item.id]}
-
-    def reasons(self) -> list[str]:
-        return sorted(row[-1] for row in self.rows[self.items[1].id])
+def mysql(op: str, gtid: str | None, file: int, pos: int, after: Any = None, before: Any = None, **source: Any) -> Message:
+    """As MySQL's and MariaDB's connectors write it."""
+    of = {
+        "connector": "mysql",
+        "name": "shop",
+        "db": "shop",
+        "table": "t",
+        "ts_ms": pos,
+        "gtid": gtid,
+        "file": f"binlog.{file:06}",
+        "pos": pos,
+        "row": 0,
+    }
+    of.update({"snapshot": "true" if op == "r" else "false", **source})
+    return message({"before": before, "after": after, "source": of, "op": op}, None, pos)  # fmt: skip
 
 
-def folded(folder: str, table: str, key: tuple[str, ...], columns: tuple[str, ...]) -> set[tuple[Any, ...]]:
-    """What the database holds in the end, without any of our code: the last image of each key."""
-    by_id = {s["id"]: fastavro.parse_schema(json.loads(s["schema"])) for s in schemas(folder)} if folder.endswith("avro") else {}
-    out: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-    for m in messages(folder, table):
-        if m["value_b64"] is None or m["key_b64"] is None:
-            continue
-        data = base64.b64decode(m["value_b64"])
-        if by_id:
-            envelope = fastavro.schemaless_reader(io.BytesIO(data[5:]), by_id[struct.unpack(">i", data[1:5])[0]], None)
-        else:
-            envelope = json.loads(data)
-            envelope = envelope.get("payload", envelope)
-        image = envelope["after"] or envelope["before"]
-        at = tuple(image[k] for k in key)
-        if envelope["op"] == "d":
-            out.pop(at, None)
-        else:
-            out[at] = tuple(image.get(c) for c in columns)
-    return set(out.values())
+# ---- copies ------------------------------------------------------------------------------------------------------------------------
 
 
-USERS = ("id", "email", "name", "is_vip")
+def test_a_part_of_the_log_that_comes_again_changes_nothing(session: Any, schemas: str, tmp_path: Path) -> None:
+    for database, schema in (("mariadb", "shop"), ("postgres", "public")):
+        folder = f"{database}-avro"
+        statement = f"""CREATE SOURCE s FROM KAFKA BROKER 'kafka:9092' TOPIC '{folder}.{schema}.users'
+            FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{schemas}/{folder}' ENVELOPE DEBEZIUM"""
+        source = Source(session, tmp_path / database, statement)
+        sent = messages(folder, f"{schema}.users")
+        source.send(sent)
+        expected = source.counted()
+        assert len(expected) == 5
+        source.send(sent[3:])  # from the first after the snapshot
+        source.send(sent[9:])
+        assert source.counted() == expected
 
 
-@pytest.mark.parametrize("database", ["mariadb", "postgres"])
-def test_the_source_holds_the_tables_rows(session: Any, registry: str, tmp_path: Path, database: str) -> None:
-    folder, table = f"{database}-avro", "shop.users" if database == "mariadb" else "public.users"
-    source = Source(session, tmp_path, _avro(folder, table, registry))
-    sent = messages(folder, table)
-    expected = folded(folder, table, ("id",), USERS)
-    source.send(sent[:7])
-    source.send(sent[7:])
-    assert source.held(*USERS) == expected
-    truncates = [r for r in source.reasons() if r != "op is none of c, u, r and d; a truncate is not applied"]
-    assert truncates == []
-    # at least once: what came after the snapshot comes again, from an old place on, and changes nothing
-    streamed = [m for m in sent if b'"r"' not in base64.b64decode(m["value_b64"] or "")][5:]
-    source.send(streamed[3:])
-    assert source.held(*USERS) == expected
+def test_a_log_without_positions_is_applied_as_it_comes(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, TABLE)
+    plain = [
+        message({"op": "c", "after": row(1, "a")}),
+        message({"op": "u", "after": row(1, "b")}),
+        message({"op": "c", "after": row(2, "c")}),
+    ]
+    source.send([*plain, message({"op": "d", "before": row(2, None)}), message(None)])
+    assert source.held() == {(1, "b")}
 
 
-@pytest.mark.parametrize("form", ["json", "jsonschema"])
-def test_json_with_and_without_connects_wrapping(session: Any, tmp_path: Path, form: str) -> None:
-    folder = f"mariadb-{form}"
-    columns = "id bigint, email text, name text, is_vip smallint, created_at timestamptz"
-    statement = f"""CREATE SOURCE users ({columns}, PRIMARY KEY (id) NOT ENFORCED)
-        FROM KAFKA BROKER 'kafka:9092' TOPIC '{folder}.shop.users' FORMAT JSON ENVELOPE DEBEZIUM"""
-    source = Source(session, tmp_path, statement)
-    source.send(messages(folder, "shop.users"))
-    assert source.held(*USERS) == folded(folder, "shop.users", ("id",), USERS)
+# ---- snapshots ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_columns_without_a_type_of_the_decoder(session: Any, tmp_path: Path) -> None:
-    statement = """CREATE SOURCE users (id bigint, email jsonb, is_vip smallint, PRIMARY KEY (id) NOT ENFORCED)
-        FROM KAFKA BROKER 'kafka:9092' TOPIC 'mariadb-jsonschema.shop.users' FORMAT JSON ENVELOPE DEBEZIUM"""
-    source = Source(session, tmp_path, statement)
-    source.send(messages("mariadb-jsonschema", "shop.users"))
-    expected = folded("mariadb-jsonschema", "shop.users", ("id",), ("id", "email", "is_vip"))
-    assert source.held("id", "email", "is_vip") == {(i, json.dumps(e, ensure_ascii=False), v) for i, e, v in expected}
+def test_a_new_snapshot_takes_away_what_is_not_in_it(session: Any, tmp_path: Path) -> None:
+    """The connector lost its offsets; 2 was deleted while it was away, and no event says so."""
+    source = json_source(session, tmp_path, TABLE)
+    source.send([postgres("r", 100, row(1, "a"), snapshot="first"), postgres("r", 100, row(2, "b"), snapshot="last")])
+    source.send([postgres("u", 150, row(1, "a2")), postgres("c", 160, row(3, "c"))])
+    source.send([postgres("r", 200, row(1, "a3"), snapshot="first"), postgres("r", 200, row(3, "c"), snapshot="last")])
+    assert source.held() == {(1, "a3"), (3, "c")}
+    source.send([postgres("u", 150, row(1, "a2")), postgres("c", 170, row(2, "b2"))])  # of the life before: the snapshot has them in it
+    source.send([postgres("r", 100, row(2, "b"), snapshot="last")])
+    assert source.held() == {(1, "a3"), (3, "c")}
+    source.send([postgres("u", 201, row(1, "a4")), postgres("r", 200, row(1, "a3"))])  # a row of the snapshot is older than the log
+    assert source.held() == {(1, "a4"), (3, "c")}
 
 
-def test_keys_of_several_columns_times_and_decimals(session: Any, registry: str, tmp_path: Path) -> None:
-    source = Source(session, tmp_path, _avro("mariadb-avro", "shop.purchases", registry))
-    source.send(messages("mariadb-avro", "shop.purchases"))
-    columns = ("user_id", "item_id", "n", "quantity", "price")
-    assert source.held(*columns) == folded("mariadb-avro", "shop.purchases", columns[:3], columns)
-    assert all(t is None or [name for name, _ in t] == ["months", "days", "micros"] for (t,) in source.held("ship_time"))
+def test_a_snapshot_that_was_cut_off_is_taken_again(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, TABLE)
+    source.send([postgres("r", 100, row(1, "a"), snapshot="first"), postgres("r", 100, row(2, "b"))])
+    source.send(
+        [
+            postgres("r", 100, row(1, "a"), snapshot="first"),
+            postgres("r", 100, row(2, "b")),
+            postgres("r", 100, row(3, "c"), snapshot="last"),
+        ]
+    )
+    assert source.held() == {(1, "a"), (2, "b"), (3, "c")}
+    source.send([postgres("r", 110, row(1, "x"), snapshot="first")])
+    assert source.held() == {(1, "x")}
 
 
-def test_what_cannot_be_a_row_is_a_dead_letter_with_its_reason(session: Any, registry: str, tmp_path: Path) -> None:
-    source = Source(session, tmp_path, _avro("mariadb-avro", "shop.users", registry))
+def test_a_new_snapshot_on_another_server_whose_log_begins_anew(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, TABLE)
+    source.send([mysql("r", None, 57, 4, row(1, "a"), ts_ms=1000), mysql("c", None, 57, 90, row(2, "b"), ts_ms=1001)])
+    source.send([mysql("r", None, 1, 300, row(1, "c"), ts_ms=9000), mysql("u", None, 1, 400, row(1, "d"), row(1, "c"), ts_ms=9001)])
+    assert source.held() == {(1, "d")}
+
+
+def test_rows_of_an_incremental_snapshot_are_beside_the_log(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, TABLE)
+    source.send([postgres("r", 100, row(1, "a"), snapshot="last"), postgres("c", 110, row(2, "b"))])
+    source.send([postgres("r", 115, row(3, "c"), snapshot="incremental")])
+    assert source.held() == {(1, "a"), (2, "b"), (3, "c")}
+
+
+# ---- truncate ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_truncate_is_of_one_table(session: Any, tmp_path: Path, partitions: int) -> None:
+    source = json_source(session, tmp_path, TABLE, partitions=partitions)
+    source.send([postgres("c", n, row(n, "here")) for n in range(1, 5)] + [postgres("c", 1, row(11, "there"), table="other")])
+    source.send([postgres("t", 5), postgres("c", 6, row(6, "new")), postgres("c", 3, row(3, "late"))])
+    assert source.held() == {(11, "there"), (6, "new")}
+    source.send([postgres("t", 5)])  # once more
+    source.send([postgres("c", 2, row(2, "here"))])
+    assert source.held() == {(11, "there"), (6, "new")}
+
+
+# ---- keys --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_that_the_connector_does_not_know_moves_its_row(session: Any, tmp_path: Path) -> None:
+    """REPLICA IDENTITY FULL: the image before has the old key."""
+    source = json_source(session, tmp_path, "id int, name text, PRIMARY KEY (name) NOT ENFORCED")
+    source.send([postgres("c", 1, row(1, "a")), postgres("u", 2, row(1, "b"), row(1, "a"))])
+    source.send([postgres("c", 3, row(2, "c")), postgres("u", 4, row(2, "d"), row(2, "c"))])
+    assert source.held() == {(1, "b"), (2, "d")}
+
+
+def test_the_message_names_the_row_where_no_image_does(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, TABLE, "KEY FORMAT JSON VALUE FORMAT JSON ENVELOPE DEBEZIUM")
+    gone = {**postgres("d", 3), "key_b64": message(None, {"id": 1})["key_b64"]}
+    wrapped = message(None, {"schema": {"type": "struct", "fields": [{"field": "id", "type": "int32"}]}, "payload": {"id": 2}})
+    source.send([postgres("c", 1, row(1, "a")), postgres("c", 2, row(2, "b")), gone])
+    assert source.held() == {(2, "b")}
+    source.send([{**postgres("d", 4), "key_b64": wrapped["key_b64"]}, {**postgres("c", 5, row(5, "e")), "key_b64": None}])
+    assert source.held() == set()
+    assert source.reasons() == ["null key"]
+
+
+def test_an_image_before_that_has_the_key_alone(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, TABLE)
+    source.send(
+        [
+            postgres("c", 1, row(1, "a")),
+            postgres("c", 2, row(2, "b")),
+            postgres("d", 3, None, {"id": 1}),
+            postgres("d", 4, None, row(2, "")),
+        ]
+    )
+    assert source.held() == set()
+    source.send([postgres("d", 5)])
+    assert source.reasons() == ['null in key column "id"']
+
+
+# ---- values that were not sent -----------------------------------------------------------------------------------------------------
+
+UNAVAILABLE = "__debezium_unavailable_value"
+
+
+def test_a_value_that_was_not_sent_is_that_of_the_row_before(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, "id int, t text, j jsonb, b bytea, a text[], n int, PRIMARY KEY (id) NOT ENFORCED")
+    bytes_ = base64.b64encode(b"long").decode()
+    full = {"id": 1, "t": "long", "j": '{"long": true}', "b": bytes_, "a": ["long"], "n": 1}
+    missing = {"t": UNAVAILABLE, "j": UNAVAILABLE, "b": base64.b64encode(UNAVAILABLE.encode()).decode(), "a": [UNAVAILABLE]}
+    source.send([postgres("c", 1, full), postgres("u", 2, {"id": 1, **missing, "n": 2})])
+    assert source.held() == {(1, "long", '{"long": true}', b"long", ("long",), 2)}
+    source.send([postgres("u", 3, {"id": 1, **missing, "t": None, "n": 3})])
+    assert source.held() == {(1, None, '{"long": true}', b"long", ("long",), 3)}
+    # its key changes: the delete of the old one stands at the same position
+    source.send([postgres("d", 4, None, {"id": 1}), message(None)])
+    source.send([postgres("c", 4, {"id": 7, **missing, "n": 4})])
+    assert source.held() == {(7, None, '{"long": true}', b"long", ("long",), 4)}
+
+
+def test_a_value_that_nobody_has_stays_as_it_was_sent(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, "id int, t text, j jsonb, PRIMARY KEY (id) NOT ENFORCED")
+    source.send([postgres("u", 1, {"id": 1, "t": UNAVAILABLE, "j": UNAVAILABLE})])
+    assert source.held() == {(1, UNAVAILABLE, f'"{UNAVAILABLE}"')}
+
+
+# ---- servers that take over --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("old", "new"), [("0-1-{}", "0-2-{}"), ("aaaa-1:{}", "aaaa-1:{}")])
+def test_transactions_go_on_counting_on_another_server(session: Any, tmp_path: Path, old: str, new: str) -> None:
+    source = json_source(session, tmp_path, TABLE)
+    source.send([mysql("c", old.format(8), 57, 4, row(1, "a")), mysql("u", old.format(9), 57, 90, row(1, "b"))])
+    source.send([mysql("u", new.format(9), 1, 700, row(1, "b")), mysql("u", new.format(10), 1, 800, row(1, "c"))])
+    source.send([mysql("u", old.format(9), 57, 90, row(1, "b"))])
+    assert source.held() == {(1, "c")}
+
+
+def test_a_mysql_server_counts_its_own_transactions(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, TABLE)
+    source.send(
+        [
+            mysql("c", "aaaa-1:900", 57, 4, row(1, "a")),
+            mysql("u", "bbbb-1:3", 1, 800, row(1, "b")),
+            mysql("u", "aaaa-1:900", 57, 4, row(1, "a")),
+        ]
+    )
+    assert source.held() == {(1, "b")}
+
+
+# ---- tables without a key ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_without_a_key_is_a_bag(session: Any, tmp_path: Path) -> None:
+    source = json_source(session, tmp_path, BAG)
+    a, b = row(1, "a"), row(2, None)
+    source.send([postgres("r", 10, a, snapshot="first"), postgres("r", 10, a), postgres("r", 10, b, snapshot="last")])
+    assert dict(source.counted()) == {(1, "a"): 2, (2, None): 1}
+    log = [postgres("u", 20, row(1, "x"), a), postgres("d", 21, None, b), postgres("c", 22, row(1, "x"))]
+    source.send(log)
+    source.send(log[1:])
+    assert dict(source.counted()) == {(1, "a"): 1, (1, "x"): 2}
+    # of overlapping transactions the later to commit may have the lower numbers
+    source.send([postgres("c", 15, row(3, "late"), sequence='["30","15"]')])
+    assert dict(source.counted()) == {(1, "a"): 1, (1, "x"): 2, (3, "late"): 1}
+    source.send([postgres("u", 40, row(1, "y")), postgres("d", 41)])
+    assert source.reasons() == ["the change has no row before it, and the source has no key"] * 2
+    source.send([postgres("r", 50, a, snapshot="first"), postgres("r", 50, b, snapshot="last")])
+    assert dict(source.counted()) == {(1, "a"): 1, (2, None): 1}
+    source.send(
+        [postgres("r", 50, a, snapshot="first"), postgres("r", 50, b, snapshot="last"), *log]
+    )  # taken again; the log from before it
+    assert dict(source.counted()) == {(1, "a"): 1, (2, None): 1}
+    source.send([postgres("t", 60), postgres("c", 61, b)])
+    assert dict(source.counted()) == {(2, None): 1}
+
+
+# ---- values ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_decimals_without_a_schema(session: Any, tmp_path: Path) -> None:
+    columns = "id int, n numeric(7,2), PRIMARY KEY (id) NOT ENFORCED"
+    source = json_source(session, tmp_path / "1", columns)
+    source.send([postgres("c", i, {"id": i, "n": n}) for i, n in enumerate(("B8Y=", 19.9, {"scale": 1, "value": "AQ=="}, "19.90", "B8Z"))])
+    assert source.held() == {(0, Decimal("19.90")), (1, Decimal("19.90")), (2, Decimal("0.10"))}
+    assert len(source.reasons()) == 2
+    assert "decimal_handling_mode = 'string'" in source.reasons()[0]
+    strings = json_source(session, tmp_path / "2", columns, "WITH (decimal_handling_mode = 'string') FORMAT JSON ENVELOPE DEBEZIUM")
+    strings.send([postgres("c", 1, {"id": 1, "n": "1234"}), postgres("c", 2, {"id": 2, "n": "B8Y="})])
+    assert strings.held() == {(1, Decimal(1234))}
+
+
+def test_times_without_a_schema(session: Any, tmp_path: Path) -> None:
+    columns = "id int, d date, s timestamp(0), u timestamp, z timestamptz, t time(3), i interval, PRIMARY KEY (id) NOT ENFORCED"
+    numbers = {"id": 1, "d": 1, "s": 1000, "u": 1000, "z": "1970-01-01T00:00:01.5+01:00", "t": 1000, "i": 1000}
+    texts = {
+        "id": 2,
+        "d": "1970-01-02",
+        "s": "1970-01-01T00:00:01Z",
+        "u": "1970-01-01T00:00:01",
+        "z": None,
+        "t": "00:00:01Z",
+        "i": "P1Y2M3DT4.5S",
+    }
+    for connector, unit, of_day in (("postgresql", 1, 1_000_000), ("mysql", 1000, 1000)):
+        source = json_source(session, tmp_path / connector, columns)
+        source.send([postgres("c", 1, numbers, connector=connector), postgres("c", 2, texts, connector=connector)])
+        found = {r[0]: r for r in source.held("id", "s", "u", "t", "i")}
+        assert (found[1][2].microsecond, found[1][3], dict(found[1][4])["micros"]) == (unit * 1000 % 1_000_000, of_day, 1000)
+        assert found[1][1].isoformat() == found[2][1].isoformat() == "1970-01-01T00:00:01"
+        assert (found[2][3], dict(found[2][4])) == (1_000_000, {"months": 14, "days": 3, "micros": 4_500_000})
+    source.send([postgres("c", 3, {"id": 3, "u": 1}, connector="oracle"), postgres("c", 4, {"id": 4, "t": -1})])
+    assert [r[:40] for r in source.reasons()] == ['column "t": a time of -1000 microseconds', 'column "u": the unit of its times is not']
+
+
+def test_a_schema_says_what_a_number_means(session: Any, tmp_path: Path) -> None:
+    """The recorded message with its decimal as text and its time in nanoseconds; the schema before and behind the payload."""
+    source = json_source(session, tmp_path, "id int, price numeric(7,2), updated_at timestamp, PRIMARY KEY (id) NOT ENFORCED")
+    first, *_ = messages("postgres-jsonschema", "public.items")
+    document = value(first)
+    fields = next(f for f in document["schema"]["fields"] if f["field"] == "after")["fields"]
+    for f in fields:
+        if f["field"] == "price":
+            f.update({"type": "string"})
+            f.pop("name")
+        if f["field"] == "updated_at":
+            f["name"] = "io.debezium.time.NanoTimestamp"
+    document["payload"]["after"].update({"id": 2, "price": "7.50", "updated_at": 1_500_000_000})
+    other = with_value(first, document)
+    document["payload"]["after"]["id"] = 3
+    behind = with_value(first, {"payload": document["payload"], "schema": document["schema"]})
+    source.send([first, other, first, behind, other])
+    assert {(r[0], r[1], r[2].isoformat()) for r in source.held()} == {
+        (1, Decimal("19.90"), "2026-01-03T10:00:00.123000"),
+        (2, Decimal("7.50"), "1970-01-01T00:00:01.500000"),
+        (3, Decimal("7.50"), "1970-01-01T00:00:01.500000"),
+    }
+
+
+def test_what_cannot_be_a_row_is_a_dead_letter_with_its_reason(session: Any, schemas: str, tmp_path: Path) -> None:
+    statement = f"""CREATE SOURCE s FROM KAFKA BROKER 'kafka:9092' TOPIC 'mariadb-avro.shop.users'
+        FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{schemas}/mariadb-avro' ENVELOPE DEBEZIUM"""
+    source = Source(session, tmp_path / "avro", statement)
     good = messages("mariadb-avro", "shop.users")[0]
     bad = [
         {**good, "offset": 100, "key_b64": None},
@@ -203,9 +330,17 @@ def test_what_cannot_be_a_row_is_a_dead_letter_with_its_reason(session: Any, reg
     source.send(bad)
     assert len(source.held("id")) == 1
     assert source.reasons() == ["not in Confluent's wire format", "null key", "schema 32639 is not in the registry"]
-    assert {row[0] for row in source.rows[source.items[1].id]} == {"mariadb-avro.shop.users"}
-
-
-def _avro(folder: str, table: str, registry: str) -> str:
-    return f"""CREATE SOURCE s FROM KAFKA BROKER 'kafka:9092' TOPIC '{folder}.{table}'
-        FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{registry}/{folder}' ENVELOPE DEBEZIUM"""
+    assert {letter[0] for letter in source.rows[source.items[1].id]} == {"mariadb-avro.shop.users"}
+    plain = json_source(session, tmp_path / "json", TABLE)
+    raw = [
+        b"{",
+        b"[]",
+        b'{"op": "u"}',
+        b'{"op": "m", "after": {"id": 1}}',
+        b'{"op": "c", "after": 1}',
+        b'{"op": "c", "after": {"id": "x"}}',
+        b"\xff",
+    ]
+    plain.send([{**message(None), "offset": i, "value_b64": base64.b64encode(b).decode()} for i, b in enumerate(raw)])
+    assert len(plain.reasons()) == len(raw)
+    assert plain.held() == set()

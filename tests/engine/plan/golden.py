@@ -18,7 +18,7 @@ from typing import Any
 from engine import ddl
 from engine.plan import circuit, nodes
 from engine.plan.explain import explain
-from engine.plan.graph import Aggregate, ArrowDecoder, FormatSpec, Graph, JoinNode, Linear, ReduceNode, UpsertNode, Where
+from engine.plan.graph import Aggregate, ArrowDecoder, CaptureNode, FormatSpec, Graph, JoinNode, Linear, ReduceNode, UpsertNode, Where
 from engine.plan.plans import Streams, bound
 from engine.plan.rewrites import steps
 from engine.plan.words import tree
@@ -175,7 +175,9 @@ class Printer:
 
     def _operator(self, node: Any) -> str:
         match node:
-            case UpsertNode(columns=columns, key=key):
+            case CaptureNode(columns=columns, key=key) if key is None:
+                return f"({self._fields(columns)}) without a key"
+            case UpsertNode(columns=columns, key=key) | CaptureNode(columns=columns, key=key):
                 return f"({self._fields(columns)}) on {self._columns(key)}"
             case JoinNode(left=left, right=right, left_key=a, right_key=b, append_only=append_only, condition=condition):
                 sides = [s for s, only in zip(("left", "right"), append_only, strict=True) if only]

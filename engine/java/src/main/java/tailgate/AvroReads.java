@@ -71,7 +71,7 @@ final class AvroReads {
       }
       case ARRAY -> from.getType() == Schema.Type.ARRAY ? array(from.getElementType(), target.getElementType()) : mismatch(from, to);
       case MAP -> from.getType() == Schema.Type.MAP ? map(from.getValueType(), target.getValueType()) : mismatch(from, to);
-      case RECORD -> from.getType() == Schema.Type.RECORD ? record(from, target) : mismatch(from, to);
+      case RECORD -> AvroTypes.variable(target) ? AvroTypes.variable(from) ? AvroReads::variable : mismatch(from, to) : from.getType() == Schema.Type.RECORD ? record(from, target) : mismatch(from, to);
       case NULL, UNION -> mismatch(from, to);
     };
   }
@@ -180,6 +180,13 @@ final class AvroReads {
       if (value.precision() > precision) throw new SqlError("22P02", "a decimal of " + value.precision() + " digits, at most " + precision + " fit");
       out.write(slot, Decimal.apply(value, precision, scale), precision, scale);
     };
+  }
+
+  /** Scale and unscaled value, in this order. */
+  private static void variable(AvroBytes in, UnsafeWriter out, int slot) {
+    int scale = (int) in.number(), length = in.length(), at = in.pass(length);
+    DecimalType type = AvroTypes.VARIABLE;
+    out.write(slot, (Decimal) Numbers.of(new BigDecimal(length == 0 ? BigInteger.ZERO : new BigInteger(in.bytes, at, length), scale), type), type.precision(), type.scale());
   }
 
   private static void copy(AvroBytes in, UnsafeWriter out, int slot) {

@@ -21,6 +21,7 @@ final class AvroTypes {
   }
 
   private static final DataType DURATION = DayTimeIntervalType.apply();
+  static final DecimalType VARIABLE = DataTypes.createDecimalType(38, 16);
   static final String ZONED = "io.debezium.time.ZonedTimestamp";
   private static final Map<String, Unit> UNITS = Map.ofEntries(
       unit("date", DataTypes.DateType, 1, 1), unit("io.debezium.time.Date", DataTypes.DateType, 1, 1),
@@ -54,6 +55,7 @@ final class AvroTypes {
       case ARRAY -> DataTypes.createArrayType(type(s.getElementType(), inside), s.getElementType().isNullable());
       case MAP -> DataTypes.createMapType(DataTypes.StringType, type(s.getValueType(), inside), s.getValueType().isNullable());
       case RECORD -> {
+        if (variable(s)) yield VARIABLE;
         if (inside.stream().anyMatch(i -> i == s)) throw new AvroRuntimeException("recursive type " + s.getFullName());
         inside.push(s);
         StructType struct = new StructType();
@@ -63,6 +65,9 @@ final class AvroTypes {
       }
     };
   }
+
+  /** A decimal with a scale of its own: stored with the digits of a numeric that has none declared. */
+  static boolean variable(Schema s) { return s.getType() == Schema.Type.RECORD && "io.debezium.data.VariableScaleDecimal".equals(s.getProp("connect.name")); }
 
   static DataType type(Schema s) { return type(s, new ArrayDeque<>()); }
 

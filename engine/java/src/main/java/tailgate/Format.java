@@ -32,6 +32,9 @@ public abstract class Format implements Serializable {
   /** struct of the declared columns, read by name from a JSON object */
   public static Format jsonColumns(StructType columns) { return new JsonColumns(columns); }
 
+  /** Debezium's envelope or key in Kafka Connect's JSON: see {@link ConnectJson} */
+  public static Format connectJson(String spec) { return new ConnectJson(spec); }
+
   /** the reader schema's type, from Confluent's wire format; the writer's schema comes from the registry by its id */
   public static Format avro(String readerSchema, String registryUrl) { return new AvroFormat(readerSchema, AvroRegistry.of(registryUrl)); }
 

@@ -28,6 +28,9 @@ public abstract class Operator extends Node {
   /** What places a change: all changes of one key meet in one partition. */
   abstract byte[] key(int port, UnsafeRow row);
 
+  /** Whether a change goes to all partitions, wherever its key would place it. */
+  boolean everywhere(int port, UnsafeRow row) { return false; }
+
   /** Whether it runs in a tick without input, in the partition of its empty key. */
   boolean always() { return false; }
 
@@ -40,6 +43,10 @@ public abstract class Operator extends Node {
   // ---- for py4j -------------------------------------------------------------------------------------------------------------
 
   public static Operator upsert(StructType row, int[] key) { return new Upsert(row, key); }
+
+  public static Operator captured(StructType row, int[] key) { return new Captured(row, key); }
+
+  public static Operator capturedBag(StructType row) { return new CapturedBag(row); }
 
   /**
    * @param kind inner, left, right, full, semi or anti

@@ -39,10 +39,13 @@ record Sent(int kind, int to, byte[] bytes, long n) implements Serializable {
 
   UnsafeRow row() { return row(State.NONE); }
 
-  UnsafeRow row(byte[] key) {
+  UnsafeRow row(byte[] key) { return row(place(to, key)); }
+
+  /** To this place. */
+  UnsafeRow row(int place) {
     UnsafeRowWriter out = new UnsafeRowWriter(WIDTH, bytes.length + 8);
     out.resetRowWriter();
-    out.write(0, place(to, key));
+    out.write(0, place);
     out.write(1, kind);
     out.write(2, to);
     out.write(3, bytes);

@@ -66,7 +66,7 @@ final class Stages {
 
   private JavaRDD<Sent> levels(RDD<InternalRow> batch, String statePath, long time, StateIds ids, int partitions) {
     Borrower circuits = new Borrower(circuit.id, shipped);
-    JavaRDD<InternalRow> sent = batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, rows)).iterator());
+    JavaRDD<InternalRow> sent = batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, partitions, rows)).iterator());
     int levels = circuit.forgotten.isEmpty() ? circuit.levels : Math.max(circuit.levels, ids.stores().stream().mapToInt(s -> s + 1).max().orElse(0));
     for (int level = 0; level < levels; level++) {
       RDD<InternalRow> placed = exchange(sent, partitions).rdd();

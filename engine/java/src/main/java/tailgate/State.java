@@ -50,6 +50,12 @@ final class State {
   /** The rows of a key, in the order of their bytes. */
   Entries entries(int operator, int port, byte[] key) { return new Entries(place(operator, port, key, NONE)); }
 
+  /** All entries of an operator's port; their {@link Entries#row} is what {@link #key} takes. */
+  Entries entries(int operator, int port) { return new Entries(ByteBuffer.allocate(5).putInt(operator).put((byte) port).array()); }
+
+  /** The key, of an entry without a row. */
+  static byte[] key(byte[] entry) { return Arrays.copyOfRange(entry, 4, entry.length); }
+
   /** Removes some entries of an operator; false if none is left. */
   boolean forget(int operator, int limit) {
     try (Entries entries = new Entries(ByteBuffer.allocate(4).putInt(operator).array())) {

@@ -70,8 +70,8 @@ final class Tick {
   }
 
   /** Kafka's rows to changes on their way to the first operators. */
-  static List<InternalRow> sources(Circuit circuit, Iterator<InternalRow> batch) {
-    Tick tick = new Tick(circuit, null, 0, 0, 1, true);
+  static List<InternalRow> sources(Circuit circuit, int partitions, Iterator<InternalRow> batch) {
+    Tick tick = new Tick(circuit, null, 0, 0, partitions, true);
     batch.forEachRemaining(tick::record);
     tick.count();
     for (Sent note : tick.notes) tick.onward.add(note.row());
@@ -190,9 +190,18 @@ final class Tick {
 
   private void arrive(Edge edge, UnsafeRow shaped, long weight) {
     if (edge.port == Edge.RELATION) relation(edge.to, shaped, weight);
-    else if (exchanged) onward.add(new Sent(edge.port, edge.to, Rows.bytes(shaped), weight).row(circuit.order[edge.index].key(edge.port, shaped)));
+    else if (exchanged) exchange(edge, circuit.order[edge.index], shaped, weight);
     else waiting.get(edge.index).get(edge.port).add(new Change(shaped.copy(), weight));
   }
+
+  private void exchange(Edge edge, Operator to, UnsafeRow shaped, long weight) {
+    Sent sent = new Sent(edge.port, edge.to, Rows.bytes(shaped), weight);
+    if (to.everywhere(edge.port, shaped)) for (int p = 0; p < partitions; p++) onward.add(sent.row(p));
+    else onward.add(sent.row(to.key(edge.port, shaped)));
+  }
+
+  /** Whether a key of an operator is this partition's. */
+  boolean here(int operator, byte[] key) { return partitions == 1 || Math.floorMod(Sent.place(operator, key), partitions) == partition; }
 
   // ---- relations ---------------------------------------------------------------------------------------------------------------
 

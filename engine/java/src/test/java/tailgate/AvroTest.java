@@ -96,6 +96,10 @@ class AvroTest {
       var array = (org.apache.spark.sql.catalyst.util.ArrayData) spark;
       assertEquals(((List<?>) avro).size(), array.numElements(), where);
       for (int i = 0; i < array.numElements(); i++) same(where + "[]", ((List<?>) avro).get(i), schema.getElementType(), array.isNullAt(i) ? null : array.get(i, a.elementType()), a.elementType());
+    } else if (avro instanceof GenericRecord variable) {
+      byte[] unscaled = new byte[((ByteBuffer) variable.get("value")).remaining()];
+      ((ByteBuffer) variable.get("value")).duplicate().get(unscaled);
+      assertEquals(0, new java.math.BigDecimal(new java.math.BigInteger(unscaled), (Integer) variable.get("scale")).compareTo(((Decimal) spark).toJavaBigDecimal()), where);
     } else if (type instanceof DecimalType d) {
       ByteBuffer bytes = avro instanceof GenericFixed f ? ByteBuffer.wrap(f.bytes()) : (ByteBuffer) avro;
       byte[] unscaled = new byte[bytes.remaining()];

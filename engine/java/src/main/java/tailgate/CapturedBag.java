@@ -1,0 +1,130 @@
+package tailgate;
+
+import static tailgate.Captured.*;
+
+import java.nio.ByteBuffer;
+import java.util.*;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.*;
+import tailgate.Tick.Change;
+
+/**
+ * Out = the rows of a database's table without a key: a row may be there several times, and an event says which row goes and which comes.
+ *
+ * <p>Without a key only the order of the log tells a copy from a change: in a partition of the topic, an event at or before the last position is a copy. So
+ * the connector has to write a table to one partition or to the same ones (which it does), and a row of a snapshot that the producer wrote twice is
+ * twice here. A new snapshot (another place, a first row, or any after the last one) takes all rows of the table away before its own come.
+ *
+ * <p>Input: the row after, the row before, {@link ChangeEvent#COLUMNS}. State: port 0, origin and row → copies; port 1, origin → its snapshot; port 2, origin
+ * and partition → lanes. All of it is one partition's.
+ */
+final class CapturedBag extends Operator {
+  private static final long serialVersionUID = 1;
+  private static final int ROWS = 0, TABLES = 1, READ = 2, META = 2;
+  private final StructType row;
+  private final Columns columns;
+
+  CapturedBag(StructType row) {
+    this.row = row;
+    int[] all = java.util.stream.IntStream.range(0, row.length()).toArray();
+    this.columns = Columns.key(row, all);
+  }
+
+  @Override StructType[] ports() {
+    StructType port = new StructType().add("after", row).add("before", row);
+    for (StructField f : ChangeEvent.COLUMNS.fields()) port = port.add(f);
+    return new StructType[] {port};
+  }
+
+  @Override StructType output() { return row; }
+
+  @Override byte[] key(int port, UnsafeRow event) { return State.NONE; }
+
+  @Override void run(Tick tick, List<List<Change>> input) {
+    Map<String, Snapshot> snapshots = new LinkedHashMap<>();
+    for (Change c : input.get(0)) if (c.weight() > 0) apply(tick, c.row(), snapshots);
+    snapshots.forEach((origin, s) -> tick.state.put(id, TABLES, utf8(origin), State.NONE, s.bytes()));
+  }
+
+  private void apply(Tick tick, UnsafeRow event, Map<String, Snapshot> snapshots) {
+    ChangeEvent e = ChangeEvent.of(event, META);
+    byte[] origin = utf8(e.origin());
+    Snapshot snapshot = snapshots.computeIfAbsent(e.origin(), o -> Snapshot.parse(tick.state.get(id, TABLES, origin, State.NONE)));
+    if (e.snapshot()) {
+      boolean same = snapshot.place != null && ChangeEvent.compare(snapshot.place, e.place()) == 0;
+      if (!same && snapshot.place != null && e.time() < snapshot.time) return;
+      if (!same || e.first() || snapshot.complete) {
+        snapshot.place = e.place() == null ? State.NONE : e.place();
+        snapshot.time = e.time();
+        clear(tick, origin);
+        forget(tick, origin);
+      }
+      snapshot.complete = e.last();
+    } else if (snapshot.passed(e)) {
+      return;
+    } else {
+      byte[] partition = ByteBuffer.allocate(4).putInt(e.partition()).array(), read = tick.state.get(id, READ, origin, partition);
+      Lanes lanes = read == null ? Lanes.NONE : Captured.read(read, Lanes::read);
+      if (lanes.reached(e)) return;
+      if (e.position() != null) tick.state.put(id, READ, origin, partition, written(lanes.with(e)::write));
+    }
+    if (e.op() == 't') clear(tick, origin);
+    if (!event.isNullAt(1) && (e.op() == 'u' || e.op() == 'd')) add(tick, origin, event.getStruct(1, row.length()), -1);
+    if (!event.isNullAt(0) && e.op() != 'd' && e.op() != 't') add(tick, origin, event.getStruct(0, row.length()), 1);
+  }
+
+  /** A row that goes but never came, because the source began to read after it did, is no change. */
+  private void add(Tick tick, byte[] origin, UnsafeRow of, long weight) {
+    byte[] bytes = columns.bytes(of);
+    if (weight < 0 && tick.state.get(id, ROWS, origin, bytes) == null) return;
+    tick.state.weigh(id, ROWS, origin, bytes, weight);
+    tick.emit(this, Rows.row(bytes, row.length()), weight);
+  }
+
+  private void clear(Tick tick, byte[] origin) {
+    Map<byte[], Long> rows = new LinkedHashMap<>();
+    try (State.Entries entries = tick.state.entries(id, ROWS, origin)) {
+      while (entries.next()) rows.put(entries.row(), State.weight(entries.value()));
+    }
+    rows.forEach((bytes, copies) -> {
+      tick.state.remove(id, ROWS, origin, bytes);
+      tick.emit(this, Rows.row(bytes, row.length()), -copies);
+    });
+  }
+
+  /** What the partitions have read: after a new snapshot it may be another server's log. */
+  private void forget(Tick tick, byte[] origin) {
+    List<byte[]> partitions = new ArrayList<>();
+    try (State.Entries entries = tick.state.entries(id, READ, origin)) {
+      while (entries.next()) partitions.add(entries.row());
+    }
+    for (byte[] partition : partitions) tick.state.remove(id, READ, origin, partition);
+  }
+
+  private static final class Snapshot {
+    byte[] place;
+    long time;
+    boolean complete;
+
+    boolean passed(ChangeEvent e) { return place != null && e.lane().isEmpty() && e.place() != null && e.time() <= time && ChangeEvent.compare(e.place(), place) < 0; }
+
+    byte[] bytes() {
+      return written(out -> {
+        some(out, place);
+        out.writeLong(time);
+        out.writeBoolean(complete);
+      });
+    }
+
+    static Snapshot parse(byte[] bytes) {
+      Snapshot s = new Snapshot();
+      if (bytes == null) return s;
+      return Captured.read(bytes, in -> {
+        s.place = some(in);
+        s.time = in.readLong();
+        s.complete = in.readBoolean();
+        return s;
+      });
+    }
+  }
+}

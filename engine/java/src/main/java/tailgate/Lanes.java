@@ -1,0 +1,47 @@
+package tailgate;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** The highest position of each lane ({@link ChangeEvent}); a value. There is one lane, or one for each server or domain that a GTID named. */
+record Lanes(Map<String, byte[]> of) {
+  static final Lanes NONE = new Lanes(Map.of());
+
+  boolean isEmpty() { return of.isEmpty(); }
+
+  /** Whether the event is at or before the lane's position; one without a position never is. */
+  boolean reached(ChangeEvent event) { return event.position() != null && of.containsKey(event.lane()) && ChangeEvent.compare(event.position(), of.get(event.lane())) <= 0; }
+
+  /** With the event's position, which is the highest of its lane. */
+  Lanes with(ChangeEvent event) {
+    if (event.position() == null) return this;
+    Map<String, byte[]> now = new TreeMap<>(of);
+    now.put(event.lane(), event.position());
+    return new Lanes(now);
+  }
+
+  void write(DataOutput out) throws IOException {
+    out.writeShort(of.size());
+    for (var lane : of.entrySet()) {
+      out.writeUTF(lane.getKey());
+      out.writeShort(lane.getValue().length);
+      out.write(lane.getValue());
+    }
+  }
+
+  static Lanes read(DataInput in) throws IOException {
+    int n = in.readUnsignedShort();
+    if (n == 0) return NONE;
+    Map<String, byte[]> of = new TreeMap<>();
+    for (int i = 0; i < n; i++) {
+      String lane = in.readUTF();
+      byte[] position = new byte[in.readUnsignedShort()];
+      in.readFully(position);
+      of.put(lane, position);
+    }
+    return new Lanes(of);
+  }
+}

@@ -1,0 +1,139 @@
+"""Recorded messages of Debezium, a registry of their schemas, and a source that takes them through the real circuit."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pyarrow as pa
+
+from engine.ddl import Registry, create_source
+from engine.plan import circuit
+from engine.plan.plans import Streams
+from lake.catalog import Catalog, Change, Item
+from sql.statements import CreateSource, parse
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "debezium"
+KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+
+Message = dict[str, Any]
+
+
+def messages(folder: str, table: str) -> list[Message]:
+    return [json.loads(line) for line in (FIXTURES / folder / f"{folder}.{table}.jsonl").read_text().splitlines()]
+
+
+def message(value: Any, key: Any = None, offset: int = 0, partition: int = 0) -> Message:
+    """Of JSON values; None is a NULL."""
+    key_b64, value_b64 = (None if v is None else base64.b64encode(json.dumps(v).encode()).decode() for v in (key, value))
+    return {"partition": partition, "offset": offset, "timestamp": 0, "key_b64": key_b64, "value_b64": value_b64}
+
+
+def value(of: Message) -> Any:
+    """The JSON of a message's value."""
+    return None if of["value_b64"] is None else json.loads(base64.b64decode(of["value_b64"]))
+
+
+def with_value(of: Message, new: Any) -> Message:
+    return {**of, "value_b64": base64.b64encode(json.dumps(new).encode()).decode()}
+
+
+def schemas(folder: str) -> list[dict[str, Any]]:
+    found = json.loads((FIXTURES / folder / "schemas.json").read_text())
+    return [{**s, "schema": s["schema"] if isinstance(s["schema"], str) else json.dumps(s["schema"])} for s in found]
+
+
+@contextmanager
+def registry_of_fixtures() -> Iterator[str]:
+    """Its URL. A folder's ids are its own, so each has its path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            folder, *path = self.path.strip("/").split("/")
+            known = schemas(folder)
+            if path[:2] == ["schemas", "ids"]:
+                found = [s for s in known if s["id"] == int(path[2].split("?")[0])]
+            else:
+                found = [s for s in known if s["subject"] == path[1]]
+            data = json.dumps({"schema": found[-1]["schema"]} if found else {"error_code": 40401}).encode()
+            self.send_response(200 if found else 404)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+class Source:
+    """A source and what its relations hold."""
+
+    def __init__(self, session: Any, folder: Path, statement: str, partitions: int = 1) -> None:
+        from engine.runtime.circuits import Circuits
+
+        parsed = parse(statement)
+        assert isinstance(parsed, CreateSource)
+        self.items = create_source(parsed, statement, Catalog(), Registry())
+        catalog = Catalog().apply(Change(put=self.items))
+        self.session, self.state, self.ids, self.partitions = session, folder, "", partitions
+        self.circuit = Circuits(session).build(circuit.compile_catalog(catalog, Streams(catalog)))
+        self.rows: dict[int, Counter[tuple[Any, ...]]] = {i.id: Counter() for i in self.items}
+        self.ticks = 0
+
+    @property
+    def item(self) -> Item:
+        return self.items[0]
+
+    def send(self, batch: list[Message]) -> None:
+        """One tick."""
+        rows = []
+        for m in batch:
+            key, value = (None if m[f] is None else bytearray(base64.b64decode(m[f])) for f in ("key_b64", "value_b64"))
+            at = datetime.fromtimestamp(m["timestamp"] / 1000, timezone.utc)
+            rows.append((key, value, self.item.options["channel"], m["partition"], m["offset"], at, 0))
+        frame = self.session.createDataFrame(rows, KAFKA).coalesce(1)
+        result = self.circuit.tick(frame._jdf, str(self.state), self.ticks + 1, self.ids, self.partitions)
+        self.ids = result.stateIds()
+        self.ticks += 1
+        for i, relation in enumerate(result.relations()):
+            for row in pa.ipc.open_stream(bytes(result.changes(i))).read_all().to_pylist():
+                *values, weight = (_hashable(v) for v in row.values())
+                held = self.rows[relation]
+                held[tuple(values)] += weight
+                if not held[tuple(values)]:
+                    del held[tuple(values)]
+
+    def counted(self, *columns: str) -> Counter[tuple[Any, ...]]:
+        names = [c.name for c in self.item.columns]
+        out: Counter[tuple[Any, ...]] = Counter()
+        for row, n in self.rows[self.item.id].items():
+            out[tuple(row[names.index(c)] for c in columns or names)] += n
+        return out
+
+    def held(self, *columns: str) -> set[tuple[Any, ...]]:
+        """The rows, each of which is there once."""
+        assert set(self.rows[self.item.id].values()) <= {1}
+        return set(self.counted(*columns))
+
+    def reasons(self) -> list[str]:
+        return sorted(row[-1] for row in self.rows[self.items[1].id])
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple(value.items())
+    return tuple(value) if isinstance(value, list) else value
