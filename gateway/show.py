@@ -11,7 +11,7 @@ import pyarrow as pa
 from gateway.settings import Settings
 from lake.catalog import SCHEMA, Catalog, Item
 from lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
-from lake.types import BOOL, INT8, TEXT, Field
+from lake.types import BOOL, FLOAT8, INT8, TEXT, Field
 from sql.statements import Name, Show
 
 NAME = Field("name", TEXT)
@@ -22,7 +22,7 @@ _CREATE = ("create source", "create view", "create materialized view", "create s
 LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
     "sources": ("source", (NAME, Field("type", TEXT), Field("topic", TEXT), *_STATUS, Field("records", INT8), Field("dead_letters", INT8))),
     "views": ("view", (NAME,)),
-    "materialized views": ("materialized view", (NAME, *_STATUS)),
+    "materialized views": ("materialized view", (NAME, *_STATUS, Field("rows", INT8), Field("percent", FLOAT8))),
     "sinks": ("sink", (NAME, Field("type", TEXT), Field("topic", TEXT), *_STATUS)),
     "tables": ("table", (NAME,)),
 }
@@ -62,7 +62,7 @@ def answer(show: Show, catalog: Catalog, settings: Settings, database: str, stat
 
 def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     what = show.what
-    items = sorted(catalog.items.values(), key=lambda item: item.name)
+    items = sorted(catalog.visible, key=lambda item: item.name)
     match what:
         case "setting":
             return [(settings.get(show.setting)[1],)]

@@ -49,7 +49,8 @@ class Item:
     definition names. `sql`: the statement that made it, as typed; `query`: of a view, the text after AS. `options`: what its
     kind needs besides, as JSON values (a source: topic, brokers, formats; a sink: topic, formats, envelope).
     `ready`: whether it is filled; an item that is not is not to be read, and putting it as not ready, also again, is where
-    its relations begin, empty. `owner`: id of the role that made it.
+    its relations begin, empty. `owner`: id of the role that made it. `replaces`: of an item that is filled to take another's place,
+    the other's id; until then only the engine sees it.
     """
 
     id: int
@@ -65,6 +66,7 @@ class Item:
     options: Mapping[str, Any] = field(default_factory=dict)
     ready: bool = True
     owner: int = OPERATOR_ID
+    replaces: int = 0
 
     @property
     def is_relation(self) -> bool:
@@ -154,7 +156,24 @@ class Catalog:
 
     def find(self, name: str) -> Item | None:
         """The item of a name; relations and sinks share one space of names, as in PostgreSQL's pg_class."""
-        return next((i for i in self.items.values() if i.name == name), None)
+        return next((i for i in self.items.values() if i.name == name and not i.replaces), None)
+
+    @property
+    def visible(self) -> tuple[Item, ...]:
+        """All items but those that are about to replace others, by id."""
+        return tuple(self.items[i] for i in sorted(self.items) if not self.items[i].replaces)
+
+    def replacements(self) -> dict[int, Item]:
+        """What is being filled to replace an item, by that item's id."""
+        return {i.replaces: i for i in self.items.values() if i.replaces}
+
+    def replaced(self) -> Catalog:
+        """As it will be: with replacements under the names of the items that they replace."""
+        coming = self.replacements()
+        if not coming:
+            return self
+        there = {i: item for i, item in self.items.items() if i not in coming}
+        return Catalog({i: replace(item, replaces=0) for i, item in there.items()}, self.next_id, self.roles)
 
     def relation(self, name: str, position: int | None = None) -> Item:
         item = self.find(name)
@@ -170,8 +189,8 @@ class Catalog:
             raise DuplicateTable(f'relation "{name}" already exists')
 
     def dependents(self, id: int) -> tuple[Item, ...]:
-        """The items whose definitions name this one, directly."""
-        return tuple(i for i in self.items.values() if id in i.depends)
+        """The items whose definitions name this one, directly, and what is to replace it."""
+        return tuple(i for i in self.items.values() if id in i.depends or i.replaces == id)
 
     def dropping(self, item: Item, *, cascade: bool = False) -> tuple[Item, ...]:
         """What goes when an item is dropped: itself, its dead letters and, with cascade, all that depends on it.
@@ -186,7 +205,7 @@ class Catalog:
             for dependent in self.dependents(current.id):
                 if dependent.id in going:
                     continue
-                if not cascade and dependent.kind != "dead letters":
+                if not cascade and dependent.kind != "dead letters" and not dependent.replaces:
                     blocked.append(f"{dependent.kind} {dependent.name} depends on {current.kind} {current.name}")
                 going[dependent.id] = dependent
                 queue.append(dependent)

@@ -18,11 +18,11 @@ from deltalake import DeltaTable
 from lake import checkpoints
 from lake.catalog import Item
 from lake.checkpoints import Checkpoint
-from lake.entry import Header
+from lake.entry import Entry, Header
 from lake.errors import Gone, TailgateError, UndefinedTable, of
 from lake.stored import COUNT, Stored, begun, relations, table_path
 from lake.types import WEIGHT
-from lake.weights import positive, total
+from lake.weights import negated, positive, total
 
 if TYPE_CHECKING:
     from lake.folder import Lake
@@ -119,6 +119,15 @@ def changes(lake: Lake, relation: int, after: int, upto: int | None = None) -> I
         for entry in lake.log.after(begin.n if begin else 0, end.n):
             if (found := entry.changes(relation)) is not None:
                 yield entry.header, found
+
+
+def net(lake: Lake, entry: Entry, relation: int) -> pa.Table | None:
+    """What an entry changes of a relation, for those who sum by themselves: with the rows that go because it begins anew."""
+    found, n = entry.changes(relation), entry.header.n
+    if relation not in begun(entry.header.catalog) or n == 1 or relation not in relations(lake.catalog_at(n - 1)):
+        return found
+    before = snapshot(lake, relation, lake.log.header(n - 1).time)
+    return total([negated(before), *([] if found is None else [found])], before.schema)
 
 
 def error(lake: Lake, item: Item, at: int | None = None) -> TailgateError | None:

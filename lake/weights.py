@@ -77,6 +77,10 @@ def total(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
     return net(pa.concat_tables(waiting)) if waiting else schema.empty_table()
 
 
+def negated(table: pa.Table) -> pa.Table:
+    return table.set_column(table.num_columns - 1, table.schema.field(table.num_columns - 1), pc.negate(table[table.num_columns - 1]))
+
+
 def positive(table: pa.Table) -> pa.Table:
     return table.filter(pc.greater(table[WEIGHT], 0))
 

@@ -3,8 +3,8 @@
     entry: changes of the errors ──► any left? ──► yes: wait; nothing of this time is shown
            changes of the rows                └──► no:  a step, with all changes since the last one
 
-While a view has errors its rows are not its query's answer, so a sink waits at the time before; the step that ends the waiting is the net
-of all that happened meanwhile, which is read again from the log then, instead of being kept.
+While a view has errors, or began anew and is not filled, its rows are not its query's answer, so a sink waits at the time before; the
+step that ends the waiting is the net of all that happened meanwhile, which is read again from the log then, instead of being kept.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from lake import Lake, errors
 from lake.errors import Gone, TailgateError
+from lake.reading import net
 from lake.types import WEIGHT
 
 
@@ -38,6 +39,7 @@ class Reader:
         self._sink = sink
         self._relation = relation
         self._errors_relation = errors
+        self._filling = False  # the relation began anew and is not ready
         self._errors: Counter[tuple[str, str]] = Counter()
         self._seen = n  # the last entry that was looked at
         self._shown = n  # the last one that was a step
@@ -60,24 +62,27 @@ class Reader:
         """The steps that the log has now; goes on where it ended when it is asked again. Raises Gone."""
         for entry in self._lake.log.after(self._seen):
             header = entry.header
-            waited = self.error is not None
+            waited = self.error is not None or self._filling
             if self._errors_relation:
-                self._count(entry.changes(self._errors_relation))
+                self._count(net(self._lake, entry, self._errors_relation))
             self._seen = header.n
             dropped = header.catalog is not None and self._sink in header.catalog.drop
             if dropped:
                 yield Step(header.n, header.time, dropped=True)
                 return
-            if self.error is not None:
+            for item in header.catalog.put if header.catalog is not None else ():
+                if item.id == self._relation:
+                    self._filling = not item.ready
+            if self.error is not None or self._filling:
                 continue
-            changes = self._since_shown(header.n) if waited else entry.changes(self._relation)
+            changes = self._since_shown(header.n) if waited else net(self._lake, entry, self._relation)
             self._shown = header.n
             yield Step(header.n, header.time, changes)
 
     def _since_shown(self, n: int) -> pa.Table | None:
         tables = []
         for entry in self._lake.log.after(self._shown):
-            changes = entry.changes(self._relation)
+            changes = net(self._lake, entry, self._relation)
             if changes is not None:
                 tables.append(changes)
             if entry.header.n == n:
@@ -93,7 +98,7 @@ class Reader:
             assert newest is not None
             self._count(self._lake.snapshot(self._errors_relation, newest.time))
             for entry in self._lake.log.after(self._seen, newest.n):
-                self._count(entry.changes(self._errors_relation), -1)
+                self._count(net(self._lake, entry, self._errors_relation), -1)
 
     def _count(self, changes: pa.Table | None, sign: int = 1) -> None:
         if changes is None:

@@ -98,28 +98,14 @@ def fill_inputs(item: Item, stream: Stream) -> tuple[FillInput, ...]:
     found = []
     for i, leaf in enumerate(leaves(stream)):
         node = nodes.fill_node(item, i)
-        found.append(FillInput("topic" if isinstance(leaf, Source) else "relation", leaf.item, node, f"{FILL}{node}"))
+        channel = f"{FILL}{node}/{nodes.generation(item)}"  # so that a piece of an earlier fill reaches nobody
+        found.append(FillInput("topic" if isinstance(leaf, Source) else "relation", leaf.item, node, channel))
     return tuple(found)
-
-
-def errors_to_fill(item: Item, stream: Stream, catalog: Catalog) -> tuple[int, ...]:
-    """The relations of errors whose sums a new view begins with: of the views it reads, but not of those which these read."""
-    views = [leaf for leaf in leaves(stream) if isinstance(leaf, View)]
-    below = {above for view in views for above in _views_above(view.stream)}
-    return tuple(catalog[v.item].errors for v in views if v.item not in below)
 
 
 def gone(before: Graph, after: Graph) -> tuple[int, ...]:
     """The operators of one graph that another has no more: their state is to be forgotten."""
     return tuple(sorted({o.node for o in before.operators} - {o.node for o in after.operators}))
-
-
-def _views_above(stream: Stream) -> set[int]:
-    found: set[int] = set()
-    for leaf in leaves(stream):
-        if isinstance(leaf, View):
-            found |= {leaf.item} | _views_above(leaf.stream)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +143,7 @@ class _Builder:
                 self._keyed(item)
             case "dead letters":
                 self._dead_letters(item)
-            case "materialized view":
+            case "materialized view" if not nodes.stale(item):
                 self._view(item)
             case _:
                 pass  # append-only sources come with what reads them; plain views and sinks need nothing

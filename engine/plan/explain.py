@@ -55,9 +55,7 @@ class _Explained:
         """Whose operator it is, too."""
         wanted = digest(operator, self.item, self.catalog)
         others = [
-            i.name
-            for i in sorted(self.catalog.items.values(), key=lambda i: i.id)
-            if i.kind == "materialized view" and i.id != self.item.id and wanted in nodes.digests(i)
+            i.name for i in self.catalog.visible if i.kind == "materialized view" and i.id != self.item.id and wanted in nodes.digests(i)
         ]
         return f"; shared with {', '.join(others)}" if others else ""
 

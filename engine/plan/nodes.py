@@ -60,7 +60,17 @@ def number(item: Item, catalog: Catalog, stream: Stream) -> Item:
             f'view "{item.name}" needs more than {SLOTS - FILLS} operators', hint="Create a materialized view of a part of it."
         )
     nodes = [[digest(o, item, catalog), item.id * SLOTS + first + i] for i, o in enumerate(operators)]
-    return _with(item, {"nodes": nodes, "next_node": first + len(operators)})
+    return _with(item, {"nodes": nodes, "next_node": first + len(operators), "fills": generation(item) + 1})
+
+
+def generation(item: Item) -> int:
+    """How often the item was numbered: each fill has channels of its own."""
+    return int(item.options.get("fills", 0))
+
+
+def stale(item: Item) -> bool:
+    """Whether the view's rows are no longer kept up to date, because its state is lost: a replacement is being filled."""
+    return bool(item.options.get("stale"))
 
 
 def recorded(item: Item, catalog: Catalog, stream: Stream) -> bool:
@@ -82,7 +92,7 @@ def share(item: Item, catalog: Catalog) -> Item:
     """The view, just filled, with the operators of filled views in the place of its own where they are the same."""
     known: dict[str, int] = {}
     for other in sorted(catalog.items.values(), key=lambda i: i.id):
-        if other.kind == "materialized view" and other.ready and other.id != item.id:
+        if other.kind == "materialized view" and other.ready and not stale(other) and other.id != item.id:
             for d, node in _record(other):
                 known.setdefault(d, node)
     return _with(item, {"nodes": [[d, known.setdefault(d, node)] for d, node in _record(item)]})

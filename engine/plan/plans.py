@@ -19,14 +19,19 @@ def bound(item: Item, catalog: Catalog) -> Relation:
 
 
 class Streams:
-    """`streams(item)`: how a materialized view of this catalog is kept up to date."""
+    """`streams(item)`: how a materialized view of this catalog is kept up to date.
+
+    One that is being filled reads what replaces other items, for it is ready when they are.
+    """
 
     def __init__(self, catalog: Catalog, plan_of: PlanOf = bound) -> None:
         self._catalog = catalog
         self._plan_of = plan_of
+        self._coming = catalog.replaced()
         self._known: dict[int, Stream] = {}
 
     def __call__(self, item: Item) -> Stream:
         if item.id not in self._known:
-            self._known[item.id] = compile.stream(self._plan_of(item, self._catalog), self._catalog, self)
+            catalog = self._catalog if item.ready else self._coming
+            self._known[item.id] = compile.stream(self._plan_of(item, catalog), catalog, self)
         return self._known[item.id]

@@ -29,19 +29,23 @@ from engine.runtime import kafka
 from engine.runtime import readers as inputs
 from engine.runtime.batches import on_batch
 from engine.runtime.circuits import Circuits
+from engine.runtime.failing import Failing
 from engine.runtime.readers import Ends, Reader, ends, reader_name, readers
 from engine.runtime.writes import written
 from lake import Lake, crash
 from lake.catalog import Catalog, Change, Item
-from lake.entry import Header, stream
+from lake.entry import Header
 from lake.errors import Replaced, TailgateError
 from lake.inbox import Inbox, Record
 from lake.writing import Writer
 
 log = logging.getLogger("tailgate.engine")
 
+Changes = Sequence[tuple[int, bytes | pa.Table]]
+
 DURATIONS = 200
 RETRY_S = 2.0  # how often a stalled source is tried again
+STATE = "state"  # the folder of the lake with Spark's state
 FAILURES_MAX = 5  # ticks in a row that may fail without a source to blame; then the engine ends with the error
 
 
@@ -76,7 +80,9 @@ class Engine:
         self.counters: dict[int, dict[str, int]] = {}
         self.ticks = 0
         self.durations: deque[float] = deque(maxlen=DURATIONS)  # of the newest ticks, in ms, from the batch's start to the durable entry
+        self.failing = Failing(lake, self.catalog)
         self.failure: BaseException | None = None
+        self.rebuild: Callable[[], None] | None = None  # makes lost state again, while no tick runs
         self._circuit: Any = None
         self._sources: tuple[Item, ...] = ()
         self._readers: tuple[Reader, ...] = ()
@@ -95,22 +101,27 @@ class Engine:
         forgotten: tuple[int, ...] = (),
         change: Change | None = None,
         joining: Mapping[str, kafka.Offsets] | None = None,
-        errors: Mapping[int, tuple[int, ...]] | None = None,
+        changes: Callable[[], Changes] = tuple,
+        state: tuple[str, str] | None = None,
     ) -> Header:
         """From the next tick on this graph runs, fed by these sources; with `change`, in one step with its entry of the log.
 
         `joining`: where topics begin to be read that no reader has read. `forgotten`: operators whose state is to be removed.
-        `errors`: relations of errors that begin with the sum of others.
+        `changes`: asked inside the boundary for what that entry changes in relations. `state`: folder and ids of state that was made again.
         """
         circuit = self.circuits.build(graph, forgotten)
         with self.boundary:
             header = self.newest
             if change is not None:
+                self.failing.watch(change.put)
                 wanted = {(reader_name(s), s.options["topic"]) for s in sources}
                 kept = {r: {t: at for t, at in topics.items() if (r, t) in wanted} for r, topics in header.offsets.items()}
                 offsets = {r: topics for r, topics in _merged(kept, joining or {}).items() if topics}
                 extra = {**header.extra, "forgotten": list(forgotten)}
-                header = self.append(self._begun(errors or {}), kind="catalog", catalog=change, offsets=offsets, extra=extra)
+                fields: dict[str, Any] = {"offsets": offsets}
+                if state is not None:
+                    extra["state"], fields["state"] = state
+                header = self.append(changes(), kind="catalog", catalog=change, extra=extra, **fields)
                 self.catalog = self.catalog.apply(change)
             moved = readers(self._live(sources)) != self._readers
             self.graph, self._circuit, self._sources = graph, circuit, sources
@@ -120,19 +131,11 @@ class Engine:
             self._wake.set()
         return header
 
-    def _begun(self, errors: Mapping[int, tuple[int, ...]]) -> list[tuple[int, bytes]]:
-        """The first changes of relations of errors: what those that they are made from hold now."""
-        now = self.newest.time
-        return [
-            (relation, stream(pa.concat_tables([self.lake.snapshot(r, now) for r in others])))
-            for relation, others in errors.items()
-            if others
-        ]
-
-    def append(self, changes: Sequence[tuple[int, bytes | pa.Table]] | None = None, **fields: Any) -> Header:
+    def append(self, changes: Changes = (), **fields: Any) -> Header:
         """The next entry; call it inside the boundary."""
         fields.setdefault("time", max(time.time_ns() // 1_000_000, self.newest.time + 1))
-        header = self.writer.append(changes=changes or [], **fields)
+        header = self.writer.append(changes=changes, **fields)
+        self.failing.add(changes)
         with self.committed:
             self.newest = header
             self.committed.notify_all()
@@ -166,8 +169,9 @@ class Engine:
                 began = time.time_ns() // 1_000_000
                 at = ends(self._checkpoint, number, self._readers, self.newest.offsets)
                 crash.point("tick.begin")
-                time_ms = max(began, self.newest.time + 1)
-                result = self._circuit.tick(batch, str(self.lake.path / "state"), time_ms, self.newest.state or "", self.parallelism)
+                time_ms, extra = max(began, self.newest.time + 1), self.newest.extra
+                state = self.lake.path / STATE / extra.get("state", "")
+                result = self._circuit.tick(batch, str(state), time_ms, self.newest.state or "", self.parallelism)
                 crash.point("state.committed")
                 changes: list[tuple[int, Any]] = [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]
                 changes += written(self.inbox, self.newest.inbox, at.inbox, self.catalog)
@@ -211,8 +215,24 @@ class Engine:
                 self._wake.wait(timeout=RETRY_S)
             self._end(query)
             if self.failure is not None and not self._stopping:
-                self._blame(self.failure)
+                if self.rebuild is not None and _is(self.failure, "tailgate.StateLost"):
+                    log.warning("state that the log names is missing or damaged: %s", self.failure)
+                    self._until_rebuilt(self.rebuild)
+                else:
+                    self._blame(self.failure)
                 self.failure = None
+
+    def _until_rebuilt(self, rebuild: Callable[[], None]) -> None:
+        while not self._stopping:
+            try:
+                rebuild()
+                return
+            except TailgateError as e:
+                if isinstance(e, Replaced):
+                    raise
+                log.warning("the state cannot be made again yet: %s", e.message)
+                self._wake.clear()
+                self._wake.wait(RETRY_S)
 
     def stop(self) -> None:
         """At the next boundary."""
@@ -291,7 +311,7 @@ class Engine:
         if isinstance(failure, Replaced):
             raise failure
         thrown = getattr(failure, "java_exception", None)
-        if thrown is not None and thrown.getClass().getName() == "tailgate.SourceStalled":
+        if thrown is not None and _is(failure, "tailgate.SourceStalled"):
             self._stall(str(thrown.channel()), str(thrown.getMessage()))
             return
         for reader in self._readers:
@@ -332,6 +352,12 @@ class Engine:
                     del self.stalls[name]
                     return True
         return False
+
+
+def _is(failure: BaseException, java: str) -> bool:
+    """Whether a class of the Java library was thrown."""
+    thrown = getattr(failure, "java_exception", None)
+    return thrown is not None and thrown.getClass().getName() == java
 
 
 def _registries(sources: Iterable[Item]) -> set[str]:

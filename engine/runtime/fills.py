@@ -6,7 +6,8 @@
 
 A stored input is read from the lake at the time of n0, a topic from its first record to its offsets in n0. One piece is under way
 at a time, at most PIECE_BYTES, so memory is bounded, and the next is made smaller if its tick took long. After a crash the fill
-begins anew, with operators of its own: half-filled state is forgotten rather than trusted.
+begins anew, with operators and channels of its own: half-filled state is forgotten rather than trusted. What is not ready itself has
+no history: it began empty in the same entry, and live changes bring all of it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from engine.runtime import kafka
 from engine.runtime.engine import Engine
@@ -25,9 +26,6 @@ from lake.catalog import Item
 from lake.entry import stream
 from lake.inbox import Record
 
-if TYPE_CHECKING:
-    from engine.runtime.statements import Statements
-
 log = logging.getLogger("tailgate.fills")
 
 PIECE_ROWS_MAX = 20_000
@@ -35,7 +33,8 @@ PIECE_ROWS_MIN = 1_000
 PIECE_BYTES_MAX = 8 * 1024 * 1024
 TICK_S = 0.3  # a piece whose tick takes longer makes the next one smaller
 RETRY_S = 2.0  # after a broker did not answer
-PROGRESS_S = 5.0  # how often a long fill says how far it is
+PROGRESS_S = 5.0  # how often a long fill says in the log how far it is
+AT_ONCE = 2  # fills side by side: each holds the rows of one stored input in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,41 +49,67 @@ class History:
     end: tuple[tuple[str, int], ...] = ()
 
 
-class Fill(threading.Thread):
-    """Fills one view. `done` is set when it is ready, dropped or the engine stops."""
+class Filled(Protocol):
+    """Who is told how a fill ended."""
 
-    def __init__(self, engine: Engine, item: Item, histories: tuple[History, ...], statements: Statements) -> None:
+    def filled(self, fill: Fill) -> None:
+        """The last piece is in."""
+
+    def failed(self, fill: Fill, error: Exception) -> None:
+        """It cannot be filled."""
+
+
+class Fill(threading.Thread):
+    """Fills one view, unless `end` is called before it is done. `rows`: sent so far."""
+
+    _turn = threading.Semaphore(AT_ONCE)
+
+    def __init__(self, engine: Engine, item: Item, histories: tuple[History, ...], told: Filled) -> None:
         super().__init__(name=f"fill-{item.name}", daemon=True)
         self.item = item
-        self.done = threading.Event()
         self.rows = 0
-        self._engine, self._histories, self._statements = engine, histories, statements
+        self._engine, self._histories, self._told = engine, histories, told
+        self._ended = threading.Event()
         self._piece_rows = PIECE_ROWS_MAX // 4
+        self._input, self._part = 0, 0.0  # which input is being sent, and how much of it was
+
+    @property
+    def percent(self) -> float:
+        """Of its inputs, each counted alike: how many rows a stored one has is known when it is read."""
+        return 100.0 if not self._histories else min(100.0, 100 * (self._input + self._part) / len(self._histories))
+
+    def end(self) -> None:
+        self._ended.set()
 
     @property
     def alive(self) -> bool:
-        return self.item.id in self._engine.catalog.items and not self._engine.stopping
+        return not self._ended.is_set() and not self._engine.stopping
 
     def run(self) -> None:
-        began = told = time.monotonic()
         try:
-            for history in self._histories:
-                for records, rows in self._pieces(history):
-                    if not self.alive:
-                        return
-                    self._send(records)
-                    self.rows += rows
-                    crash.point("fill.piece")
-                    if time.monotonic() - told > PROGRESS_S:
-                        told = time.monotonic()
-                        log.info("filling %s: %d rows in %.0f s", self.item.name, self.rows, told - began)
+            with self._turn:
+                self._fill()
             if self.alive:
-                self._statements.filled(self.item)
-                log.info("%s is filled: %d rows in %.1f s", self.item.name, self.rows, time.monotonic() - began)
-        except Exception:
-            log.exception("filling %s failed; a restart of the engine begins it anew", self.item.name)
-        finally:
-            self.done.set()
+                self._told.filled(self)
+        except Exception as e:
+            if self.alive:
+                log.exception("filling %s failed", self.item.name)
+                self._told.failed(self, e)
+
+    def _fill(self) -> None:
+        began = told = time.monotonic()
+        for history in self._histories:
+            for records, rows in self._pieces(history):
+                if not self.alive:
+                    return
+                self._send(records)
+                self.rows += rows
+                crash.point("fill.piece")
+                if time.monotonic() - told > PROGRESS_S:
+                    told = time.monotonic()
+                    log.info("filling %s: %d rows, %.0f %% in %.0f s", self.item.name, self.rows, self.percent, told - began)
+            self._input, self._part = self._input + 1, 0.0
+        log.info("%s is filled: %d rows in %.1f s", self.item.name, self.rows, time.monotonic() - began)
 
     def _send(self, records: list[Record]) -> None:
         began = time.monotonic()
@@ -105,10 +130,12 @@ class Fill(threading.Thread):
         while at < table.num_rows:
             piece = table.slice(at, self._piece_rows)
             at += piece.num_rows
+            self._part = at / table.num_rows
             yield [Record(history.channel, None, stream(piece))], piece.num_rows
 
     def _topic(self, history: History, source: Item) -> Iterator[tuple[list[Record], int]]:
-        at = dict(history.begin)
+        at, end = dict(history.begin), dict(history.end)
+        size_of_all = max(sum(end[p] - at.get(p, 0) for p in end), 1)
         while True:
             piece: list[Record] = []
             size = 0
@@ -118,12 +145,13 @@ class Fill(threading.Thread):
                     source.options["brokers"],
                     source.options["topic"],
                     at,
-                    dict(history.end),
+                    end,
                     source.options.get("kafka", {}),
                 ):
                     piece.append(record)
                     size += len(record.value or b"") + len(record.key or b"")
                     at[str(record.partition)] = record.offset + 1
+                    self._part = 1 - sum(max(end[p] - at.get(p, 0), 0) for p in end) / size_of_all
                     if len(piece) >= self._piece_rows or size >= PIECE_BYTES_MAX:
                         yield piece, len(piece)
                         piece, size = [], 0

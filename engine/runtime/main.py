@@ -14,7 +14,9 @@ from engine.runtime import session as spark
 from engine.runtime.control import Control
 from engine.runtime.engine import Engine
 from engine.runtime.follow import Follow
+from engine.runtime.installing import Installation
 from engine.runtime.statements import Statements
+from engine.runtime.status import Status
 from engine.runtime.writes import Writes
 from lake import Lake
 from lake.errors import ObjectNotInPrerequisiteState
@@ -50,9 +52,10 @@ def run(options: Options) -> int:
     with tempfile.TemporaryDirectory(prefix="tailgate-engine-") as scratch:
         session = spark.start(Path(scratch), options.parallelism)
         engine = Engine(lake, session, writer, options.parallelism)
-        statements = Statements(engine)
+        installation = Installation(engine)
+        statements = Statements(engine, installation)
         writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
-        control = Control(statements.execute, statements.newest, statements.status, writes.write)
+        control = Control(statements.execute, statements.newest, Status(installation), writes.write)
         stop = threading.Event()
 
         def on_signal(number: int, frame: object) -> None:
@@ -61,7 +64,7 @@ def run(options: Options) -> int:
 
         signal.signal(signal.SIGTERM, on_signal)
         signal.signal(signal.SIGINT, on_signal)
-        statements.recover()
+        installation.recover()
         follow = Follow(engine)
         follow.start()
         control.start()

@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 
 def relations(catalog: Catalog) -> list[Item]:
-    return [item for item in sorted(catalog.items.values(), key=lambda i: i.id) if item.is_relation]
+    return [item for item in catalog.visible if item.is_relation]
 
 
 def relkind(item: Item) -> str:

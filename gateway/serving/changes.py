@@ -23,7 +23,8 @@ from gateway.serving.feeds import Feed
 from gateway.serving.mirrors import State
 from gateway.serving.snapshots import error_of
 from lake.catalog import Item
-from lake.errors import UndefinedTable
+from lake.errors import ObjectNotInPrerequisiteState, UndefinedTable
+from lake.stored import begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +121,5 @@ def _check_drop(feed: Feed, known: Known) -> None:
         for item in feed.items:
             if item.id in change.drop:
                 raise UndefinedTable(f'relation "{item.name}" does not exist', detail=f"It was dropped at {known.header.time}.")
+            if item.id in begun(change):
+                raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is being filled again', hint="Follow it again when it is.")

@@ -309,6 +309,6 @@ class Mirrors:
 
 
 def _changed_form(entry: Mirrored, catalog: Catalog) -> bool:
-    """Whether the item was dropped, or replaced by one whose rows have another form."""
+    """Whether the item was dropped, begins anew, or was replaced by one whose rows have another form."""
     now = catalog.items.get(entry.item.id)
-    return now is None or mirror.shape(now) != entry.shape or now.errors != entry.item.errors
+    return now is None or not now.ready or mirror.shape(now) != entry.shape or now.errors != entry.item.errors

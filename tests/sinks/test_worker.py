@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from embedded.kafka import Kafka
 from embedded.registry import Registry
+from lake.catalog import Change
 from sinks.main import Sinks
-from tests.sinks.feed import FIRST_SINK, Feed, copy, events, fold, records, until
+from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, records, until
 
 
 class Running:
@@ -151,6 +153,27 @@ def test_while_its_view_has_errors_a_sink_waits(feed: Feed, kafka: Kafka, regist
     assert copy(feed.lake)["error"] == ""
     expected = [*feed.expected, ((1, "a", None), (1, "right", None)), ((2, "a", None), None)]
     assert events(kafka.address, topic) == expected
+
+
+def test_a_view_that_begins_anew_sends_the_difference(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+    feed.tick({k: (k, f"v{k}", None) for k in range(3)})
+    feed.create_sink(kafka.address, registry.url, topic)
+    feed.tick({3: (3, "v3", None)})
+    until(lambda: reached(feed))
+    view = feed.lake.catalog()[VIEW]
+    feed.writer.append(kind="catalog", catalog=Change(put=(replace(view, ready=False),)))
+    old, feed.rows = feed.rows, {}
+    feed.tick({0: (0, "v0", None), 1: (1, "new", None)}, shown=False)
+    feed.tick({7: (7, "v7", None)}, shown=False)
+    feed.writer.append(kind="catalog", catalog=Change(put=(view,)))
+    until(lambda: reached(feed))
+    got = events(kafka.address, topic)[len(feed.expected) :]
+    assert sorted(got, key=repr) == sorted(
+        [((1, "v1", None), (1, "new", None)), (old[2], None), (old[3], None), (None, (7, "v7", None))], key=repr
+    )
+    feed.tick({7: None})
+    until(lambda: reached(feed))
+    assert fold(events(kafka.address, topic)) == feed.rows
 
 
 def test_a_sink_of_a_view_with_errors_begins_when_they_are_gone(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:

@@ -251,7 +251,7 @@ def test_changing_the_catalog_without_an_engine(live: Live) -> None:
 
 def test_show(live: Live) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
-        assert connection.execute("show materialized views").fetchall() == [("v", "engine is not running", None)]
+        assert connection.execute("show materialized views").fetchall() == [("v", "engine is not running", None, None, None)]
         assert connection.execute("show sources").fetchall() == []
         assert connection.execute("show columns from v").fetchall()[0][::2] == ("id", "bigint")
         assert len(connection.execute("show all").fetchall()) > 40

@@ -79,7 +79,7 @@ def test_explain(live: Live, engine: Engine) -> None:
 
 def test_status(live: Live, engine: Engine) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:
-        assert connection.execute("show materialized views").fetchall() == [("v", "running", None)]
+        assert connection.execute("show materialized views").fetchall() == [("v", "running", None, None, None)]
 
 
 def test_an_engine_of_an_old_epoch_is_not_asked(live: Live, engine: Engine) -> None:

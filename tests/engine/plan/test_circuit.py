@@ -7,10 +7,12 @@ from collections import Counter
 from dataclasses import replace
 
 from engine.plan import circuit, nodes
+from engine.plan.errors import errors_to_fill
 from engine.plan.graph import ArrowDecoder, Graph, JoinNode, KafkaDecoder, ReduceNode, SourceNode, UpsertNode
 from lake.catalog import Change
+from lake.types import INT8
 from sql import plan
-from tests.engine.plan.catalogs import EVENTS, USERS, Shop, counted, joined
+from tests.engine.plan.catalogs import EVENTS, USERS, Shop, counted, equal, joined
 from tests.engine.plan.random_plans import Plans
 
 
@@ -143,7 +145,7 @@ def test_a_view_over_a_view_is_filled_from_its_rows() -> None:
     item = made["second"]
     (fill,) = circuit.fill_inputs(item, made.streams()(item))
     assert (fill.kind, fill.item) == ("relation", made["first"].id)
-    assert circuit.errors_to_fill(item, made.streams()(item), made.catalog) == (made["first"].errors,)
+    assert errors(made, "second") == {made["first"].errors: 1}
 
 
 def test_errors_that_another_input_already_has_are_not_filled_twice() -> None:
@@ -151,7 +153,47 @@ def test_errors_that_another_input_already_has_are_not_filled_twice() -> None:
     first = made.view("first", counted(users, 1))
     second = made.view("second", counted(first, 0))
     made.view("third", plan.Join(first, second, "inner", _equal(0, 2)), filled=False)
-    assert circuit.errors_to_fill(made["third"], made.streams()(made["third"]), made.catalog) == (made["second"].errors,)
+    assert errors(made, "third") == {made["second"].errors: 1}
+
+
+def test_errors_of_the_one_ancestor_of_a_diamond_are_filled_once() -> None:
+    made, _, users = shop()
+    fails = plan.Filter(users, may_fail(0))
+    top = made.view("a", counted(fails, 0, 1))
+    left = made.view("b", plan.Filter(top, may_fail(2)))
+    right = made.view("c", counted(top, 0))
+    made.view("d", plan.Join(left, right, "inner", equal(0, 3)), filled=False)
+    assert errors(made, "d") == {made["b"].errors: 1, made["c"].errors: 1, made["a"].errors: -1}
+
+
+def test_errors_of_views_that_share_only_a_source_add_up() -> None:
+    made, _, users = shop()
+    left = made.view("b", counted(plan.Filter(users, may_fail(0)), 0))
+    right = made.view("c", counted(plan.Filter(users, may_fail(0)), 0, 1))
+    made.view("d", plan.Join(left, right, "inner", equal(0, 2)), filled=False)
+    assert errors(made, "d") == {made["b"].errors: 1, made["c"].errors: 1}
+
+
+def test_errors_that_two_edges_would_have_got_are_filled_twice_or_not_at_all() -> None:
+    """A view that joins itself with a condition of its own gets what fails in its output on both sides, what fails above once."""
+    made, _, users = shop()
+    made.view("a", plan.Filter(users, may_fail(0)))
+    a = plan.Scan(made["a"].id, made["a"].columns, made["a"].key)
+    made.view("twice", plan.Join(a, a, "inner", equal(0, 2)), filled=False)
+    assert errors(made, "twice") == {made["a"].errors: 2}
+    top = made.view("above", counted(a, 0))
+    failing = made.view("failing", plan.Filter(top, may_fail(1)))
+    made.view("both", plan.Join(failing, failing, "inner", equal(0, 2)), filled=False)
+    assert errors(made, "both") == {made["failing"].errors: 2, made["above"].errors: -1}
+
+
+def may_fail(column: int) -> plan.Scalar:
+    """What is no mere column counts as such."""
+    return plan.Not(plan.IsNull(plan.Column(column, INT8)))
+
+
+def errors(made: Shop, name: str) -> dict[int, int]:
+    return errors_to_fill(made[name], made.streams()(made[name]), made.catalog, made.graph())
 
 
 def _equal(left: int, right: int) -> plan.Scalar:

@@ -21,6 +21,7 @@ import pytest
 
 from engine.ddl import create_source, create_view, drop
 from engine.plan import circuit, nodes
+from engine.plan.errors import Unknown, errors_to_fill
 from engine.plan.graph import Graph
 from engine.plan.plans import Streams, bound
 from lake.catalog import Catalog, Change, Item, ready
@@ -105,6 +106,13 @@ class Engine:
                 raise
             self.catalog = before
             return False
+        try:
+            errors = errors_to_fill(item, stream, self.catalog, self.graph)
+        except Unknown as e:
+            errors = {}
+            if any(self.rows[relation] for relation in e.args[0]):
+                self.drop(name)
+                return False
         pieces = []
         for fill in circuit.fill_inputs(item, stream):
             base = self.catalog[fill.item]
@@ -114,8 +122,9 @@ class Engine:
             pieces += [Piece(fill.channel, base.columns, rows[i : i + size]) for i in range(0, len(rows), size)]
         self.world.random.shuffle(pieces)
         self.pieces[item.id] = pieces
-        for relation in circuit.errors_to_fill(item, stream, self.catalog):
-            self.rows[item.errors].update(self.rows[relation])
+        for relation, times in errors.items():
+            for row, n in self.rows[relation].items():
+                self.rows[item.errors][row] += times * n
         return True
 
     def drop(self, name: str) -> None:

@@ -111,6 +111,9 @@ def test_a_row_that_fails_is_an_error_of_that_view_alone(world: World) -> None:
     assert error is not None
     assert (error.sqlstate, error.message) == ("22012", "division by zero")
     assert world.error("numbered") is None
+    views = world.engine.get("/status")["views"]
+    assert views["shares"] == {"status": "failing", "error": "division by zero (22012)", "rows": None, "percent": None}
+    assert views["numbered"] == {"status": "running", "error": None, "rows": None, "percent": None}
     world.engine.execute("CREATE MATERIALIZED VIEW half_shares AS SELECT share / 2 AS half FROM shares")
     until(lambda: world.error("half_shares") is not None)  # the errors of what a view reads are its own
 

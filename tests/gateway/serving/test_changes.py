@@ -147,6 +147,21 @@ def test_what_is_not_filled_cannot_be_followed(made: Made, run) -> None:
     run(work)
 
 
+def test_what_begins_anew_is_followed_anew(made: Made, run) -> None:
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        start = made.tick({item.id: [((0, "a"), 1)]})
+        async with serving(made) as server:
+            stream = server.changes(item.id, after=start, snapshot=False)
+            time = made.tick({item.id: [((1, "b"), 1)]})
+            assert bag((await take(stream, time))[-1].table) == {(1, "b"): 1}
+            made.put(unready(item))
+            with pytest.raises(ObjectNotInPrerequisiteState, match='"v" is being filled again'):
+                await take(stream, time + 1)
+
+    run(work)
+
+
 def test_many_followers_decode_an_entry_once(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
     from lake.entry import Entry
 

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.serving import Serving, mirror
 from lake.types import FLOAT8, INT8, INTERVAL, TEXT
-from tests.gateway.serving.made import Made, Row, bag, serving
+from tests.gateway.serving.made import Made, Row, bag, serving, unready
 
 NAMES = [None, "a", "b", "ä", ""]
 
@@ -113,6 +113,29 @@ def test_one_time_for_all_relations(made: Made, run) -> None:
             stop.set()
             writer.join()
             assert len(seen) > 5
+
+    run(work)
+
+
+def test_a_relation_that_begins_anew_is_empty_first(made: Made, run) -> None:
+    """What it held is gone when it is ready again, whatever came while it was not."""
+
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        made.tick({item.id: [((1, "old"), 1), ((2, "both"), 1)]})
+        async with serving(made) as server:
+            await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
+            made.put(unready(item))
+            made.now[item.id].clear()
+            made.tick({item.id: [((2, "both"), 1), ((3, "new"), 1)]})
+            made.put(item)
+            await server.wait(made.writer.newest.time - 1, 10)
+            await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([item])))
+            last = made.tick({item.id: [((4, "later"), 1)]})
+            await server.wait(last - 1, 10)
+            with server.snapshot() as snapshot, snapshot.use() as connection:
+                snapshot.bring([item])
+                assert bag(mirror.rows(connection, mirror.shape(item))) == made.now[item.id]
 
     run(work)
 

@@ -1,0 +1,138 @@
+"""What the errors of a new view begin with: those it would have received had it been there all along.
+
+An error happens in an operator or on an edge and goes to every relation below, once. A new view gets the errors of its own edges
+by its fill; those that happened above, on edges which existing views have too, are known only as sums, one for each view:
+
+    errors(v) = Σ of v's last operator and all above it, each once, + its output's
+
+What the new view d lacks is such a sum too, and is looked for as a combination of those that are there. With d over b and c, which both
+read a, that is errors(b) + errors(c) − errors(a): what happened above a reached b and c, and would have reached d once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+
+from engine.plan.change import STATEFUL, Leaf, Stream, View, inputs, stateful
+from engine.plan.graph import Edge, Graph, JoinNode, Linear, Select, UpsertNode
+from engine.plan.nodes import node_of
+from lake.catalog import Catalog, Item
+
+Site = int | Edge | tuple[int, Linear]  # an operator; an edge to one; all that leaves a node by a shape
+Sum = Counter[Site]
+
+COLUMN = re.compile(r"c\d+")  # cannot fail
+
+
+class Unknown(Exception):
+    """No combination of sums gives what is wanted: right only where they are all empty."""
+
+
+def errors_to_fill(item: Item, stream: Stream, catalog: Catalog, graph: Graph) -> dict[int, int]:
+    """Relations of errors, and how often each counts (below zero: it is taken off). `graph` is the catalog's.
+
+    Raises `Unknown` with the relations that must be empty, if the sums of the views above do not tell.
+    """
+    sums = _Sums(catalog, graph)
+    wanted: Sum = Counter()
+    above: set[Site] = set()
+    views: dict[int, Stream] = {}
+    for leaf in _uses(stream):
+        if isinstance(leaf, View):
+            node, shape = sums.place(catalog[leaf.item], leaf.stream)
+            above |= sums.above(node)
+            wanted[node, shape] += 1
+            _ancestors(leaf, views)
+    wanted.update(above)
+    known = {catalog[id].errors: sums.of(catalog[id], below) for id, below in sorted(views.items())}
+    found = _combination(_fallible(wanted), known)
+    if found is None:
+        raise Unknown(tuple(known))
+    return found
+
+
+def _uses(stream: Stream) -> list[Leaf]:
+    """The leaf behind each edge of its own that a view has."""
+    edges = [stream, *(input for operator in stateful(stream) for input in inputs(operator))]
+    return [e.origin for e in edges if not isinstance(e.origin, STATEFUL)]
+
+
+def _ancestors(view: View, found: dict[int, Stream]) -> None:
+    if view.item not in found:
+        found[view.item] = view.stream
+        for leaf in _uses(view.stream):
+            if isinstance(leaf, View):
+                _ancestors(leaf, found)
+
+
+class _Sums:
+    def __init__(self, catalog: Catalog, graph: Graph) -> None:
+        self._catalog = catalog
+        self._into: dict[int, list[Edge]] = {}
+        for edge in graph.edges:
+            self._into.setdefault(edge.to, []).append(edge)
+        safe = {o.node for o in graph.operators if isinstance(o, UpsertNode) or (isinstance(o, JoinNode) and o.condition is None)}
+        self._may_fail = {o.node for o in graph.operators} - safe
+
+    def place(self, item: Item, stream: Stream) -> tuple[int, Linear]:
+        """The node that a view's rows come from, and the steps since."""
+        origin = stream.origin
+        if isinstance(origin, View):
+            node, shape = self.place(self._catalog[origin.item], origin.stream)
+            return node, Linear(shape.steps + stream.shape.steps)
+        if isinstance(origin, STATEFUL):
+            return node_of(item, stateful(stream).index(origin)), stream.shape
+        return -origin.item, stream.shape  # of a source: nothing fails above, what cannot be decoded is a dead letter
+
+    def above(self, node: int) -> set[Site]:
+        """The node and all above it, as far as it may fail."""
+        edges: set[Site] = set()
+        reached = {node}
+        queue = [node]
+        while queue:
+            for edge in self._into.get(queue.pop(), ()):
+                edges.add(edge)
+                if edge.origin not in reached:
+                    reached.add(edge.origin)
+                    queue.append(edge.origin)
+        return edges | (reached & self._may_fail)
+
+    def of(self, item: Item, stream: Stream) -> Sum:
+        node, shape = self.place(item, stream)
+        return _fallible(Counter([*self.above(node), (node, shape)]))
+
+
+def _fallible(sum: Sum) -> Sum:
+    return Counter({site: n for site, n in sum.items() if _can_fail(site)})
+
+
+def _can_fail(site: Site) -> bool:
+    if isinstance(site, int):
+        return True
+    shape = site.shape if isinstance(site, Edge) else site[1]
+    return not all(isinstance(s, Select) and all(COLUMN.fullmatch(e) for e in s.expressions) for s in shape.steps)
+
+
+def _combination(wanted: Sum, known: dict[int, Sum]) -> dict[int, int] | None:
+    """Whole numbers such that the known sums, so often, are the wanted one. Gauss and Jordan, over the views as unknowns."""
+    relations = list(known)
+    sites = list(dict.fromkeys([*wanted, *(s for sum in known.values() for s in sum)]))
+    rows = [[Fraction(known[r][site]) for r in relations] + [Fraction(wanted[site])] for site in sites]
+    pivots: list[tuple[int, int]] = []
+    for column in range(len(relations)):
+        at = len(pivots)
+        chosen = next((i for i in range(at, len(rows)) if rows[i][column]), None)
+        if chosen is None:
+            continue
+        rows[at], rows[chosen] = rows[chosen], rows[at]
+        rows[at] = [value / rows[at][column] for value in rows[at]]
+        for i, row in enumerate(rows):
+            if i != at and row[column]:
+                rows[i] = [value - row[column] * base for value, base in zip(row, rows[at], strict=True)]
+        pivots.append((at, column))
+    found = {relations[column]: rows[at][-1] for at, column in pivots}
+    if any(row[-1] for row in rows[len(pivots) :]) or any(n.denominator != 1 for n in found.values()):
+        return None
+    return {relation: int(n) for relation, n in found.items() if n}

@@ -1,0 +1,71 @@
+"""Items that are filled to take others' places: which are needed, and the change of the catalog when they are.
+
+    R, read by U, is to be something else ──► S (replaces R) and T (replaces U) are filled beside them, T from S
+    all of the group are filled           ──► one entry: R and U have the definitions of S and T, and the difference of their rows;
+                                              S and T go
+
+Whoever reads R sees changes like any others. Values only; `engine.runtime.installing` does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from engine.plan import nodes
+from lake.catalog import Catalog, Change, Item
+
+KEPT = ("next_node", "fills")  # options that belong to an id and not to a definition
+OWN = ("group", "stale", *KEPT)
+
+
+def bases(item: Item, catalog: Catalog) -> set[int]:
+    """What an item's definition names, through plain views, down to what has rows of its own."""
+    found: set[int] = set()
+    for id in item.depends:
+        other = catalog[id]
+        found |= bases(other, catalog) if other.kind == "view" else {id}
+    return found
+
+
+def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
+    """The views that read one of these items, directly or through other views, that are not replacements themselves; lower ones first."""
+    found: dict[int, Item] = {}
+    queue = list(ids)
+    while queue:
+        id = queue.pop(0)
+        for item in catalog.dependents(id):
+            if item.kind in ("view", "materialized view") and not item.replaces:
+                found.pop(item.id, None)
+                found[item.id] = item
+                queue.append(item.id)
+    return tuple(found.values())
+
+
+def replacement(item: Item, id: int, group: int) -> Item:
+    """An item, not yet numbered, that is to replace this one by the same definition."""
+    options = {name: value for name, value in item.options.items() if name not in OWN}
+    return replace(item, id=id, errors=id + 1, ready=False, replaces=item.id, options={**options, "group": group})
+
+
+def group(item: Item) -> int:
+    return int(item.options.get("group", 0))
+
+
+def switched(coming: Iterable[Item], catalog: Catalog) -> Change:
+    """Each replaced item with its replacement's definition, under its own id; the replacements are dropped."""
+    coming = tuple(coming)
+    places = {item.id: item.replaces for item in coming}
+    put: dict[int, Item] = {}
+    for item in coming:
+        old = catalog[item.replaces]
+        options = {name: value for name, value in item.options.items() if name not in OWN}
+        options |= {name: old.options[name] for name in KEPT if name in old.options}
+        depends = tuple(places.get(d, d) for d in item.depends)
+        put[old.id] = replace(item, id=old.id, errors=old.errors, replaces=0, depends=depends, ready=True, options=options, name=old.name)
+    after = catalog.apply(Change(put=tuple(put.values()), drop=tuple(places)))
+    for id, item in put.items():
+        if item.kind == "materialized view":
+            put[id] = nodes.share(item, after)
+            after = after.apply(Change(put=(put[id],)))
+    return Change(tuple(put.values()), tuple(places))

@@ -1,0 +1,55 @@
+"""The errors of views at the newest entry, in memory: what the engine says of them without reading the lake."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from lake import Lake
+from lake.catalog import Catalog, Item
+from lake.types import WEIGHT
+
+Error = tuple[str, str]  # sqlstate, message
+
+
+class Failing:
+    """Sums by relation of errors. A relation of a view that is dropped stays, empty or not: its id is never used again."""
+
+    def __init__(self, lake: Lake, catalog: Catalog) -> None:
+        self._lock = threading.Lock()
+        self._relations = {i.errors for i in catalog.items.values() if i.errors}
+        self._sums: dict[int, Counter[Error]] = {}
+        for item in catalog.items.values():
+            if item.errors:
+                self._add(item.errors, lake.snapshot(item.errors))
+
+    def watch(self, items: Iterable[Item]) -> None:
+        """From now on their errors are counted; those of an item that is to be filled from none."""
+        for item in items:
+            if item.errors:
+                self._relations.add(item.errors)
+                if not item.ready:
+                    self._sums.pop(item.errors, None)
+
+    def add(self, changes: Iterable[tuple[int, bytes | pa.Table]]) -> None:
+        """What an entry changed."""
+        for relation, data in changes:
+            if relation in self._relations:
+                self._add(relation, data if isinstance(data, pa.Table) else pa.ipc.open_stream(data).read_all())
+
+    def error(self, item: Item) -> Error | None:
+        """One of a view's errors: the first by SQLSTATE and message."""
+        with self._lock:
+            return min((e for e, n in self._sums.get(item.errors, {}).items() if n > 0), default=None)
+
+    def _add(self, relation: int, changes: pa.Table) -> None:
+        with self._lock:
+            sums = self._sums.setdefault(relation, Counter())
+            states, messages = changes.column(0).to_pylist(), changes.column(1).to_pylist()
+            for state, message, weight in zip(states, messages, changes.column(WEIGHT).to_pylist(), strict=True):
+                sums[state, message] += weight
+                if not sums[state, message]:
+                    del sums[state, message]

@@ -1,0 +1,315 @@
+"""Changes of the catalog as they run: a new graph, swapped in with the entry that says so; fills; what becomes ready, and when.
+
+install(change) ──► graph ──► Engine.install(graph, entry) ──► fills ──► settle: what is filled and reads nothing unfilled is ready
+recover ──► views whose state cannot be used are replaced (engine.plan.replacing); they report an error until then
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.plan import circuit, nodes
+from engine.plan.errors import Unknown, errors_to_fill
+from engine.plan.plans import Streams
+from engine.plan.replacing import bases, group, readers, replacement, switched
+from engine.runtime import kafka
+from engine.runtime.engine import Changes, Engine
+from engine.runtime.fills import Fill, History
+from engine.runtime.readers import reader_name
+from engine.runtime.restoring import remove_lost, restored
+from lake.catalog import ERRORS, Catalog, Change, Item, ready
+from lake.entry import Header, stream
+from lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState
+from lake.types import WEIGHT, Field, arrow_schema
+from lake.weights import negated, total
+
+log = logging.getLogger("tailgate.engine")
+
+
+class Installation:
+    """Whoever changes the catalog holds `lock` from reading it to the change.
+
+    `settled` is notified when something became ready or failed.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.lock = threading.RLock()
+        self.settled = threading.Condition()
+        self.fills: dict[int, Fill] = {}
+        self.failures: dict[int, Exception] = {}  # of fills that a statement may wait for, by item
+        self._filled: set[int] = set()
+        engine.rebuild = lambda: self.recover(lost=True)
+
+    # ---- starting --------------------------------------------------------------------------------------------------------
+
+    def recover(self, *, lost: bool = False) -> None:
+        """Runs what the log's catalog says; what was being filled begins anew. `lost`: of the state, nothing can be used.
+
+        Views whose state cannot be used are filled again beside themselves, with all views that read them; meanwhile they report 55000.
+        """
+        with self.lock:
+            engine, catalog = self.engine, self.engine.catalog
+            for fill in self.fills.values():
+                fill.end()
+            self.fills.clear()
+            self._filled.clear()
+            broken = self._broken(catalog, lost)
+            coming = catalog.replacements()
+            stale = [replace(i, options={**i.options, "stale": True}) for i in broken if not nodes.stale(i)]
+            new = []
+            for item in broken:
+                if item.id not in coming:
+                    new.append(replacement(item, catalog.next_id + 2 * len(new), catalog.next_id))
+            unready = [*new, *(i for i in catalog.items.values() if not i.ready)]
+            if not unready and not lost:
+                engine.install(circuit.compile_catalog(catalog, Streams(catalog)), self._live(catalog), self._forgotten(()))
+                return
+            for item in stale:
+                log.warning('the state of %s "%s" cannot be used; it is filled again', item.kind, item.name)
+            unready = [self._begun(i, catalog) for i in unready]
+            after = catalog.apply(Change(put=(*stale, *unready)))
+            streams = Streams(after)
+            unready = [nodes.number(i, after, streams(i)) if i.kind == "materialized view" else i for i in unready]
+            state = None
+            if lost:
+                log.warning("all state is made again from what the lake holds")
+                kept = Catalog({i.id: i for i in catalog.items.values() if i.stored and i.kind != "materialized view"})
+                state = restored(engine, circuit.compile_catalog(kept, Streams(kept)), catalog)
+            errors = [(i.errors, _error(i)) for i in stale]
+            self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
+            if state is not None:
+                remove_lost(engine, state[0])
+
+    def _broken(self, catalog: Catalog, lost: bool) -> list[Item]:
+        """The views, lower ones first, whose rows can no longer be kept up to date by the state there is."""
+        views = [i for i in catalog.visible if i.kind == "materialized view" and i.ready]
+        streams = Streams(catalog)
+        own = [i for i in views if nodes.stale(i) or (lost and nodes.digests(i)) or not nodes.recorded(i, catalog, streams(i))]
+        above = [i for i in readers([i.id for i in own], catalog) if i.kind == "materialized view" and i.ready]
+        return [*(i for i in own if i.id not in {a.id for a in above}), *above]
+
+    # ---- changing --------------------------------------------------------------------------------------------------------
+
+    def install(
+        self,
+        change: Change,
+        fill: tuple[Item, ...] = (),
+        changes: Callable[[], Changes] = tuple,
+        state: tuple[str, str] | None = None,
+    ) -> Header:
+        """The change of the catalog and the circuit for it, in one step; then the fills begin. Holds the lock."""
+        engine = self.engine
+        after = engine.catalog.apply(change)
+        streams = Streams(after)
+        graph = circuit.compile_catalog(after, streams)
+        live = self._live(after)
+        joining = self._joining(live)
+        forgotten = () if state is not None else self._forgotten(circuit.gone(engine.graph, graph), graph)
+        views = tuple(after[i.id] for i in fill if i.kind == "materialized view")
+        begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
+        for item in change.put:
+            if item.kind == "sink" and item.id not in engine.catalog.items:
+                engine.lake.hold(f"sink-{item.id}", engine.newest.n)  # before anybody sees it: then the file is the sinks process's
+        header = engine.install(graph, live, forgotten, change, joining, lambda: [*changes(), *_sums(engine, begun)], state)
+        for id in change.drop:
+            if (gone := self.fills.pop(id, None)) is not None:
+                gone.end()
+            self._filled.discard(id)
+        for item in fill:
+            self._begin_fill(after[item.id], header, streams)
+        self._tell()
+        return header
+
+    def numbered(self, view: Item, catalog: Catalog) -> Item:
+        """A new view about to be filled: where its topics begin, and operators of its own. `catalog` has it already."""
+        view = self._begun(view, catalog)
+        catalog = catalog.apply(Change(put=(view,)))
+        return nodes.number(view, catalog, Streams(catalog)(view))
+
+    def _begun(self, item: Item, catalog: Catalog) -> Item:
+        """A view with where its topics begin now; where a broker does not answer, where they began when it was filled before."""
+        known: dict[str, dict[str, int]] = item.options.get("starts", {})
+        starts = {}
+        for id in sorted(bases(item, catalog)):
+            source = catalog[id]
+            if source.kind == "source" and not source.stored:
+                topic = source.options["topic"]
+                try:
+                    there = kafka.bounds(source.options["brokers"], [topic], source.options.get("kafka", {}))[topic]
+                except ConnectionFailure:
+                    if str(id) not in known:
+                        raise
+                    starts[str(id)] = known[str(id)]
+                    continue
+                starts[str(id)] = {p: low for p, (low, _) in there.items()}
+                if any(low > known.get(str(id), {}).get(p, low) for p, (low, _) in there.items()):
+                    log.warning("topic %s has lost records that %s was made of; it is filled without them", topic, item.name)
+        return replace(item, options={**item.options, "starts": starts})
+
+    def _errors(self, view: Item, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
+        """The sums that a new view's errors begin with; of relations that begin in the same entry nothing is to be had."""
+        beginning = {i.errors for i in change.put if not i.ready}
+        try:
+            found = errors_to_fill(view, streams(view), after, graph)
+        except Unknown as e:
+            failing = [
+                i for i in after.items.values() if i.errors in e.args[0] and i.errors not in beginning and self.engine.failing.error(i)
+            ]
+            if failing:
+                raise ObjectNotInPrerequisiteState(
+                    f'the errors of {failing[0].kind} "{failing[0].name}" cannot be told apart from those of other views',
+                    hint="Create the view when they are gone: SHOW ERRORS.",
+                ) from None
+            return {}
+        return {relation: n for relation, n in found.items() if relation not in beginning}
+
+    def _joining(self, live: tuple[Item, ...]) -> dict[str, kafka.Offsets]:
+        """Where topics that no reader reads yet begin to be read: for keyed sources at the first record, for others at the end.
+
+        The history of the others comes by filling.
+        """
+        known = self.engine.newest.offsets
+        out: dict[str, kafka.Offsets] = {}
+        for source in live:
+            reader, topic = reader_name(source), source.options["topic"]
+            if topic not in known.get(reader, {}):
+                there = kafka.bounds(source.options["brokers"], [topic], source.options.get("kafka", {}))[topic]
+                out.setdefault(reader, {})[topic] = {p: low if source.stored else high for p, (low, high) in there.items()}
+        return out
+
+    def _live(self, catalog: Catalog) -> tuple[Item, ...]:
+        """The sources that are read: keyed ones, and those that a materialized view reads."""
+        wanted = {i.id for i in catalog.items.values() if i.kind == "source" and i.stored}
+        for item in catalog.items.values():
+            if item.kind == "materialized view":
+                wanted |= {s for s in bases(item, catalog) if catalog[s].kind == "source"}
+        return tuple(catalog[i] for i in sorted(wanted))
+
+    def _forgotten(self, gone: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
+        """Operators whose state is still to be removed: those of before, and these."""
+        live = {o.node for o in graph.operators} if graph is not None else set()
+        return tuple(sorted({*self.engine.newest.extra.get("forgotten", ()), *gone} - live))
+
+    # ---- filling ---------------------------------------------------------------------------------------------------------
+
+    def _begin_fill(self, item: Item, header: Header, streams: Streams) -> None:
+        catalog = self.engine.catalog
+        histories = []
+        inputs = circuit.fill_inputs(item, streams(item)) if item.kind == "materialized view" else ()
+        for input in inputs:
+            source = catalog[input.item]
+            if input.kind == "topic":
+                end = header.offsets[reader_name(source)][source.options["topic"]]
+                begin = item.options["starts"][str(source.id)]
+                histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items())))
+            elif source.ready:
+                histories.append(History(input.channel, relation=source.id, time=header.time))
+        fill = self.fills[item.id] = Fill(self.engine, item, tuple(histories), self)
+        fill.start()
+
+    def filled(self, fill: Fill) -> None:
+        with self.lock:
+            if self.fills.get(fill.item.id) is fill:
+                self._filled.add(fill.item.id)
+                self._settle()
+
+    def failed(self, fill: Fill, error: Exception) -> None:
+        """Told to the statement that waits; without one, a restart of the engine begins the fill anew."""
+        with self.lock:
+            if self.fills.get(fill.item.id) is fill:
+                self.failures[fill.item.id] = error
+                self._tell()
+
+    def _settle(self) -> None:
+        """Makes ready what is filled and reads only what is ready; replacements take their places, a group at one time."""
+        while True:
+            catalog = self.engine.catalog
+            groups: dict[int, list[Item]] = {}
+            for item in catalog.replacements().values():
+                groups.setdefault(group(item), []).append(item)
+            done = next((g for g in groups.values() if all(i.id in self._filled for i in g)), None)
+            if done is not None:
+                self._switch(done)
+                continue
+            unready = [catalog[i] for i in sorted(self._filled) if i in catalog.items and not catalog[i].replaces]
+            coming = catalog.replacements()
+            alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in bases(i, catalog))), None)
+            if alone is None:
+                return
+            self._ready(alone.id)
+            self.install(Change(put=(nodes.share(ready(alone), catalog),)))
+
+    def _ready(self, id: int) -> None:
+        self._filled.discard(id)
+        self.fills.pop(id, None)
+
+    def _switch(self, coming: list[Item]) -> None:
+        """The replaced items go on with their replacements' definitions and rows; readers see the difference."""
+        catalog = self.engine.catalog
+        change = switched(coming, catalog)
+        pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view"]
+        differences = [d for old, new in pairs for d in _differences(self.engine, old, new)]
+        self.install(change, changes=lambda: [made for d in differences if (made := d.now()) is not None])
+        for item in coming:
+            self._ready(item.id)
+            log.info('%s "%s" was replaced', item.kind, catalog[item.replaces].name)
+
+    def _tell(self) -> None:
+        with self.settled:
+            self.settled.notify_all()
+
+
+class _Difference:
+    """Of the rows of two relations: taken beside the running ticks, brought to the newest entry between two of them."""
+
+    def __init__(self, engine: Engine, old: int, new: int, columns: tuple[Field, ...]) -> None:
+        self._engine, self._old, self._new = engine, old, new
+        self._schema = arrow_schema(columns, weight=True)
+        at = engine.newest
+        self._n = at.n
+        self._net = total([negated(engine.lake.snapshot(old, at.time)), engine.lake.snapshot(new, at.time)], self._schema)
+
+    def now(self) -> tuple[int, bytes] | None:
+        """As changes of the old relation, if there are any."""
+        parts = [self._net]
+        for entry in self._engine.lake.log.after(self._n, self._engine.newest.n):
+            if (gone := entry.changes(self._old)) is not None:
+                parts.append(negated(gone.rename_columns(self._schema.names)))
+            if (come := entry.changes(self._new)) is not None:
+                parts.append(come.rename_columns(self._schema.names))
+        net = total(parts, self._schema)
+        return (self._old, stream(net)) if net.num_rows else None
+
+
+def _differences(engine: Engine, old: Item, new: Item) -> Iterable[_Difference]:
+    yield _Difference(engine, old.id, new.id, old.columns)
+    yield _Difference(engine, old.errors, new.errors, ERRORS)
+
+
+def _sums(engine: Engine, begun: dict[int, dict[int, int]]) -> list[tuple[int, bytes]]:
+    """The first changes of relations of errors: sums of what others hold now."""
+    schema = arrow_schema(ERRORS, weight=True)
+    made = []
+    for relation, sums in begun.items():
+        parts = []
+        for other, times in sums.items():
+            rows = engine.lake.snapshot(other, engine.newest.time)
+            parts.append(rows.set_column(2, WEIGHT, pc.multiply(rows.column(2), times)))
+        net = total(parts, schema)
+        if net.num_rows:
+            made.append((relation, stream(net)))
+    return made
+
+
+def _error(item: Item) -> bytes:
+    """What a view reports while it is not kept up to date."""
+    row = [["55000"], [f'{item.kind} "{item.name}" is being filled again'], [1]]
+    return stream(pa.table(row, schema=arrow_schema(ERRORS, weight=True)))

@@ -1,0 +1,43 @@
+"""State that the log names is missing or damaged: the upserts' is made again, in a folder of its own, before ticks go on.
+
+The rows of keyed relations are in the lake, whatever happened to the state, so those relations stay as they are and readable. The state
+of views is not made again here: they are filled (`engine.runtime.installing`).
+"""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime, timezone
+
+from engine.plan.graph import Graph
+from engine.plan.restore import restoring
+from engine.runtime.engine import STATE, Engine
+from lake.catalog import Catalog
+from lake.entry import stream
+
+PIECE_ROWS = 20_000  # a tick's worth; all of a relation's rows are in memory once besides
+BATCH = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+
+
+def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
+    """The folder below state/ and the ids of the state made again; the caller names both in the log's next entry. No tick may run."""
+    folder = f"after-{engine.newest.n}"
+    path = engine.lake.path / STATE / folder
+    shutil.rmtree(path, ignore_errors=True)  # of an attempt that did not come to its entry
+    part, channels = restoring(graph, catalog)
+    circuit = engine.circuits.build(part)
+    ids = ""
+    for channel, relation in channels.items():
+        rows = engine.lake.snapshot(relation, engine.newest.time)
+        for at in range(0, rows.num_rows, PIECE_ROWS):
+            record = (None, bytearray(stream(rows.slice(at, PIECE_ROWS))), channel, 0, 0, datetime.now(timezone.utc), 0)
+            batch = engine.session.createDataFrame([record], BATCH)
+            ids = circuit.tick(batch._jdf, str(path), engine.newest.time, ids, engine.parallelism).stateIds()
+    return folder, ids
+
+
+def remove_lost(engine: Engine, folder: str) -> None:
+    """Removes all state but that in the folder, once an entry names it."""
+    for old in (engine.lake.path / STATE).glob("*"):
+        if old.name != folder:
+            shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,61 @@
+"""What the engine says of itself: the answer of `GET /status`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from engine.plan import nodes
+from engine.runtime.installing import Installation
+from engine.runtime.readers import reader_name
+from lake.catalog import Item
+
+Answer = dict[str, Any]
+PERCENTILES = (("p50", 0.5), ("p95", 0.95))
+
+
+class Status:
+    def __init__(self, installation: Installation) -> None:
+        self._installation, self._engine = installation, installation.engine
+
+    def __call__(self) -> Answer:
+        engine = self._engine
+        items = engine.catalog.visible
+        durations = sorted(engine.durations)
+        return {
+            "sources": {i.name: self._source(i) for i in items if i.kind == "source"},
+            "views": {i.name: self._view(i) for i in items if i.kind == "materialized view"},
+            "sinks": {i.name: self._sink(i) for i in items if i.kind == "sink"},
+            "ticks": engine.ticks,
+            "tick_ms": {name: round(durations[int(len(durations) * q)], 1) for name, q in PERCENTILES} if durations else {},
+            "n": engine.newest.n,
+            "time": engine.newest.time,
+        }
+
+    def _source(self, item: Item) -> Answer:
+        engine = self._engine
+        stall = engine.stalls.get(item.options["channel"]) or engine.stalls.get(reader_name(item))
+        counts = engine.counters.get(nodes.source_node(item), {})
+        status = {"status": "stalled" if stall else "running", "error": stall.error if stall else None}
+        return {**status, "records": 0, "dead_letters": 0, **counts}
+
+    def _view(self, item: Item) -> Answer:
+        """`rows` and `percent`: of the fill that goes on for it, its own or its replacement's."""
+        engine = self._engine
+        error = engine.failing.error(item)
+        coming = engine.catalog.replacements().get(item.id)
+        fill = self._installation.fills.get(coming.id if coming is not None else item.id)
+        said = (
+            "filling" if not item.ready or nodes.stale(item) else "replacing" if coming is not None else "failing" if error else "running"
+        )
+        told = None if error is None else f"{error[1]} ({error[0]})"
+        progress = {"rows": None, "percent": None} if fill is None else {"rows": fill.rows, "percent": round(fill.percent, 1)}
+        return {"status": said, "error": told, **progress}
+
+    def _sink(self, item: Item) -> Answer:
+        """What the sinks process has written of it."""
+        try:
+            said = json.loads((self._engine.lake.path / "readers" / f"sink-{item.id}").read_bytes())
+        except (OSError, ValueError):
+            said = {}
+        return {"status": said.get("status", "waiting for tailgate sinks"), "error": said.get("error") or None}

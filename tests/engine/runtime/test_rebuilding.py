@@ -1,0 +1,155 @@
+"""State that is gone, and records of another planner: views are filled again, in order, and equal their queries; sources stay."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from embedded.kafka import Kafka
+from lake import Lake, reading
+from lake.catalog import Change
+from lake.writing import open_epoch
+from tests.engine.runtime.parts import EngineProcess, rows, until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+class World:
+    """Users by key, page views without; totals of both, a view over the totals, and what should be in them."""
+
+    def __init__(self, folder: Path, kafka: Kafka) -> None:
+        self.lake_folder, self.kafka = folder / "lake", kafka
+        self.engine = EngineProcess(self.lake_folder)
+        self.engine.start()
+        self.lake = Lake(self.lake_folder)
+        self.producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
+        self.users: dict[str, str] = {}
+        self.views: list[str] = []
+        for topic in ("users", "clicks"):
+            kafka.create_topic(topic)
+        at = f"FROM KAFKA BROKER '{kafka.address}' TOPIC"
+        self.engine.execute(f"CREATE SOURCE users {at} 'users' KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT")
+        self.engine.execute(f"CREATE SOURCE clicks {at} 'clicks' FORMAT JSON")
+        self.change()
+        self.engine.execute(
+            "CREATE MATERIALIZED VIEW by_city AS SELECT u.data->>'city' AS city, count(*) AS n FROM users u "
+            "JOIN clicks c ON c.data->>'user' = u.key0 GROUP BY 1"
+        )
+        self.engine.execute("CREATE VIEW cities AS SELECT city, n FROM by_city WHERE n > 0")
+        self.engine.execute("CREATE MATERIALIZED VIEW doubled AS SELECT city, n * 2 AS n FROM cities")
+        self.engine.execute("CREATE MATERIALIZED VIEW sizes AS SELECT n, count(*) AS cities FROM doubled GROUP BY n")
+
+    def change(self) -> None:
+        """More clicks, users that move, one that goes."""
+        turn = len(self.views)
+        for i in range(6):
+            self.users[f"u{i}"] = f"city {(i + turn) % 3}"
+            self.send("users", json.dumps({"city": self.users[f"u{i}"]}), f"u{i}")
+            for _ in range(i + 1):
+                self.views.append(f"u{i}")
+                self.send("clicks", json.dumps({"user": f"u{i}"}))
+        self.send("users", None, "u5")
+        self.send("clicks", '{"broken')
+        del self.users["u5"]
+        self.producer.flush()
+
+    def send(self, topic: str, value: str | None, key: str | None = None) -> None:
+        self.producer.produce(topic, value, key)
+
+    def expected(self) -> dict[str, dict[tuple[Any, ...], int]]:
+        cities: dict[str, int] = {}
+        for user in self.views:
+            if user in self.users:
+                cities[self.users[user]] = cities.get(self.users[user], 0) + 1
+        sizes: dict[int, int] = {}
+        for n in cities.values():
+            sizes[2 * n] = sizes.get(2 * n, 0) + 1
+        return {
+            "users": {(k, json.dumps({"city": c})): 1 for k, c in self.users.items()},
+            "by_city": dict.fromkeys(cities.items(), 1),
+            "doubled": {(c, 2 * n): 1 for c, n in cities.items()},
+            "sizes": dict.fromkeys(sizes.items(), 1),
+        }
+
+    def equal(self) -> bool:
+        found = {name: dict(rows(self.lake, name)) for name in self.expected()}
+        catalog = self.lake.catalog()
+        failing = [reading.error(self.lake, catalog.relation(name)) for name in ("by_city", "doubled", "sizes")]
+        return found == self.expected() and failing == [None] * 3 and not catalog.replacements()
+
+    def log(self) -> str:
+        return (self.lake_folder.parent / "engine.log").read_text()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("rebuilding")
+    kafka = Kafka(folder / "kafka")
+    kafka.start()
+    made = World(folder, kafka)
+    yield made
+    made.engine.stop()
+    kafka.stop()
+
+
+def goes_on(world: World) -> None:
+    """Equal after the start, and after more changes."""
+    until(world.equal)
+    world.change()
+    until(world.equal)
+    letters = rows(world.lake, "clicks_dead_letters")
+    assert letters
+    assert set(letters.values()) == {1}
+
+
+def test_the_state_folder_is_gone(world: World) -> None:
+    until(world.equal)
+    world.engine.stop()
+    shutil.rmtree(world.lake_folder / "state")
+    world.engine.start()
+    goes_on(world)
+    assert "all state is made again" in world.log()
+
+
+@pytest.mark.long
+def test_a_file_of_the_state_is_damaged_by_a_kill(world: World) -> None:
+    until(world.equal)
+    world.engine.kill(jvm=True)
+    for path in (world.lake_folder / "state").rglob("*.changelog"):
+        path.write_bytes(path.read_bytes()[:7])
+    for path in (world.lake_folder / "state").rglob("*.zip"):
+        path.unlink()
+    world.engine.start(crash="catalog.entry:1")  # and it is killed while the state is made again
+    world.engine.died()
+    world.engine.start()
+    goes_on(world)
+
+
+@pytest.mark.long
+def test_digests_of_another_planner(world: World) -> None:
+    """The record of the lowest view alone is another: all that read it are filled with it, and switch at one time."""
+    until(world.equal)
+    world.engine.stop()
+    writer = open_epoch(world.lake)
+    item = writer.catalog.relation("by_city")
+    other = [["another planner's", node] for _, node in item.options["nodes"]]
+    writer.append(kind="catalog", catalog=Change(put=(replace(item, options={**item.options, "nodes": other}),)))
+    n = writer.newest.n
+    writer.close()
+    world.engine.start()
+    goes_on(world)
+    changes = [e.header for e in world.lake.log.after(n) if e.header.catalog is not None]
+    begun, switched = (h.catalog for h in changes)
+    assert begun is not None
+    assert switched is not None
+    assert {i.name for i in begun.put if i.replaces} == {"by_city", "doubled", "sizes"}
+    assert {i.name for i in switched.put} == {"by_city", "doubled", "sizes"}
+    relations = {s.relation for s in changes[1].relations}
+    assert world.lake.catalog().relation("by_city").id not in relations  # nothing changed for whoever reads it
