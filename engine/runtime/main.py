@@ -44,7 +44,7 @@ def run(options: Options) -> int:
     lake = Lake.open(options.data, create=True)
     writer = open_epoch(lake, take_over=options.take_over)
     parallelism = writer.newest.extra.get("parallelism", options.parallelism)
-    if parallelism != options.parallelism and writer.newest.extra.get("version", 0):
+    if parallelism != options.parallelism and writer.newest.state:
         raise ObjectNotInPrerequisiteState(
             f"the state of this lake lies in {parallelism} partitions, and --parallelism is {options.parallelism}",
             hint=f"Start the engine with --parallelism {parallelism}.",
