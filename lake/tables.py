@@ -112,15 +112,15 @@ class Follower:
         return Table(delta, delta.version(), done, delta.version())
 
     def _begin(self, stored: Stored, n: int) -> None:
-        """Entry n made the relation empty, so what a table holds from before it goes."""
+        """Entry n made the relation empty, so what a table holds from before it goes; changes of the entry itself are yet to come."""
         table = self._tables[stored.id]
         if table.position < n:
             refresh(table, stored)
             if table.delta.file_uris():
-                merging.clear(table.delta, stored, n)
+                merging.clear(table.delta, stored, n - 1)
                 table.version = table.seen = table.delta.version()
                 crash.point("round.cleared")
-            table.position, table.opened = n, False
+            table.position, table.opened = n - 1, False
 
     def _bring(self, stored: Stored, entries: list[int], n: int) -> None:
         table = self._tables[stored.id]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from lake import Lake, checkpoints, crash, merging, reading, retention, segments, tending
-from lake.catalog import Item
+from lake.catalog import Change, Item
 from lake.retention import sweep
 from lake.tables import Follower
 from lake.types import Field
@@ -109,8 +109,11 @@ class Run:
 
     def refill(self, rows: Rows, all_rows: list[Rows]) -> None:
         """The relation begins anew: what it held is forgotten, and comes again. Times before are not read any more."""
-        add(self.writer, replace(rows.item, ready=False))
-        self.writer.append([(rows.item.id, rows.table())])
+        table = rows.table()
+        half = table.num_rows // 2  # some in the entry itself
+        change = Change(put=(replace(rows.item, ready=False),))
+        self.writer.append([(rows.item.id, table.slice(0, half))] if half else [], kind="catalog", catalog=change)
+        self.writer.append([(rows.item.id, table.slice(half))])
         header = add(self.writer, rows.item)
         self.history.entries = [(header, {r.item.id: r.table() for r in all_rows})]
 
