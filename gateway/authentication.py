@@ -30,6 +30,7 @@ class Peer:
     what SCRAM binds to. `insecure`: other machines are treated as this one."""
 
     host: str = ""
+    port: int | None = None
     loopback: bool = True
     tls: bool = False
     certificate: str | None = None

@@ -44,12 +44,12 @@ KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  #
 
 def peer_of(transport: asyncio.BaseTransport, insecure: bool) -> Peer:
     name = transport.get_extra_info("peername")
-    host = name[0] if isinstance(name, tuple) else ""
+    host, port = name[:2] if isinstance(name, tuple) else ("", None)
     try:
         loopback = ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         loopback = not host  # a Unix socket
-    return Peer(host, loopback, insecure=insecure)
+    return Peer(host, port, loopback, insecure=insecure)
 
 
 def _common_name(certificate: dict[str, Any] | None) -> str | None:
@@ -113,6 +113,7 @@ class Connection(asyncio.Protocol):
         ):
             answer = simple.ready_answer(session, data[5:-1])
             if answer is not None and self._transport is not None:
+                session.activity.polled(data[5:-1])
                 self._transport.write(answer)
                 return
         messages = self._decoder.feed(data)

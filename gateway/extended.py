@@ -166,6 +166,7 @@ def _portal(session: Session, name: str) -> Portal:
 
 def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
     portal = _portal(session, message.portal)
+    session.activity.asked(portal.bound.text.encode())
     routes.check_failed(session, portal.bound.statement)
     if portal.key is not None and portal.rows is None and not portal.done and session.reads_newest:
         assert portal.bound.prepared is not None

@@ -97,7 +97,7 @@ class Gateway:
         # the process number's high half tells gateways that share a port apart
         while not session.process or session.process in self.sessions:
             session.process = (os.getpid() & 0x7FFF) << 16 | secrets.randbelow(1 << 16)
-        session.secret = secrets.token_bytes(4)
+        session.secret = secrets.token_bytes(session.secret_bytes)
         self.sessions[session.process] = session
 
     def forget(self, session: Session) -> None:

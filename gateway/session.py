@@ -15,11 +15,11 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway import extended, portals, simple, starting
+from gateway import activity, extended, portals, simple, starting
 from gateway.access import Access
 from gateway.authentication import Challenged, Peer
 from gateway.portals import Bound, Portal, Statement
-from gateway.protocol import backend
+from gateway.protocol import backend, startup
 from gateway.protocol import messages as m
 from gateway.protocol.states import Event, Machine, Phase, ProtocolError, Verdict
 from gateway.settings import Settings, milliseconds
@@ -30,10 +30,15 @@ from lake import errors as e
 if TYPE_CHECKING:
     from gateway.server import Gateway
     from gateway.tls import Identity
+    from lake.roles import Role
 
 log = logging.getLogger("tailgate.gateway")
 
 STATEMENTS_MAX = 10_000  # prepared statements of one session: a client that never closes any would fill memory
+
+# setting, SQLSTATE and words of the end of a session in which nothing happens
+IDLE = ("idle_session_timeout", "57P05", "terminating connection due to idle-session timeout")
+IDLE_IN_BLOCK = ("idle_in_transaction_session_timeout", "25P03", "terminating connection due to idle-in-transaction timeout")
 
 Work = Coroutine[Any, Any, None]
 
@@ -72,12 +77,14 @@ class Session:
         self.peer = Peer()
         self.asked: list[tuple[str, str]] = []  # settings of the start-up
         self.challenged: Challenged | None = None  # while a password is asked for
-        self.process, self.secret = 0, b""
+        self.process, self.secret, self.secret_bytes = 0, b"", startup.SECRET_BYTES
         self.settings = Settings({})
         self.access = Access(self)
+        self.activity = activity.Activity()
         self.told: dict[str, str] = {}  # reported settings as the client knows them
         self.following = False  # a TAIL goes on until the client leaves
         self._interrupted: str | None = None
+        self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Any] | None = None
         self._idle: asyncio.TimerHandle | None = None  # ends a block that nothing happens in
 
@@ -192,11 +199,12 @@ class Session:
             self.drop_portals()
         if self.settings.changed:
             self._report()
+        self.activity.ended(self.transaction.in_block)
         self.out.write(backend.READY_FOR_QUERY[self.transaction.status])
         self.out.flush()
-        if self.transaction.in_block and (limit := milliseconds(self.settings["idle_in_transaction_session_timeout"])):
-            reason = "terminating connection due to idle-in-transaction timeout"
-            self._idle = asyncio.get_running_loop().call_later(limit / 1000, self.fatal, "25P03", reason)
+        timeout, sqlstate, reason = IDLE_IN_BLOCK if self.transaction.in_block else IDLE
+        if limit := milliseconds(self.settings[timeout]):
+            self._idle = asyncio.get_running_loop().call_later(limit / 1000, self.fatal, sqlstate, reason)
 
     def fail(self, error: BaseException, offset: int = 0) -> None:
         """Tells an error, and all that follows from one."""
@@ -235,6 +243,24 @@ class Session:
         """What a statement's meaning depends on, for the engine."""
         named = {name: self.settings[name] for name in ("timezone", "search_path", "datestyle", "intervalstyle")}
         return {**named, "role": self.access.role.name}
+
+    # --- what queries of the system catalog ask
+
+    @property
+    def role(self) -> Role:
+        """With whose privileges statements run."""
+        return self.access.role
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """The rows of pg_stat_activity."""
+        return activity.rows(self)
+
+    def signal(self, process: int, *, terminate: bool) -> bool:
+        return activity.signal(self, process, terminate=terminate)
+
+    def call_soon(self, function: Callable[..., object], *arguments: object) -> None:
+        """From other threads: in the event loop, before the statement that runs there is answered."""
+        self._loop.call_soon_threadsafe(function, *arguments)
 
 
 def terminate(session: Session, message: m.Terminate) -> None:

@@ -37,6 +37,7 @@ def ready_answer(session: Session, raw: bytes) -> bytes | None:
 
 
 def query(session: Session, message: m.Query) -> Awaitable[None]:
+    session.activity.asked(message.text)
     return _query(session, message.text)
 
 

@@ -51,6 +51,7 @@ def cancel(session: Session, message: m.CancelRequest) -> None:
 def start(session: Session, message: m.StartupMessage) -> None:
     try:
         negotiation = startup.negotiation(message)
+        session.secret_bytes = startup.secret_bytes(message)
         session.user, session.database, session.asked = startup.user_and_settings(message)
         decision = authentication.decide(session.serving.catalog, session.user, session.peer, session.gateway.lake.id)
         if isinstance(decision, authentication.Challenged):

@@ -25,14 +25,19 @@ from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
 from gateway.catalog import database
-from gateway.catalog.functions import Facts, Functions, Session
+from gateway.catalog.facts import Facts, Session
+from gateway.catalog.functions import Functions
+from gateway.catalog.privileges import SECRET
 from gateway.catalog.rewrite import REG, WORDS, folded, rewrite, type_name
 from gateway.catalog.typing import columns_of, type_of
 from lake import errors
 from lake.catalog import Catalog
+from lake.roles import OPERATOR_ID
 from lake.types import FACTS, Field, Type, arrow_schema
 
 __all__ = ["SystemCatalog", "catalog_tree", "is_catalog_query"]
+
+ACTIVITY = "pg_stat_activity"  # its rows are those of the moment
 
 # Opens a closed DuckDB instance in memory after calling the function with it: gateway.serving.sandbox.
 Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
@@ -114,7 +119,10 @@ class SystemCatalog:
         with self._lock:
             connection = self._at(catalog)
             self.functions.session = session
-            self._facts.roles[10] = session.user
+            self._facts.roles[OPERATOR_ID] = self.functions.privileges.operator()
+            self._check(tree, session)
+            if any(table.name.lower() == ACTIVITY for table in tree.find_all(exp.Table)):
+                database.fill(connection, ACTIVITY, session.sessions())
             return self._run(connection, tree, values, catalog)
 
     def describe(
@@ -130,6 +138,14 @@ class SystemCatalog:
             made = rewrite(limited, self.functions.all, {i.name for i in catalog.items.values()})
             theirs = self._execute(connection, made, [None] * len(types))
             return _fields(tree, theirs.description, columns_of(tree, [str(d[1]) for d in theirs.description])), types
+
+    def _check(self, tree: exp.Expression, session: Session) -> None:
+        """42501 for relations that only superusers read."""
+        for table in tree.find_all(exp.Table):
+            if table.name.lower() in SECRET and not session.role.superuser:
+                raise errors.InsufficientPrivilege(
+                    f"permission denied for {'view' if table.name.lower() == 'pg_shadow' else 'table'} {table.name.lower()}"
+                )
 
     def _at(self, catalog: Catalog) -> duckdb.DuckDBPyConnection:
         if self._connection is None:

@@ -19,7 +19,7 @@ from importlib import resources
 import duckdb
 import pyarrow as pa
 
-from gateway.catalog.rows import Row, all_rows
+from gateway.catalog.rows import Row, all_rows, roles
 from lake.catalog import FIRST_ID, Catalog
 
 HERE = resources.files("gateway.catalog")
@@ -57,6 +57,9 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes all relations, with PostgreSQL's fixed rows."""
     connection.execute("CREATE SCHEMA pg; CREATE SCHEMA information")
     views = view_texts()
+    connection.execute(
+        "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR)"
+    )
     for relation, columns in relations().items():
         if relation not in views:
             listed = ", ".join(f'"{name}" {duckdb_type(type)}' for name, type in columns.items())
@@ -93,10 +96,19 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
             connection.execute(f"DELETE FROM pg.{name} WHERE {'objid' if name == 'pg_depend' else first} >= {FIRST_ID}")
             if rows:
                 insert(connection, f"pg.{name}", _table(rows))
+        fill(connection, "made_roles", roles(catalog))
         connection.commit()
     except BaseException:
         connection.rollback()
         raise
+
+
+def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: list[Row]) -> None:
+    """Other rows for a relation of pg_catalog."""
+    connection.execute(f"DELETE FROM pg.{name}")
+    if rows:
+        names = {key: None for row in rows for key in row}
+        insert(connection, f"pg.{name}", pa.table({key: pa.array([row.get(key) for row in rows]) for key in names}))
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:

@@ -8,107 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 
 from gateway.catalog import rows
+from gateway.catalog.facts import ALIASES, SQL_NAMES, Facts, Session, parse_name, quote_ident
+from gateway.catalog.privileges import RELATION_KINDS, Privileges
 from gateway.settings import SERVER_VERSION
-from lake.catalog import Catalog, Item
-from lake.errors import UndefinedFunction, UndefinedObject, UndefinedTable
+from lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedObject, UndefinedTable
 
 VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
-
-
-class SessionSettings(Protocol):
-    def get(self, name: str) -> tuple[str, str]:
-        """The name as it is spelled, and the value. 42704 if there is none."""
-
-    def set(self, name: str, value: str, *, local: bool = False) -> str:
-        """Sets; the value as SHOW prints it."""
-
-
-class Session(Protocol):
-    """What the functions ask of a session. `process`: what pg_backend_pid() says."""
-
-    database: str
-    user: str
-    process: int
-
-    @property
-    def settings(self) -> SessionSettings: ...
-
-
-@dataclass(slots=True)
-class Facts:
-    """Names and oids of everything, of PostgreSQL's own and of ours."""
-
-    catalog: Catalog = field(default_factory=Catalog)
-    types: dict[int, tuple[str, int, int, str]] = field(default_factory=dict)  # oid → name, namespace, element, kind of type
-    classes: dict[int, tuple[str, int, str]] = field(default_factory=dict)  # oid → name, namespace, relkind
-    procs: dict[int, tuple[str, int]] = field(default_factory=dict)
-    namespaces: dict[int, str] = field(default_factory=dict)
-    roles: dict[int, str] = field(default_factory=dict)
-    settings: dict[str, str] = field(default_factory=dict)  # PostgreSQL's own that a session does not know
-    collations: dict[int, str] = field(default_factory=dict)
-    descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)
-    by_name: dict[tuple[int, str], int] = field(default_factory=dict)
-    type_by_name: dict[str, int] = field(default_factory=dict)
-
-    def load(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
-        def table(query: str) -> dict[int, Any]:
-            return {row[0]: row[1:] if len(row) > 2 else row[1] for row in connection.execute(query).fetchall()}
-
-        self.catalog = catalog
-        self.types = table("SELECT oid, typname, typnamespace, typelem, typtype FROM pg.pg_type")
-        self.classes = table("SELECT oid, relname, relnamespace, relkind FROM pg.pg_class")
-        self.namespaces = table("SELECT oid, nspname FROM pg.pg_namespace")
-        self.by_name = {(namespace, name): oid for oid, (name, namespace, _) in self.classes.items()}
-        self.type_by_name = {name: oid for oid, (name, namespace, _, _) in self.types.items() if namespace in (11, 2200)}
-        if not self.procs:
-            self.procs = table("SELECT oid, proname, pronamespace FROM pg.pg_proc")
-            self.roles = table("SELECT oid, rolname FROM pg.fixed_pg_roles")
-            self.collations = table("SELECT oid, collname FROM pg.pg_collation")
-            self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
-            found = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
-            self.descriptions = {(a, b, c): text for a, b, c, text in found}
-
-    def item(self, relation: int) -> Item | None:
-        return self.catalog.items.get(relation)
-
-
-# names that format_type prints for types whose own name is another one
-SQL_NAMES = {
-    16: "boolean", 18: '"char"', 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision", 1042: "character",
-    1043: "character varying", 1083: "time without time zone", 1114: "timestamp without time zone", 1184: "timestamp with time zone",
-    1266: "time with time zone", 1560: "bit", 1562: "bit varying", 1700: "numeric", 1186: "interval",
-}  # fmt: skip
-ALIASES = {
-    "int": 23, "integer": 23, "int4": 23, "bigint": 20, "smallint": 21, "boolean": 16, "real": 700, "float": 701, "double precision": 701,
-    "character varying": 1043, "character": 1042, "char": 1042, '"char"': 18, "decimal": 1700, "timestamp without time zone": 1114,
-    "timestamp with time zone": 1184, "time without time zone": 1083, "time with time zone": 1266, "bit varying": 1562, "string": 25,
-}  # fmt: skip
-RESERVED = set("all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create current_catalog current_date current_role current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign from grant group having in initially intersect into lateral leading limit localtime localtimestamp not null offset on only or order placing primary references returning select session_user some symmetric table then to trailing true union unique user using variadic when where window with authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join left like natural notnull outer overlaps right similar tablesample verbose between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer interval least national nchar none normalize nullif numeric out overlay position precision real row setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable".split())  # noqa: E501  # fmt: skip
-
-
-def quote_ident(name: str) -> str:
-    """
-    >>> quote_ident("kv"), quote_ident("Kv"), quote_ident("select")
-    ('kv', '"Kv"', '"select"')
-    """
-    if re.fullmatch("[a-z_][a-z0-9_]*", name) and name not in RESERVED:
-        return name
-    return '"' + name.replace('"', '""') + '"'
-
-
-def parse_name(text: str) -> list[str]:
-    """
-    >>> parse_name('public."Kv"'), parse_name("KV")
-    (['public', 'Kv'], ['kv'])
-    """
-    parts = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', text)
-    return [quoted.replace('""', '"') if quoted else plain.strip().lower() for quoted, plain in parts]
 
 
 class Functions:
@@ -117,6 +27,7 @@ class Functions:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.session: Session | None = None
+        self.privileges = Privileges(facts, lambda: self._session, self.regclass_in, self.regnamespace_in)
         self.all: dict[tuple[str, int], tuple[list[str], str, Callable[..., Any]]] = {}
         for signature, function in self._listed():
             name, arguments, result = re.fullmatch(r"(\w+)\((.*)\) (\S+)", signature).groups()  # type: ignore[union-attr]
@@ -134,12 +45,12 @@ class Functions:
                 parameters,
                 duckdb_types[result],
                 null_handling="special",
-                side_effects=count == 0 or name == "set_config",
+                side_effects=count == 0 or name in ("set_config", "pg_cancel_backend", "pg_terminate_backend", "pg_notify"),
             )
 
     def _listed(self) -> list[tuple[str, Callable[..., Any]]]:
         nothing, yes, zero = (lambda *_: None), (lambda *_: True), (lambda *_: 0)
-        s = self
+        s, may = self, self.privileges
         return [
             ("format_type(oid, int) text", s.format_type),
             ("regclass_out(oid) text", s.regclass_out),
@@ -192,18 +103,20 @@ class Functions:
             ("shobj_description(oid, text) text", nothing),
             ("has_database_privilege(text, text) bool", yes),
             ("has_database_privilege(text, text, text) bool", yes),
-            ("has_schema_privilege(text, text) bool", yes),
-            ("has_schema_privilege(text, text, text) bool", yes),
-            ("has_table_privilege(text, text) bool", yes),
-            ("has_table_privilege(text, text, text) bool", yes),
-            ("has_any_column_privilege(text, text) bool", yes),
-            ("has_any_column_privilege(text, text, text) bool", yes),
-            ("has_column_privilege(text, text, text) bool", yes),
+            ("has_schema_privilege(text, text) bool", lambda o, p: may.has_schema_privilege(None, o, p)),
+            ("has_schema_privilege(text, text, text) bool", may.has_schema_privilege),
+            *((f"has_{kind}_privilege(text, text) bool", lambda o, p: may.has_table_privilege(None, o, p)) for kind in RELATION_KINDS),
+            *((f"has_{kind}_privilege(text, text, text) bool", may.has_table_privilege) for kind in RELATION_KINDS),
+            ("has_column_privilege(text, text, text) bool", lambda o, c, p: may.has_table_privilege(None, o, p)),
             ("has_function_privilege(text, text) bool", yes),
             ("has_type_privilege(text, text) bool", yes),
             ("has_sequence_privilege(text, text) bool", yes),
-            ("pg_has_role(text, text) bool", yes),
-            ("pg_has_role(text, text, text) bool", yes),
+            ("pg_has_role(text, text) bool", lambda r, p: may.pg_has_role(None, r, p)),
+            ("pg_has_role(text, text, text) bool", may.pg_has_role),
+            ("operator() text", may.operator),
+            ("pg_cancel_backend(int) bool", lambda p: s._session.signal(p, terminate=False)),
+            ("pg_terminate_backend(int) bool", lambda p: s._session.signal(p, terminate=True)),
+            ("pg_terminate_backend(int, int) bool", lambda p, _: s._session.signal(p, terminate=True)),
             ("current_setting(text) text", s.current_setting),
             ("current_setting(text, bool) text", s.current_setting),
             ("set_config(text, text, bool) text", lambda name, value, local: s._session.settings.set(name, value, local=local)),
@@ -237,7 +150,7 @@ class Functions:
             ("pg_is_other_temp_schema(oid) bool", lambda o: False),
             ("pg_postmaster_start_time_text() text", nothing),
             ("pg_advisory_unlock_all() text", lambda: ""),
-            ("pg_notify(text, text) text", lambda *_: ""),
+            ("pg_notify(text, text) text", s.notify),
             ("pg_sequence_last_value(oid) int", nothing),
             ("txid_current() int", lambda: 1),
             ("pg_conf_load_time_text() text", nothing),
@@ -334,7 +247,10 @@ class Functions:
         return found
 
     def regrole_in(self, text: str) -> int:
-        return next((o for o, n in self.facts.roles.items() if n == parse_name(text)[-1]), rows.OWNER)
+        found = next((o for o, n in self.facts.roles.items() if n == parse_name(text)[-1]), None)
+        if found is None:
+            raise UndefinedObject(f'role "{text}" does not exist')
+        return found
 
     def _or_none(self, function: Callable[[str], int], text: str) -> int | None:
         try:
@@ -351,6 +267,9 @@ class Functions:
         if kind in words:
             return f"{words[kind]} {self.facts.procs[oid][0] + '()' if oid in self.facts.procs else 'plpgsql'}"
         return f"table {self.regclass_out(oid)}" if kind == rows.CLASS else f"object {oid}"
+
+    def notify(self, channel: str, payload: str) -> str:
+        raise FeatureNotSupported("NOTIFY is not supported")
 
     # --- definitions
 

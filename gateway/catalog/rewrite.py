@@ -100,6 +100,12 @@ NATIVE = {
     "json_agg": "json_group_array",
     "to_json": "to_json",
     "row_to_json": "to_json",
+    "now": "now",
+    "clock_timestamp": "now",
+    "statement_timestamp": "now",
+    "transaction_timestamp": "now",
+    "age": "age",
+    "date_trunc": "date_trunc",
     "starts_with": "starts_with",
     "reverse": "reverse",
 }
@@ -446,6 +452,7 @@ CLASSES: dict[type[exp.Expression], str] = {
     exp.ArraySize: "array_length",
     exp.GroupConcat: "string_agg",
     exp.StrToMap: "str_to_map",
+    exp.CurrentTimestamp: "now",
 }
 
 RULES: dict[type[exp.Expression], Callable[[_Rules, exp.Expression], exp.Expression]] = {

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lake.catalog import Catalog, Item
+from lake.roles import PUBLIC_ID, RELATION_PRIVILEGES
 
 TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES = (n << 28 for n in (4, 5, 6, 7, 8, 9))
 
-OWNER, PUBLIC, DATABASE = 10, 2200, 5
+PUBLIC, DATABASE = 2200, 5
 HEAP, BTREE = 2, 403  # pg_am
 CLASS, CONSTRAINT, REWRITE = 1259, 2606, 2618  # oids of pg_class, pg_constraint, pg_rewrite
 OPERATOR_CLASS = {
@@ -60,17 +61,20 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
     for item in relations(catalog):
         kind = relkind(item)
         yield {
-            "oid": item.id, "relname": item.name, "relnamespace": PUBLIC, "reltype": TYPES + item.id, "reloftype": 0, "relowner": OWNER,
+            "oid": item.id, "relname": item.name, "relnamespace": PUBLIC, "reltype": TYPES + item.id, "reloftype": 0,
+            "relowner": item.owner,
             "relam": 0 if kind == "v" else HEAP, "relfilenode": 0 if kind == "v" else item.id, "reltablespace": 0, "relpages": 0,
             "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in indexed,
             "relisshared": False, "relpersistence": "p", "relkind": kind, "relnatts": len(item.columns), "relchecks": 0,
             "relhasrules": kind != "r", "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
-            "relforcerowsecurity": False, "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
+            "relforcerowsecurity": False, "relacl": access_list(item, catalog),
+            "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
             "relispartition": False, "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
         }  # fmt: skip
     for item in keyed(catalog):
         yield {
-            "oid": INDEXES + item.id, "relname": key_name(item), "relnamespace": PUBLIC, "reltype": 0, "reloftype": 0, "relowner": OWNER,
+            "oid": INDEXES + item.id, "relname": key_name(item), "relnamespace": PUBLIC, "reltype": 0, "reloftype": 0,
+            "relowner": item.owner,
             "relam": BTREE, "relfilenode": INDEXES + item.id, "reltablespace": 0, "relpages": 1, "reltuples": 0.0, "relallvisible": 0,
             "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": "p", "relkind": "i",
             "relnatts": len(item.key or ()), "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False,
@@ -139,7 +143,7 @@ def _plain(
 def pg_type(catalog: Catalog) -> Iterator[Row]:
     for item in relations(catalog):
         common = {
-            "typnamespace": PUBLIC, "typowner": OWNER, "typlen": -1, "typbyval": False, "typispreferred": False, "typisdefined": True,
+            "typnamespace": PUBLIC, "typowner": item.owner, "typlen": -1, "typbyval": False, "typispreferred": False, "typisdefined": True,
             "typdelim": ",", "typmodin": 0, "typmodout": 0, "typalign": "d", "typstorage": "x", "typnotnull": False, "typbasetype": 0,
             "typtypmod": -1, "typndims": 0, "typcollation": 0,
         }  # fmt: skip
@@ -200,6 +204,32 @@ def _depends(kind: int, oid: int, on_kind: int, on: int, how: str) -> Row:
 
 
 TABLES = {f.__name__: f for f in (pg_class, pg_attribute, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend)}
+
+
+def roles(catalog: Catalog) -> list[Row]:
+    """What is to be known of roles, for pg_roles and pg_authid."""
+    return [
+        {"oid": r.id, "rolname": r.name, "rolsuper": r.superuser, "rolcanlogin": r.login, "rolpassword": r.verifier}
+        for r in catalog.all_roles().values()
+        if r.id != PUBLIC_ID
+    ]
+
+
+def access_list(item: Item, catalog: Catalog) -> list[str] | None:
+    """pg_class.relacl: who was granted what by the owner; NULL as long as nobody was."""
+    granted = [(r, r.grants[item.id]) for r in catalog.all_roles().values() if r.grants.get(item.id)]
+    if not granted:
+        return None
+    owner = quoted(catalog.all_roles()[item.owner].name) if item.owner in catalog.all_roles() else str(item.owner)
+    others = [
+        (quoted(r.name) if r.id else "", "".join(letter for word, letter in RELATION_PRIVILEGES.items() if word in words))
+        for r, words in granted
+    ]
+    return [f"{owner}=arwdDxt/{owner}", *(f"{name}={letters}/{owner}" for name, letters in others)]
+
+
+def quoted(name: str) -> str:
+    return name if name.replace("_", "a").isalnum() else '"' + name.replace('"', '""') + '"'
 
 
 def all_rows(catalog: Catalog) -> Iterable[tuple[str, list[Row]]]:

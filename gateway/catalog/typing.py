@@ -117,7 +117,13 @@ RESULTS = {
     "row_number": "int8",
 }
 
-OF_CLASS = {exp.CurrentDatabase: "name", exp.CurrentCatalog: "name", exp.CurrentSchemas: "_name", exp.ArraySize: "int4"}
+OF_CLASS = {
+    exp.CurrentTimestamp: "timestamptz",
+    exp.CurrentDatabase: "name",
+    exp.CurrentCatalog: "name",
+    exp.CurrentSchemas: "_name",
+    exp.ArraySize: "int4",
+}
 
 
 def columns_of(tree: exp.Expression, duckdb_types: list[str]) -> list[str]:

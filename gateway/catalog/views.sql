@@ -7,11 +7,16 @@ SELECT name, CASE WHEN unit IS NULL THEN coalesce(pg_current_setting_2(name, tru
 FROM pg.fixed_pg_settings
 
 -- view pg_catalog.pg_roles
-SELECT CASE WHEN oid = 10 THEN pg_current_user_0() ELSE rolname END, * EXCLUDE (rolname) FROM pg.fixed_pg_roles
+SELECT CASE WHEN oid = 10 THEN pg_operator_0() ELSE rolname END, * EXCLUDE (rolname) FROM pg.fixed_pg_roles
+UNION ALL
+SELECT rolname, rolsuper, true, false, false, rolcanlogin, false, CAST(-1 AS INTEGER), '********', CAST(NULL AS TIMESTAMPTZ), false,
+       CAST(NULL AS VARCHAR[]), oid
+FROM pg.made_roles WHERE oid <> 10
 
 -- view pg_catalog.pg_authid
-SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit, NULL, NULL
-FROM pg.pg_roles
+SELECT r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin, r.rolreplication, r.rolbypassrls,
+       r.rolconnlimit, m.rolpassword, NULL
+FROM pg.pg_roles r LEFT JOIN pg.made_roles m ON m.oid = r.oid
 
 -- view pg_catalog.pg_database
 SELECT CAST(5 AS UINTEGER), pg_current_database_0(), CAST(10 AS UINTEGER), CAST(6 AS INTEGER), 'c', false, true, CAST(-1 AS INTEGER),
@@ -61,11 +66,13 @@ SELECT pg_current_database_0(), nspname, pg_pg_get_userbyid_1(nspowner), NULL, N
 -- view information_schema.tables
 SELECT pg_current_database_0(), n.nspname, c.relname, CASE WHEN c.relkind IN ('r', 'p') THEN 'BASE TABLE' ELSE 'VIEW' END,
        NULL, NULL, NULL, NULL, NULL, CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END, 'NO', NULL
-FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v', 'f', 'p')
+FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'f', 'p') AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
 
 -- view information_schema.views
 SELECT pg_current_database_0(), n.nspname, c.relname, pg_pg_get_viewdef_1(c.oid), 'NONE', 'NO', 'NO', 'NO', 'NO', 'NO'
-FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace WHERE c.relkind = 'v'
+FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
+WHERE c.relkind = 'v' AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
 
 -- view information_schema.columns
 SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), NULL,
@@ -86,6 +93,7 @@ FROM pg.pg_attribute a JOIN pg.pg_class c ON a.attrelid = c.oid JOIN pg.pg_names
 JOIN pg.pg_type t ON a.atttypid = t.oid JOIN pg.pg_namespace tn ON t.typnamespace = tn.oid
 LEFT JOIN pg.pg_collation co ON a.attcollation = co.oid AND co.collname <> 'default' LEFT JOIN pg.pg_namespace cn ON co.collnamespace = cn.oid
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
+      AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
 
 -- view information_schema.table_constraints
 SELECT pg_current_database_0(), n.nspname, x.conname, pg_current_database_0(), n.nspname, c.relname,
@@ -106,11 +114,13 @@ JOIN pg.pg_attribute a ON a.attrelid = c.oid AND list_contains(x.conkey, a.attnu
 
 -- view information_schema.table_privileges
 SELECT pg_current_user_0(), pg_current_user_0(), pg_current_database_0(), n.nspname, c.relname, 'SELECT', 'YES', 'YES'
-FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v', 'f', 'p')
+FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'f', 'p') AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
 
 -- view information_schema.role_table_grants
 SELECT pg_current_user_0(), pg_current_user_0(), pg_current_database_0(), n.nspname, c.relname, 'SELECT', 'YES', 'YES'
-FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v', 'f', 'p')
+FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'f', 'p') AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
 
 -- view information_schema.enabled_roles
 SELECT rolname FROM pg.pg_roles

@@ -113,9 +113,9 @@ def notice_response(report: Report) -> bytes:
 
 
 def negotiate_protocol_version(minor: int, unknown: Iterable[str]) -> bytes:
-    """The newest minor version spoken, and the options of the start-up that are not known."""
+    """The newest version 3.x spoken, and the options of the start-up that are not known."""
     names = [string(name) for name in unknown]
-    return frame(b"v", pack("!II", minor, len(names)) + b"".join(names))
+    return frame(b"v", pack("!HHI", 3, minor, len(names)) + b"".join(names))
 
 
 def parameter_description(oids: Sequence[int]) -> bytes:

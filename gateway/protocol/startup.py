@@ -1,9 +1,11 @@
 """What is said before the first statement: version, greeting, refusals.
 
-    SSLRequest, GSSENCRequest ──► N, and the client goes on in clear text or leaves
-    StartupMessage 3.n ──► [NegotiateProtocolVersion] AuthenticationOk ParameterStatus… BackendKeyData ReadyForQuery
+    SSLRequest ──► S, and TLS; or N, and the client goes on in clear text or leaves
+    StartupMessage 3.n ──► [NegotiateProtocolVersion] [a password] AuthenticationOk ParameterStatus… BackendKeyData ReadyForQuery
 
-Source: PostgreSQL 15, src/backend/postmaster/postmaster.c, ProcessStartupPacket.
+Version 3.2 differs in one thing: keys for cancelling are as long as they should be.
+
+Source: PostgreSQL 15 and, for 3.2, 18, src/backend/postmaster/postmaster.c, ProcessStartupPacket.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from collections.abc import Iterable
 from gateway.protocol import backend
 from gateway.protocol.messages import StartupMessage
 
-MINOR_VERSION = 0  # the newest 3.x that is spoken
+MINOR_VERSION = 2  # the newest 3.x that is spoken
+SECRET_BYTES = 4  # of a key for cancelling in version 3.0
+SECRET_BYTES_LONG = 32  # since 3.2, PostgreSQL 18's length
 
 
 class Refused(Exception):
@@ -22,6 +26,11 @@ class Refused(Exception):
     def __init__(self, sqlstate: str, message: str) -> None:
         super().__init__(message)
         self.sqlstate, self.message = sqlstate, message
+
+
+def secret_bytes(message: StartupMessage) -> int:
+    """How long a key for cancelling this client takes."""
+    return SECRET_BYTES_LONG if message.version >= (3, 2) else SECRET_BYTES
 
 
 def negotiation(message: StartupMessage) -> bytes:

@@ -26,7 +26,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from gateway.catalog import SystemCatalog, catalog_tree, is_catalog_query
-from gateway.catalog.functions import Session
+from gateway.catalog.facts import Session
 from gateway.serving import changes as following
 from gateway.serving import mirror
 from gateway.serving.changes import Batch

@@ -33,7 +33,9 @@ FUNCTIONS = frozenset(
     jsonb_path_query_first jsonb_path_query_first_tz jsonb_path_query_tz jsonb_populate_record jsonb_populate_recordset
     jsonb_pretty jsonb_set jsonb_set_lax jsonb_strip_nulls jsonb_subscript_handler jsonb_to_record jsonb_to_recordset
     jsonb_to_tsvector jsonb_typeof justify_days justify_hours justify_interval lag last_value lastval lcm lead left length like
-    ln localtime log log10 lower lpad ltrim make_date make_interval make_time make_timestamp make_timestamptz makeaclitem
+    ln lo_close lo_creat lo_create lo_export lo_from_bytea lo_get lo_import lo_lseek lo_lseek64 lo_open lo_put lo_tell lo_tell64
+    lo_truncate lo_truncate64 lo_unlink loread lowrite
+    localtime log log10 lower lpad ltrim make_date make_interval make_time make_timestamp make_timestamptz makeaclitem
     masklen max md5 min min_scale mod mode mode_final multirange mxid_age netmask network network_larger network_smaller nextval
     normalize notlike now npoints nth_value ntile num_nonnulls num_nulls numeric nummultirange numnode numrange numrange_subdiff
     obj_description octet_length ordered_set_transition ordered_set_transition_multi overlaps overlay parse_ident pclose

@@ -189,7 +189,7 @@ def test_encryption_is_refused_politely(live: Live) -> None:
             assert raw.recv(1) == b"N"
         body = pack("!I", 196610) + b"user\0a\0_pq_.x\0y\0\0"
         raw.sendall(pack("!I", len(body) + 4) + body)
-        assert raw.recv(4096).startswith(b"v\0\0\0\x13\0\0\0\0\0\0\0\1_pq_.x\0R")
+        assert raw.recv(4096).startswith(b"v\0\0\0\x13\0\3\0\2\0\0\0\1_pq_.x\0R")
 
 
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n\r\n", pack("!II", 8, 0x00020000), b"\0\0\0\x04"])

@@ -22,6 +22,7 @@ from gateway.serving.sandbox import open_sandbox
 from gateway.settings import Settings
 from lake.catalog import Catalog, Item
 from lake.errors import SyntaxError_
+from lake.roles import OPERATOR
 from lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
 
 STATEMENTS = [json.loads(line) for line in (Path(__file__).parent / "client-sql.jsonl").read_text().splitlines()]
@@ -84,7 +85,9 @@ class Oracle:
         self.catalog = items(self.oids)
         self.ours = SystemCatalog(lambda prepare: open_sandbox(prepare).connection)
         settings = Settings({})
-        self.session = SimpleNamespace(database="catalogs", user="postgres", process=connection.info.backend_pid, settings=settings)
+        self.session = SimpleNamespace(
+            database="catalogs", user="postgres", process=connection.info.backend_pid, settings=settings, role=OPERATOR
+        )
 
     def compare(self, sql: str, values: list[str | None]) -> list[str]:
         """What is different, in words; empty if nothing."""

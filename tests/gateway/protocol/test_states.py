@@ -62,11 +62,17 @@ def test_the_diagram_names_every_phase() -> None:
     assert [line.split(":")[0] for line in diagram().splitlines()] == [phase.value for phase in Phase]
 
 
-def test_version_3_2_is_negotiated_down() -> None:
-    assert negotiation(m.StartupMessage((3, 0), (("user", "a"),))) == b""
-    assert negotiation(m.StartupMessage((3, 2), (("user", "a"), ("_pq_.x", "1")))) == b"v\0\0\0\x13\0\0\0\0\0\0\0\1_pq_.x\0"
+def test_versions_are_negotiated() -> None:
+    """As PostgreSQL does: nothing is said if all that is asked for is spoken; the answer is a whole version."""
+
+    def said(version: tuple[int, int], *options: tuple[str, str]) -> bytes:
+        return negotiation(m.StartupMessage(version, (("user", "a"), *options)))
+
+    assert said((3, 0)) == said((3, 2)) == b""
+    assert said((3, 9)) == b"v\0\0\0\x0c\0\3\0\2\0\0\0\0"
+    assert said((3, 0), ("_pq_.x", "1")) == b"v\0\0\0\x13\0\3\0\2\0\0\0\1_pq_.x\0"
     with pytest.raises(Refused, match="unsupported frontend protocol"):
-        negotiation(m.StartupMessage((2, 0), ()))
+        said((2, 0))
 
 
 def test_settings_of_a_start_up() -> None:

@@ -1,0 +1,119 @@
+"""Who is here and what they do: pg_stat_activity's rows, and the functions that stop a statement or a session.
+
+Of this process only: gateways that share a port know nothing of each other's sessions.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from gateway.transactions import State
+from lake.errors import InsufficientPrivilege
+
+if TYPE_CHECKING:
+    from gateway.session import Session
+
+DATABASE = 5  # the oid of the one database
+QUERY_BYTES_MAX = 1024  # PostgreSQL's track_activity_query_size
+_PASSWORD = re.compile(r"(\bpassword\s+)[eu]?&?'(?:[^']|'')*'?", re.IGNORECASE)
+
+Row = dict[str, Any]
+
+
+class Activity:
+    """What one session does; `asked` is called at each statement and `ended` after it. Times are of the clock, in seconds."""
+
+    __slots__ = ("asked_at", "began", "block_at", "changed_at", "query", "running")
+
+    def __init__(self) -> None:
+        self.began = self.asked_at = self.changed_at = time.time()
+        self.block_at: float | None = None
+        self.query: bytes = b""
+        self.running = False
+
+    def asked(self, query: bytes) -> None:
+        self.query, self.running = query, True
+        self.asked_at = self.changed_at = time.time()
+
+    def polled(self, query: bytes) -> None:
+        """Asked and answered at once."""
+        self.query = query
+        self.asked_at = self.changed_at = time.time()
+
+    def ended(self, in_block: bool) -> None:
+        self.running = False
+        self.changed_at = time.time()
+        if not in_block:
+            self.block_at = None
+        elif self.block_at is None:
+            self.block_at = self.asked_at
+
+
+def rows(asking: Session) -> list[Row]:
+    """pg_stat_activity as a session may see it: of others' sessions a superuser sees all."""
+    return [_row(session, asking) for session in list(asking.gateway.sessions.values())]
+
+
+def _row(session: Session, asking: Session) -> Row:
+    activity = session.activity
+    known: Row = {
+        "datid": DATABASE, "datname": session.database, "pid": session.process, "usesysid": session.access.identity,
+        "usename": session.user, "application_name": session.settings["application_name"], "query": "<insufficient privilege>",
+        "backend_type": "client backend",
+    }  # fmt: skip
+    if not _may_see(session, asking):
+        return known
+    idle = session.transaction.state
+    state = "active" if activity.running or session is asking else IDLE_STATES[idle]
+    query = activity.query[:QUERY_BYTES_MAX].decode("utf-8", "replace")
+    return known | {
+        "client_addr": session.peer.host or None,
+        "client_port": session.peer.port,
+        "backend_start": _moment(activity.began),
+        "xact_start": _moment(activity.block_at or (activity.asked_at if state == "active" else None)),
+        "query_start": _moment(activity.asked_at),
+        "state_change": _moment(activity.changed_at),
+        "state": state,
+        "wait_event_type": None if state == "active" else "Client",
+        "wait_event": None if state == "active" else "ClientRead",
+        "query": _PASSWORD.sub(r"\1'********'", query),
+    }
+
+
+IDLE_STATES = {
+    State.IDLE: "idle",
+    State.IMPLICIT: "idle",
+    State.BLOCK: "idle in transaction",
+    State.FAILED: "idle in transaction (aborted)",
+}
+
+
+def _may_see(session: Session, asking: Session) -> bool:
+    return asking.access.role.superuser or asking.access.role.id == session.access.identity
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def signal(asking: Session, process: int, *, terminate: bool) -> bool:
+    """pg_cancel_backend and pg_terminate_backend; called on other threads than the sessions'. False, and a warning, if there is none."""
+    session = asking.gateway.sessions.get(process)
+    if session is None:
+        asking.call_soon(asking.notice, f"PID {process} is not a PostgreSQL server process", "WARNING", "01000")
+        return False
+    target = asking.serving.catalog.all_roles().get(session.access.identity)
+    verb, noun, done = ("terminate", "process", "terminated") if terminate else ("cancel", "query", "canceled")
+    if not asking.access.role.superuser:
+        if target is not None and target.superuser:
+            raise InsufficientPrivilege(f"must be a superuser to {verb} superuser {noun}")
+        if asking.access.role.id != session.access.identity:
+            raise InsufficientPrivilege(f"must be a member of the role whose {noun} is being {done} or member of pg_signal_backend")
+    if terminate:
+        asking.call_soon(session.fatal, "57P01", "terminating connection due to administrator command")
+    else:
+        asking.call_soon(session.interrupt, "canceling statement due to user request")
+    return True

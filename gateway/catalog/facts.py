@@ -1,0 +1,115 @@
+"""What the catalog's functions know: names and oids of everything, of one catalog; and what they ask of a session."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import duckdb
+
+from lake.catalog import Catalog, Item
+from lake.roles import Role
+
+
+class SessionSettings(Protocol):
+    def get(self, name: str) -> tuple[str, str]:
+        """The name as it is spelled, and the value. 42704 if there is none."""
+
+    def set(self, name: str, value: str, *, local: bool = False) -> str:
+        """Sets; the value as SHOW prints it."""
+
+
+class Session(Protocol):
+    """What the functions ask of a session. `process`: what pg_backend_pid() says."""
+
+    database: str
+    user: str
+    process: int
+
+    @property
+    def settings(self) -> SessionSettings: ...
+
+    @property
+    def role(self) -> Role:
+        """With whose privileges statements run."""
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """The rows of pg_stat_activity."""
+
+    def signal(self, process: int, *, terminate: bool) -> bool:
+        """Stops the statement of a session, or the session. False if there is none."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """Names and oids of everything, of PostgreSQL's own and of ours."""
+
+    catalog: Catalog = field(default_factory=Catalog)
+    types: dict[int, tuple[str, int, int, str]] = field(default_factory=dict)  # oid → name, namespace, element, kind of type
+    classes: dict[int, tuple[str, int, str]] = field(default_factory=dict)  # oid → name, namespace, relkind
+    procs: dict[int, tuple[str, int]] = field(default_factory=dict)
+    namespaces: dict[int, str] = field(default_factory=dict)
+    roles: dict[int, str] = field(default_factory=dict)
+    fixed_roles: dict[int, str] = field(default_factory=dict)  # PostgreSQL's own
+    settings: dict[str, str] = field(default_factory=dict)  # PostgreSQL's own that a session does not know
+    collations: dict[int, str] = field(default_factory=dict)
+    descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    by_name: dict[tuple[int, str], int] = field(default_factory=dict)
+    type_by_name: dict[str, int] = field(default_factory=dict)
+
+    def load(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+        def table(query: str) -> dict[int, Any]:
+            return {row[0]: row[1:] if len(row) > 2 else row[1] for row in connection.execute(query).fetchall()}
+
+        self.catalog = catalog
+        self.types = table("SELECT oid, typname, typnamespace, typelem, typtype FROM pg.pg_type")
+        self.classes = table("SELECT oid, relname, relnamespace, relkind FROM pg.pg_class")
+        self.namespaces = table("SELECT oid, nspname FROM pg.pg_namespace")
+        self.by_name = {(namespace, name): oid for oid, (name, namespace, _) in self.classes.items()}
+        self.type_by_name = {name: oid for oid, (name, namespace, _, _) in self.types.items() if namespace in (11, 2200)}
+        if not self.procs:
+            self.procs = table("SELECT oid, proname, pronamespace FROM pg.pg_proc")
+            self.fixed_roles = table("SELECT oid, rolname FROM pg.fixed_pg_roles")
+            self.collations = table("SELECT oid, collname FROM pg.pg_collation")
+            self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
+            found = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
+            self.descriptions = {(a, b, c): text for a, b, c, text in found}
+
+        self.roles = {**self.fixed_roles, **{r.id: r.name for r in catalog.all_roles().values() if r.id}}
+
+    def item(self, relation: int) -> Item | None:
+        return self.catalog.items.get(relation)
+
+
+# names that format_type prints for types whose own name is another one
+SQL_NAMES = {
+    16: "boolean", 18: '"char"', 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision", 1042: "character",
+    1043: "character varying", 1083: "time without time zone", 1114: "timestamp without time zone", 1184: "timestamp with time zone",
+    1266: "time with time zone", 1560: "bit", 1562: "bit varying", 1700: "numeric", 1186: "interval",
+}  # fmt: skip
+ALIASES = {
+    "int": 23, "integer": 23, "int4": 23, "bigint": 20, "smallint": 21, "boolean": 16, "real": 700, "float": 701, "double precision": 701,
+    "character varying": 1043, "character": 1042, "char": 1042, '"char"': 18, "decimal": 1700, "timestamp without time zone": 1114,
+    "timestamp with time zone": 1184, "time without time zone": 1083, "time with time zone": 1266, "bit varying": 1562, "string": 25,
+}  # fmt: skip
+RESERVED = set("all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create current_catalog current_date current_role current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign from grant group having in initially intersect into lateral leading limit localtime localtimestamp not null offset on only or order placing primary references returning select session_user some symmetric table then to trailing true union unique user using variadic when where window with authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join left like natural notnull outer overlaps right similar tablesample verbose between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer interval least national nchar none normalize nullif numeric out overlay position precision real row setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable".split())  # noqa: E501  # fmt: skip
+
+
+def quote_ident(name: str) -> str:
+    """
+    >>> quote_ident("kv"), quote_ident("Kv"), quote_ident("select")
+    ('kv', '"Kv"', '"select"')
+    """
+    if re.fullmatch("[a-z_][a-z0-9_]*", name) and name not in RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def parse_name(text: str) -> list[str]:
+    """
+    >>> parse_name('public."Kv"'), parse_name("KV")
+    (['public', 'Kv'], ['kv'])
+    """
+    parts = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', text)
+    return [quoted.replace('""', '"') if quoted else plain.strip().lower() for quoted, plain in parts]

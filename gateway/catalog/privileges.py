@@ -1,0 +1,73 @@
+"""What PostgreSQL's functions say of roles and privileges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gateway.catalog.facts import Facts, Session
+from lake.errors import InvalidParameterValue
+from lake.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_ID, SCHEMA_PRIVILEGES, Role
+
+RELATION_KINDS = ("table", "any_column")
+SECRET = ("pg_authid", "pg_shadow")  # relations of the system catalog that only superusers read
+
+
+def _privileges(text: str, known: Iterable[str]) -> list[str]:
+    """What is asked for; privileges that there are none of here are had by superusers and owners with the others."""
+    words = [word.strip().upper().removesuffix(" WITH GRANT OPTION") for word in text.split(",")]
+    for word in words:
+        if word not in (*known, "TRUNCATE", "REFERENCES", "TRIGGER"):
+            raise InvalidParameterValue(f'unrecognized privilege type: "{text}"')
+    return words
+
+
+class Privileges:
+    """`session`: who asks. `relation` and `schema`: oids of names."""
+
+    def __init__(self, facts: Facts, session: Callable[[], Session], relation: Callable[[str], int], schema: Callable[[str], int]) -> None:
+        self.facts = facts
+        self._ask = session
+        self.regclass_in = relation
+        self.regnamespace_in = schema
+
+    @property
+    def _session(self) -> Session:
+        return self._ask()
+
+    def operator(self) -> str:
+        """The name of the role with oid 10: before there are roles, whoever signed in."""
+        return self.facts.roles[OPERATOR_ID] if self.facts.catalog.has_roles else self._session.user
+
+    def _role(self, given: str | None) -> Role:
+        """Of a name or an oid; the session's if None."""
+        if given is None:
+            return self._session.role
+        catalog = self.facts.catalog
+        if not catalog.has_roles:
+            return self._session.role
+        if given.isdigit() and int(given) in catalog.all_roles():
+            return catalog.all_roles()[int(given)]
+        return catalog.all_roles()[0] if given == "public" else catalog.role(given)
+
+    def has_table_privilege(self, role: str | None, relation: str, privileges: str) -> bool:
+        """System relations may be read by everybody, those with passwords aside; the others as granted."""
+        oid = self.regclass_in(relation)
+        asked = _privileges(privileges, RELATION_PRIVILEGES)
+        found = self._role(role)
+        if oid in self.facts.catalog.items:
+            return any(self.facts.catalog.may(found, privilege, oid) for privilege in asked)
+        secret = self.facts.classes.get(oid, ("",))[0] in SECRET
+        return found.superuser or ("SELECT" in asked and not secret)
+
+    def has_schema_privilege(self, role: str | None, schema: str, privileges: str) -> bool:
+        oid = int(schema) if schema.isdigit() else self.regnamespace_in(schema)
+        asked = _privileges(privileges, SCHEMA_PRIVILEGES)
+        found = self._role(role)
+        if oid == SCHEMA_ID:
+            return any(self.facts.catalog.may(found, privilege, oid) for privilege in asked)
+        return found.superuser or "USAGE" in asked
+
+    def pg_has_role(self, role: str | None, of: str, privilege: str) -> bool:
+        """There is no membership: a role has itself, and a superuser has all."""
+        found = self._role(role)
+        return found.superuser or found.name == of or (of.isdigit() and found.id == int(of))
