@@ -1,0 +1,108 @@
+"""A gateway killed at random moments: who follows a view goes on where it was, nothing missing or doubled; reads are of one time."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from embedded.children import Child, free_port
+from tests.gateway.serving.made import Made, Row
+
+pytestmark = pytest.mark.long
+
+LIVES = 12
+TICK_S = 0.02
+KEYS = 40
+ANSWER_S = 60.0
+
+
+class Writer(threading.Thread):
+    """Ticks that move one unit from one row to another: whatever the time, the amounts sum to zero."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.made = Made(path)
+        self.v = self.made.create("v")
+        self.chance = random.Random(seed)
+        self.rows: dict[int, Row] = {k: (k, "", 0.0) for k in range(KEYS)}
+        self.last = self.made.tick({self.v.id: [(row, 1) for row in self.rows.values()]})
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        while not self.ended.wait(TICK_S):
+            changes: list[tuple[Row, int]] = []
+            for key, amount in zip(self.chance.sample(range(KEYS), 2), (1.0, -1.0), strict=True):
+                old = self.rows[key]
+                self.rows[key] = (key, f"{old[1]}x"[-7:], old[2] + amount)  # type: ignore[operator]
+                changes += [(old, -1), (self.rows[key], 1)]
+            self.last = self.made.tick({self.v.id: changes})
+
+
+@pytest.fixture
+def writer(tmp_path: Path, seed: int) -> Iterator[Writer]:
+    writer = Writer(tmp_path / "lake", seed)
+    writer.start()
+    yield writer
+    writer.ended.set()
+    writer.join()
+    writer.made.writer.close()
+
+
+class Life:
+    """A gateway process and a connection to it."""
+
+    def __init__(self, data: Path) -> None:
+        port = free_port()
+        command = [sys.executable, "-m", "cli", "gateway", "--data", str(data), "--listen", f"127.0.0.1:{port}"]
+        self.child = Child("gateway", command, log=data.parent / "gateway.log")
+        self.dsn = f"host=127.0.0.1 port={port} user=ann dbname=shop"
+        self.child.wait_ready(self._answers, timedelta(seconds=ANSWER_S))
+
+    def _answers(self) -> bool:
+        with suppress(psycopg.OperationalError), psycopg.connect(self.dsn):
+            return True
+        return False
+
+
+def test_followers_and_readers_survive(writer: Writer, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    followed: Counter[Row] = Counter()
+    seen = None  # all of this time and of those before it has been taken in
+    reads = 0
+    for life in range(LIVES):
+        gateway = Life(tmp_path / "lake")
+        last = life == LIVES - 1
+        if last:
+            writer.ended.set()
+            writer.join()
+        else:
+            threading.Timer(chance.uniform(0.05, 1.5), gateway.child.kill).start()
+        with suppress(psycopg.OperationalError):
+            with psycopg.connect(gateway.dsn, autocommit=True) as reader, psycopg.connect(gateway.dsn) as connection:
+                since = f"WITH (SNAPSHOT = false, PROGRESS) AS OF {seen}" if seen is not None else "WITH (PROGRESS)"
+                connection.execute(f"DECLARE c CURSOR FOR TAIL v {since}")  # type: ignore[arg-type]
+                pending: list[tuple[int, Row, int]] = []
+                while not (last and seen is not None and seen >= writer.last):
+                    for at, progressed, diff, *row in connection.execute("FETCH ALL c WITH (timeout = '200ms')").fetchall():
+                        if not progressed:
+                            pending.append((int(at), tuple(row), int(diff)))
+                            continue
+                        for _, change, weight in (p for p in pending if p[0] < at):
+                            followed[change] += weight
+                        pending = [p for p in pending if p[0] >= at]
+                        seen = int(at) - 1
+                    (found,) = reader.execute("SELECT count(*), sum(amount) FROM v").fetchall()
+                    assert found == (KEYS, 0.0)
+                    reads += 1
+        gateway.child.kill()
+    assert reads > LIVES
+    assert {row: n for row, n in followed.items() if n} == dict.fromkeys(writer.rows.values(), 1)
