@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -79,8 +80,6 @@ class Shop:
 
     def answer(self) -> tuple[Counter[tuple[Any, ...]], float]:
         """What the view has to hold, and the seconds that DuckDB took for it."""
-        import pyarrow as pa
-
         orders = pa.table(
             {n: list(c) for n, c in zip(("id", "customer_id", "item", "amount"), zip(*self.orders, strict=True), strict=True)}
         )
@@ -90,7 +89,8 @@ class Shop:
             engine.register("customers", customers)
             began = time.monotonic()
             found = engine.execute(
-                "SELECT c.segment, o.item, count(*), sum(o.amount::DECIMAL(10,2)) FROM orders o JOIN customers c ON o.customer_id = c.id GROUP BY ALL"
+                "SELECT c.segment, o.item, count(*), sum(o.amount::DECIMAL(10,2))"
+                " FROM orders o JOIN customers c ON o.customer_id = c.id GROUP BY ALL"
             ).fetchall()
             took = time.monotonic() - began
         return Counter({(s, i, n, Decimal(a)): 1 for s, i, n, a in found}), took

@@ -86,8 +86,8 @@ def test_followers_and_readers_survive(writer: Writer, tmp_path: Path, seed: int
             writer.join()
         else:
             threading.Timer(chance.uniform(0.05, 1.5), gateway.child.kill).start()
-        with suppress(psycopg.OperationalError):
-            with psycopg.connect(gateway.dsn, autocommit=True) as reader, psycopg.connect(gateway.dsn) as connection:
+        with suppress(psycopg.OperationalError), psycopg.connect(gateway.dsn, autocommit=True) as reader:
+            with psycopg.connect(gateway.dsn) as connection:
                 since = f"WITH (SNAPSHOT = false, PROGRESS) AS OF {seen}" if seen is not None else "WITH (PROGRESS)"
                 connection.execute(f"DECLARE c CURSOR FOR TAIL v {since}")  # type: ignore[arg-type]
                 pending: list[tuple[int, Row, int]] = []
