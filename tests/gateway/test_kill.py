@@ -73,36 +73,45 @@ class Life:
         return False
 
 
+class Follower:
+    """What a TAIL has brought, over as many connections as it took."""
+
+    def __init__(self) -> None:
+        self.rows: Counter[Row] = Counter()
+        self.seen: int | None = None  # all of this time and of those before it has been taken in
+        self.reads = 0
+
+    def follow(self, dsn: str, upto: int | None) -> None:
+        """Until this time, or until the gateway is gone; meanwhile another connection reads the view whole."""
+        since = "WITH (PROGRESS)" if self.seen is None else f"WITH (SNAPSHOT = false, PROGRESS) AS OF {self.seen}"
+        with psycopg.connect(dsn) as connection, psycopg.connect(dsn, autocommit=True) as reader:
+            connection.execute(f"DECLARE c CURSOR FOR TAIL v {since}")  # type: ignore[arg-type]
+            pending: list[tuple[int, Row, int]] = []
+            while upto is None or self.seen is None or self.seen < upto:
+                for at, progressed, diff, *row in connection.execute("FETCH ALL c WITH (timeout = '200ms')").fetchall():
+                    if not progressed:
+                        pending.append((int(at), tuple(row), int(diff)))
+                        continue
+                    for _, change, weight in (p for p in pending if p[0] < at):
+                        self.rows[change] += weight
+                    pending = [p for p in pending if p[0] >= at]
+                    self.seen = int(at) - 1
+                assert reader.execute("SELECT count(*), sum(amount) FROM v").fetchall() == [(KEYS, 0.0)]
+                self.reads += 1
+
+
 def test_followers_and_readers_survive(writer: Writer, tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    followed: Counter[Row] = Counter()
-    seen = None  # all of this time and of those before it has been taken in
-    reads = 0
-    for life in range(LIVES):
+    chance, follower = random.Random(seed), Follower()
+    for _ in range(LIVES):
         gateway = Life(tmp_path / "lake")
-        last = life == LIVES - 1
-        if last:
-            writer.ended.set()
-            writer.join()
-        else:
-            threading.Timer(chance.uniform(0.05, 1.5), gateway.child.kill).start()
-        with suppress(psycopg.OperationalError), psycopg.connect(gateway.dsn, autocommit=True) as reader:
-            with psycopg.connect(gateway.dsn) as connection:
-                since = f"WITH (SNAPSHOT = false, PROGRESS) AS OF {seen}" if seen is not None else "WITH (PROGRESS)"
-                connection.execute(f"DECLARE c CURSOR FOR TAIL v {since}")  # type: ignore[arg-type]
-                pending: list[tuple[int, Row, int]] = []
-                while not (last and seen is not None and seen >= writer.last):
-                    for at, progressed, diff, *row in connection.execute("FETCH ALL c WITH (timeout = '200ms')").fetchall():
-                        if not progressed:
-                            pending.append((int(at), tuple(row), int(diff)))
-                            continue
-                        for _, change, weight in (p for p in pending if p[0] < at):
-                            followed[change] += weight
-                        pending = [p for p in pending if p[0] >= at]
-                        seen = int(at) - 1
-                    (found,) = reader.execute("SELECT count(*), sum(amount) FROM v").fetchall()
-                    assert found == (KEYS, 0.0)
-                    reads += 1
+        threading.Timer(chance.uniform(0.05, 1.5), gateway.child.kill).start()
+        with suppress(psycopg.OperationalError):
+            follower.follow(gateway.dsn, None)
         gateway.child.kill()
-    assert reads > LIVES
-    assert {row: n for row, n in followed.items() if n} == dict.fromkeys(writer.rows.values(), 1)
+    writer.ended.set()
+    writer.join()
+    gateway = Life(tmp_path / "lake")
+    follower.follow(gateway.dsn, writer.last)
+    gateway.child.kill()
+    assert follower.reads > LIVES
+    assert {row: n for row, n in follower.rows.items() if n} == dict.fromkeys(writer.rows.values(), 1)
