@@ -71,6 +71,7 @@ class Connection(asyncio.Protocol):
         self._out: list[bytes] = []
         self._collected = 0
         self._writable: asyncio.Future[None] | None = None
+        self._arrived: asyncio.Future[None] | None = None  # a statement waits for the client's next message
         self._transport: asyncio.Transport | None = None
         self._early: list[bytes] | None = None  # what comes inside TLS before asyncio has told that it stands
         self.session = Session(gateway, self)
@@ -120,6 +121,8 @@ class Connection(asyncio.Protocol):
         if messages:
             self._queue.extend(messages)
             self._waiting += len(data)
+            if self._arrived is not None and not self._arrived.done():
+                self._arrived.set_result(None)
             self._pump()
         if self._waiting > RECEIVE_BYTES_MAX and not self._paused and self._transport is not None:
             self._paused = True
@@ -131,7 +134,7 @@ class Connection(asyncio.Protocol):
         if self._task is None:
             self.close()
             return False
-        if self.session.following:
+        if self.session.following or (self._arrived is not None and not self._arrived.done()):
             self._task.cancel()
             return False
         return True
@@ -202,12 +205,16 @@ class Connection(asyncio.Protocol):
             if work is not None:
                 self._task = self._loop.create_task(self._run(work))
         if not self._queue:
-            self._waiting = 0
-            if self._paused and self._transport is not None:
-                self._paused = False
-                self._transport.resume_reading()
+            self._resume()
             if self._ended and self._task is None:
                 self.close()
+
+    def _resume(self) -> None:
+        """Nothing waits any more."""
+        self._waiting = 0
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
 
     async def _run(self, work: Work) -> None:
         try:
@@ -239,6 +246,13 @@ class Connection(asyncio.Protocol):
 
     def at_sync(self) -> bool:
         return bool(self._queue) and isinstance(self._queue[0], m.Sync)
+
+    async def message(self) -> m.Message:
+        while not self._queue:
+            self._resume()
+            self._arrived = self._loop.create_future()
+            await self._arrived
+        return self._queue.popleft()
 
     async def drain(self, timeout: float | None = None) -> bool:
         # not wait_for, which may answer a cancelling with a result (until Python 3.12)

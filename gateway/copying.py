@@ -1,4 +1,4 @@
-"""COPY … TO STDOUT: what its options say, and what is sent in which form."""
+"""COPY: what its options say; of COPY … TO STDOUT, what is sent in which form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CopyOut:
     rows: Rows
 
 
-def copy_options(statement: s.CopyTo) -> CopyOptions:
+def copy_options(statement: s.CopyTo | s.CopyFrom) -> CopyOptions:
     csv = statement.format == "csv"
     words: dict[str, Any] = {"format": statement.format, "delimiter": b"," if csv else b"\t", "null": b"" if csv else b"\\N"}
     for name, value in statement.options:

@@ -24,7 +24,7 @@ from gateway.encode.copying import CopyEncoder
 from gateway.parsed import Known, Nothing
 from gateway.portals import Bound, Rows, TableRows, Tagged
 from gateway.transactions import State
-from gateway.writing import committing
+from gateway.writing import committing, copy_in
 from gateway.writing import statements as writes
 from lake import errors as e
 from lake.types import TEXT, UNKNOWN, Field, Type
@@ -61,6 +61,8 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
             return replace(bound, parameters=body.parameters, body=body)
         case s.Insert() | s.Update() | s.Delete() | s.Truncate():
             return writes.bind(session, bound, statement, oids)
+        case s.CopyFrom():
+            return copy_in.bind(session, bound, statement)
         case s.DeclareCursor(statement=inner):
             body = await bind(session, inner, text, oids)
             return replace(bound, parameters=body.parameters, body=body)
@@ -143,6 +145,8 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return tag
         case s.Insert() | s.Update() | s.Delete() | s.Truncate():
             return await writes.begin(session, bound, values)
+        case s.CopyFrom():
+            return await copy_in.run(session, bound, values)
         case _ if isinstance(statement, ddl.CHANGING):
             return await ddl.change_catalog(session, bound)
         case _:

@@ -44,7 +44,8 @@ Work = Coroutine[Any, Any, None]
 
 
 class Out(Protocol):
-    """The way to the client. `write` collects, `flush` sends in one piece. `at_sync`: whether Sync comes next.
+    """The way to the client. `write` collects, `flush` sends in one piece. `at_sync`: whether Sync comes next. `message`: the client's next
+    message, taken by a statement that runs (COPY … FROM STDIN).
 
     `drain` waits until the client has taken most of it: False if it did not within `timeout` seconds, cancelled if it is gone.
     """
@@ -54,6 +55,8 @@ class Out(Protocol):
     def flush(self) -> None: ...
 
     def at_sync(self) -> bool: ...
+
+    async def message(self) -> m.Message: ...
 
     async def drain(self, timeout: float | None = None) -> bool: ...
 
@@ -210,7 +213,7 @@ class Session:
         """Tells an error, and all that follows from one."""
         if isinstance(error, e.TailgateError):
             position = None if error.position is None else error.position + offset + 1
-            report = backend.Report("ERROR", error.sqlstate, error.message, error.detail, error.hint, position)
+            report = backend.Report("ERROR", error.sqlstate, error.message, error.detail, error.hint, position, names=error.names)
         else:
             log.error("a statement of %s ended in an error of our own", self.user, exc_info=error)
             report = backend.Report("ERROR", "XX000", f"internal error: {type(error).__name__}: {error}")

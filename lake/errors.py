@@ -13,6 +13,7 @@ Source: PostgreSQL 15, appendix A, "PostgreSQL Error Codes"; "Error Message Styl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -22,12 +23,21 @@ class TailgateError(Exception):
     sqlstate: ClassVar[str] = "XX000"
     retriable: ClassVar[bool] = False
 
-    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None, position: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        position: int | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.detail = detail
         self.hint = hint
         self.position = position
+        self.names = names or {}  # of what it is about, by letter of the wire: s schema, t table, c column, n constraint
 
 
 BY_SQLSTATE: dict[str, type[TailgateError]] = {}

@@ -19,7 +19,7 @@ PLACE = Field("place", INT8, False)
 
 @dataclass(frozen=True, slots=True)
 class InsertRows:
-    """`rows`: of the table's columns, None where they come from the client (COPY).
+    """`rows`: of the table's columns. Of COPY, whose rows come from the client: over INCOMING, or None if they have all columns.
 
     `existing`: over INCOMING and the table: the place, then the columns of the row with that key, then, of DO UPDATE, whether its WHERE
     is true and the new columns; None of a table without a key. `conflict`: what happens to a row whose key is there.

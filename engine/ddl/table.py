@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.ddl.names import check_columns, check_new
 from lake.catalog import Catalog, Item
-from lake.errors import DuplicateColumn, FeatureNotSupported, UndefinedColumn
+from lake.errors import DuplicateColumn, FeatureNotSupported, TailgateError, UndefinedColumn
 from lake.types import Field
 from sql.binding.writes import default_of
 from sql.statements import CreateTable
@@ -18,9 +18,9 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
     names = [c.name for c in statement.columns]
     for column in statement.key:
         if column not in names:
-            raise UndefinedColumn(f'column "{column}" named in key does not exist')
+            raise UndefinedColumn(f'column "{column}" named in key does not exist', position=statement.key_position)
         if statement.key.count(column) > 1:
-            raise DuplicateColumn(f'column "{column}" appears twice in primary key constraint')
+            raise DuplicateColumn(f'column "{column}" appears twice in primary key constraint', position=statement.key_position)
     if not statement.columns:
         raise FeatureNotSupported("a table without columns is not supported")
     columns = tuple(Field(c.name, c.type, c.nullable and c.name not in statement.key) for c in statement.columns)
@@ -29,8 +29,13 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
         if column.name in statement.key and (column.type.name in UNCOMPARABLE or column.type.is_array):
             raise FeatureNotSupported(f"a primary key of type {column.type} is not supported", position=column.position)
     defaults = {c.name: c.default for c in statement.columns if c.default is not None}
-    for field in columns:
-        default_of(field, defaults.get(field.name))
+    for field, column in zip(columns, statement.columns, strict=True):
+        try:
+            default_of(field, column.default)
+        except TailgateError as error:
+            if error.position is not None and column.default_position is not None:
+                error.position += column.default_position
+            raise
     return Item(
         id=catalog.next_id,
         kind="table",

@@ -5,8 +5,8 @@ Messages without fields are constants. Functions return whole frames, ready to b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from struct import Struct, pack
 
 _frame = Struct("!cI").pack
@@ -60,6 +60,7 @@ class Report:
     hint: str | None = None
     position: int | None = None
     where: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)  # s, t, c, n: schema, table, column, constraint
 
 
 def authentication(kind: int, body: bytes = b"") -> bytes:
@@ -83,6 +84,10 @@ def copy_out_response(binary: bool, columns: int) -> bytes:
     return frame(b"H", pack(f"!bh{columns}h", binary, columns, *[int(binary)] * columns))
 
 
+def copy_in_response(binary: bool, columns: int) -> bytes:
+    return frame(b"G", pack(f"!bh{columns}h", binary, columns, *[int(binary)] * columns))
+
+
 def data_row(values: Sequence[bytes | None]) -> bytes:
     parts = [pack("!h", len(values))]
     for value in values:
@@ -90,7 +95,7 @@ def data_row(values: Sequence[bytes | None]) -> bytes:
     return frame(b"D", b"".join(parts))
 
 
-def _report(letter: bytes, report: Report) -> bytes:
+def _report(kind: bytes, report: Report) -> bytes:
     fields = [b"S", string(report.severity), b"V", string(report.severity), b"C", string(report.sqlstate), b"M", string(report.message)]
     optional = (
         (b"D", report.detail),
@@ -101,7 +106,9 @@ def _report(letter: bytes, report: Report) -> bytes:
     for code, value in optional:
         if value is not None:
             fields += [code, string(value)]
-    return frame(letter, b"".join(fields) + b"\0")
+    for letter, name in report.names.items():
+        fields += [letter.encode(), string(name)]
+    return frame(kind, b"".join(fields) + b"\0")
 
 
 def error_response(report: Report) -> bytes:

@@ -7,13 +7,31 @@ A keyed relation is read from the mirror but for the keys that changed; one with
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import duckdb
 import pyarrow as pa
 
 from gateway.serving import mirror
+from lake.catalog import Item
 from lake.types import WEIGHT
 
 BASE = "memory.main."  # the mirrors' place; a relation that a block copied for itself is in `temp`
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Net changes of a relation. Of one `generation`, later changes are earlier ones with more rows behind."""
+
+    item: Item
+    changes: pa.Table
+    generation: int = 0
+
+
+def append(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, more: pa.Table) -> None:
+    """Adds changes to those that are laid."""
+    with mirror.registered(connection, "incoming", mirror.positional(shape, more)) as name:
+        connection.execute(f"INSERT INTO w{shape.relation} SELECT * FROM {name}")
 
 
 def lay(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, changes: pa.Table, *, copied: bool) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow as pa
 
 from gateway.serving import mirror, overlay
 from lake import errors
@@ -35,8 +34,8 @@ class Snapshot:
         self._lake, self._cursor = lake, cursor
         self._busy = threading.Lock()
         self._own: dict[int, None] = {}
-        self._written: dict[int, tuple[Item, pa.Table]] = {}  # by relation: what the block has changed, net
-        self._laid: dict[int, pa.Table] = {}  # of these, what the connection shows
+        self._written: dict[int, overlay.Written] = {}  # by relation: what the block has changed, net
+        self._laid: dict[int, overlay.Written] = {}  # of these, what the connection shows
         self._aborted = False
         self.closed = False
         self.opened = clocks.monotonic()
@@ -87,23 +86,26 @@ class Snapshot:
             self._check(item)
             self._lay(item.id)
 
-    def write(self, changes: dict[int, tuple[Item, pa.Table]]) -> None:
+    def write(self, written: dict[int, overlay.Written]) -> None:
         """What the block has changed so far, all of it: shown to whatever is read next."""
-        self._written = changes
+        self._written = written
 
     def _lay(self, relation: int) -> None:
         """Brings what the connection shows of a relation to what the block has written."""
-        item, changes = self._written.get(relation, (None, None))
-        shown = self._laid.get(relation)
-        if changes is shown:
+        wanted, shown = self._written.get(relation), self._laid.get(relation)
+        if wanted is shown:
             return
-        if item is None or changes is None:
+        if wanted is None:
+            assert shown is not None
+            overlay.lift(self._cursor, mirror.shape(shown.item))
             del self._laid[relation]
-            shape = mirror.shape(self.catalog[relation])
-            overlay.lift(self._cursor, shape)
             return
-        overlay.lay(self._cursor, mirror.shape(item), changes, copied=relation in self._own)
-        self._laid[relation] = changes
+        shape = mirror.shape(wanted.item)
+        if shown is not None and shown.generation == wanted.generation:
+            overlay.append(self._cursor, shape, wanted.changes.slice(shown.changes.num_rows))
+        else:
+            overlay.lay(self._cursor, shape, wanted.changes, copied=relation in self._own)
+        self._laid[relation] = wanted
 
     def _copy(self, shape: mirror.Shape) -> None:
         rows = self._lake.snapshot(shape.relation, at=self.time)

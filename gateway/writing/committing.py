@@ -35,6 +35,7 @@ def tables_of(write: BoundWrite) -> tuple[Item, ...]:
 
 
 def privilege(write: BoundWrite) -> str:
+    """Its word, which is also what it needs the privilege of."""
     match write:
         case InsertRows():
             return "INSERT"
@@ -61,7 +62,8 @@ def _items(session: Session, write: BoundWrite) -> list[Item]:
 async def run(session: Session, write: BoundWrite, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
     """Runs a statement that writes: done and visible when this returns, or part of the block that is open."""
     if session.settings["transaction_read_only"] == "on" or session.settings["default_transaction_read_only"] == "on":
-        raise ReadOnlySqlTransaction("cannot execute a statement that writes in a read-only transaction")
+        verb = "COPY FROM" if rows is not None else privilege(write)
+        raise ReadOnlySqlTransaction(f"cannot execute {verb} in a read-only transaction")
     session.access.check_write(privilege(write), tables_of(write), () if isinstance(write, TruncateTables) else write.depends)
     transaction = session.transaction
     if transaction.state is State.IDLE:

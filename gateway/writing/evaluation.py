@@ -21,7 +21,9 @@ from gateway.encode.columns import text_column
 from gateway.encode.style import Style
 from gateway.serving.mirror import conform
 from gateway.serving.prepared import nodes, scans
-from lake.catalog import Item
+from gateway.writing.fitting import fitted
+from gateway.writing.hashes import hashes
+from lake.catalog import SCHEMA, Item
 from lake.errors import CardinalityViolation, NotNullViolation, UniqueViolation
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
@@ -43,9 +45,6 @@ class Effect:
     keys: Mapping[int, np.ndarray] = field(default_factory=dict)
     reads: frozenset[int] = frozenset()
     returned: pa.Table | None = None
-
-
-NOTHING = np.empty(0, np.uint64)
 
 
 class Evaluation:
@@ -85,45 +84,37 @@ class Evaluation:
         finally:
             self.cursor.unregister(name)
 
-    def hashes(self, table: Item, rows: pa.Table) -> np.ndarray:
-        """A hash of the key of each row: the same in every process. Equal keys have equal ones."""
-        assert table.key is not None
-        keys = rows.select(list(table.key)).rename_columns([f"k{i}" for i in range(len(table.key))])
-        self.cursor.register("__keys", keys)
-        try:
-            names = ", ".join(keys.column_names)
-            return self.cursor.execute(f"SELECT hash({names}) AS h FROM __keys").fetchnumpy()["h"].astype(np.uint64)
-        finally:
-            self.cursor.unregister("__keys")
-
     # ---- INSERT --------------------------------------------------------------------------------------------------------------
 
     def insert(self, write: InsertRows, given: pa.Table | None) -> Effect:
         table = write.table
         if given is not None:
             rows, reads = given, frozenset[int]()
+            if write.rows is not None:
+                with self.incoming(given):
+                    rows = self.query(write.rows)
         else:
             assert write.rows is not None
             written = constants(write.rows, self.values)
             rows = written if written is not None else self.query(write.rows)
             reads = frozenset(s.relation for s in scans(write.rows))
-        rows = formed(rows, table)
+        rows = fitted(rows, table.columns)
         if table.key is None:
             self.not_null(table, rows)
-            return Effect(rows.num_rows, {table.id: weighted(rows, 1)}, {}, reads, self.returned(write, rows))
-        hashes = self.hashes(table, rows)
-        effect_rows, changes, count = self._keyed(write, rows, hashes)
-        changed_keys = hashes
+            return Effect(rows.num_rows, {table.id: net(weighted(rows, 1))}, {}, reads, self.returned(write, rows))
+        found = _hashes(table, rows)
+        effect_rows, changes, count = self._keyed(write, rows, found)
+        changed_keys = found
         if write.conflict == "update" and changes.num_rows != effect_rows.num_rows:
-            changed_keys = np.concatenate([hashes, self.hashes(table, changes)])
+            changed_keys = np.concatenate([found, _hashes(table, changes)])
         returned = self.returned(write, effect_rows)
         return Effect(count, {table.id: changes}, {table.id: changed_keys}, reads, returned)
 
-    def _keyed(self, write: InsertRows, rows: pa.Table, hashes: np.ndarray) -> tuple[pa.Table, pa.Table, int]:
+    def _keyed(self, write: InsertRows, rows: pa.Table, found: np.ndarray) -> tuple[pa.Table, pa.Table, int]:
         """The rows as they are afterwards, in order; the changes; how many rows came or changed."""
         table = write.table
         width = len(table.columns)
-        again = self._repeated(table, rows, hashes)
+        again = self._repeated(table, rows, found)
         assert write.existing is not None
         if rows.num_rows == 0:
             return rows, weighted(rows, 1), 0
@@ -149,8 +140,8 @@ class Evaluation:
                 hint="Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
             )
         passing = met.filter(met.column(width + 1))
-        old = formed(passing.select(range(1, width + 1)), table)
-        new = formed(passing.select(range(width + 2, 2 * width + 2)), table)
+        old = fitted(passing.select(range(1, width + 1)), table.columns)
+        new = fitted(passing.select(range(width + 2, 2 * width + 2)), table.columns)
         came = np.ones(rows.num_rows, bool)
         came[there] = False
         fresh = rows.filter(pa.array(came))
@@ -161,9 +152,9 @@ class Evaluation:
         changes = net(pa.concat_tables([weighted(fresh, 1), weighted(old, -1), weighted(new, 1)]))
         return after.take(pa.array(order)), changes, fresh.num_rows + new.num_rows
 
-    def _repeated(self, table: Item, rows: pa.Table, hashes: np.ndarray) -> np.ndarray:
+    def _repeated(self, table: Item, rows: pa.Table, found: np.ndarray) -> np.ndarray:
         """Places of rows whose key an earlier row of the same statement has."""
-        if len(hashes) < 2 or len(np.unique(hashes)) == len(hashes):
+        if len(found) < 2 or len(np.unique(found)) == len(found):
             return np.empty(0, np.int64)
         assert table.key is not None
         names = [f"k{i}" for i in range(len(table.key))]
@@ -184,18 +175,17 @@ class Evaluation:
         width = len(table.columns)
         found = self._once(table, self.query(write.rows))
         weights = found.column(width).to_numpy()
-        old = formed(found.select(range(width)), table)
+        old = fitted(found.select(range(width)), table.columns)
         parts = [weighted(old, -weights)]
         new = None
         if write.updates:
-            new = formed(found.select(range(width + 1, 2 * width + 1)), table)
+            new = fitted(found.select(range(width + 1, 2 * width + 1)), table.columns)
             self.not_null(table, new)
             parts.append(weighted(new, weights))
         reads = {s.relation for s in scans(write.rows)}
         keys = {}
         if table.key is not None:
-            hashes = [self.hashes(table, part) for part in ([old] if new is None else [old, new])]
-            keys[table.id] = np.concatenate(hashes)
+            keys[table.id] = np.concatenate([_hashes(table, part) for part in ([old] if new is None else [old, new])])
             if new is not None:
                 self._moved_keys(table, old, new, new.slice(0, 0))
             if write.pinned and sum(s.relation == table.id for s in scans(write.rows)) == 1:
@@ -229,7 +219,7 @@ class Evaluation:
         if all(old.column(k).equals(new.column(k)) for k in key):
             return
         all_new = pa.concat_tables([new, fresh])
-        again = self._repeated(table, all_new, self.hashes(table, all_new))
+        again = self._repeated(table, all_new, _hashes(table, all_new))
         if len(again):
             raise self._duplicate(table, all_new.slice(int(again[0]), 1))
         names = [f"k{i}" for i in range(len(key))]
@@ -258,7 +248,7 @@ class Evaluation:
             rows = self.cursor.execute(f"SELECT {columns}, {weight} FROM r{table.id}{grouped}").to_arrow_table()
             changes[table.id] = conform(rows, arrow_schema(table.columns, weight=True))
             if table.key is not None:
-                keys[table.id] = self.hashes(table, changes[table.id])
+                keys[table.id] = _hashes(table, changes[table.id])
         return Effect(0, changes, keys, frozenset(t.id for t in write.tables))
 
     # ---- checks --------------------------------------------------------------------------------------------------------------
@@ -274,6 +264,7 @@ class Evaluation:
             raise NotNullViolation(
                 f'null value in column "{table.columns[first[1]].name}" of relation "{table.name}" violates not-null constraint',
                 detail=f"Failing row contains ({', '.join(self._texts(table, rows.slice(first[0], 1)))}).",
+                names={"s": SCHEMA, "t": table.name, "c": table.columns[first[1]].name},
             )
 
     def _texts(self, table: Item, row: pa.Table) -> list[str]:
@@ -291,15 +282,17 @@ class Evaluation:
         return UniqueViolation(
             f'duplicate key value violates unique constraint "{constraint_of(table)}"',
             detail=f"Key ({names})=({', '.join(texts[k] for k in table.key)}) already exists.",
+            names={"s": SCHEMA, "t": table.name, "n": constraint_of(table)},
         )
 
 
+def _hashes(table: Item, rows: pa.Table) -> np.ndarray:
+    """Of the key of each row."""
+    assert table.key is not None
+    return hashes(rows.select(list(table.key)))
+
+
 # ---- tables of Arrow -------------------------------------------------------------------------------------------------------------
-
-
-def formed(rows: pa.Table, table: Item) -> pa.Table:
-    """With the table's names and types."""
-    return conform(rows.combine_chunks(), arrow_schema(table.columns))
 
 
 def named(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gateway.serving.overlay import Written
 from gateway.writing.evaluation import Effect
 from lake.catalog import Catalog, Item
 from lake.entry import stream
@@ -18,12 +20,13 @@ from lake.weights import net
 
 
 class Pending:
-    """`changes`: by table, the item and the net of all effects. A new table of Arrow whenever it changes, so `is` tells."""
+    """`changes`: by table, the net of all effects."""
 
     def __init__(self) -> None:
         self._effects: list[tuple[Effect, tuple[Item, ...]]] = []
         self._read: list[frozenset[int]] = []
-        self.changes: dict[int, tuple[Item, pa.Table]] = {}
+        self.changes: dict[int, Written] = {}
+        self._generations = itertools.count(1)
         self.base: int | None = None  # the oldest entry of the inbox that an effect was evaluated after
 
     def __len__(self) -> int:
@@ -51,11 +54,15 @@ class Pending:
             changes = effect.changes.get(table.id)
             if changes is None or changes.num_rows == 0:
                 continue
-            if table.id in self.changes:
-                both = pa.concat_tables([self.changes[table.id][1], changes])
-                only_new = table.key is not None and pc.min(both[WEIGHT]).as_py() > 0
-                changes = both if only_new else net(both)
-            self.changes[table.id] = (table, changes)
+            known = self.changes.get(table.id)
+            if known is None:
+                self.changes[table.id] = Written(table, changes, next(self._generations))
+                continue
+            both = pa.concat_tables([known.changes, changes])
+            if table.key is not None and pc.min(both[WEIGHT]).as_py() > 0:  # rows of different keys
+                self.changes[table.id] = Written(table, both, known.generation)
+            else:
+                self.changes[table.id] = Written(table, net(both), next(self._generations))
 
     def reads(self, catalog: Catalog) -> set[int]:
         """The tables that it read whole, itself or through views."""
@@ -70,7 +77,7 @@ class Pending:
         parts: list[bytes] = []
         touched = {t for e, _ in self._effects for t in e.keys} | set(self.changes)
         for table in sorted(touched):
-            rows = stream(self.changes[table][1]) if table in self.changes else b""
+            rows = stream(self.changes[table].changes) if table in self.changes else b""
             known = [e.keys[table] for e, _ in self._effects if table in e.keys]
             keys = np.unique(np.concatenate(known)).tobytes() if known else b""
             head.append({"table": table, "changes": len(rows), "keys": len(keys)})

@@ -5,6 +5,7 @@ Source: PostgreSQL 15, src/backend/parser/analyze.c, parse_target.c (transformAs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from lake.errors import (
     DuplicateColumn,
     FeatureNotSupported,
     InvalidColumnReference,
+    NumericValueOutOfRange,
     ObjectNotInPrerequisiteState,
     SyntaxError_,
     UndefinedColumn,
@@ -24,7 +26,7 @@ from lake.errors import (
 )
 from lake.types import BOOL, INT8, UNKNOWN, Field, Type
 from sql.binding import scope as scopes
-from sql.binding.coercion import Parameters, coerce, plain
+from sql.binding.coercion import MODIFIED, Parameters, coerce, common_numeric, plain
 from sql.binding.expressions import Expressions
 from sql.binding.outputs import column_name
 from sql.binding.places import leftmost
@@ -34,10 +36,11 @@ from sql.binding.tables import Names, Source, bind_table
 from sql.functions import catalogue
 from sql.grammar.expressions import expression
 from sql.grammar.names import position
+from sql.input.numbers import RANGES
 from sql.plan import Aggregate, AggregateCall, And, Column, Filter, Join, Literal, Project, Relation, Scalar, Scan, Values, nullable
 from sql.properties import fixed
 from sql.statements.values import Name, QueryText
-from sql.statements.written import Assignment, ColumnName, Default, Delete, Expression, Given, Insert, Returned, Truncate, Update
+from sql.statements.written import Assignment, ColumnName, CopyFrom, Default, Delete, Expression, Given, Insert, Returned, Truncate, Update
 from sql.tokens import Cursor
 from sql.writes import INCOMING, PLACE, ChangeRows, InsertRows, TruncateTables
 
@@ -72,7 +75,8 @@ class Writes:
         named = statement.columns
         match statement.rows:
             case None:
-                rows: Relation = Values((self._filled(table, {}),), table.columns)
+                row = self._filled(table, {})
+                rows: Relation = Values((row,), _fields(table.columns, [row]))
             case QueryText() as query:
                 rows = self._selected(table, targets, named, query)
             case given:
@@ -82,6 +86,20 @@ class Writes:
         scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name)
         returning = self._returning(incoming, scope, statement.returning)
         return InsertRows(table, rows, existing, conflict, returning, self._types(), tuple(self.names.used))
+
+    def copy(self, statement: CopyFrom) -> tuple[InsertRows, tuple[int, ...]]:
+        """The write of COPY, and the positions of the columns that come. Columns that do not come have their defaults."""
+        table = written_table(statement.table, self.catalog, "copy to")
+        targets = columns_named(table, statement.columns)
+        rows: Relation | None = None
+        if targets != tuple(range(len(table.columns))):
+            given = tuple(table.columns[i] for i in targets)
+            found: dict[int, Scalar] = {t: Column(i, table.columns[t].type) for i, t in enumerate(targets)}
+            incoming = Scan(INCOMING, (*given, PLACE), (len(given),), table.name)
+            filled = self._filled(table, found)
+            rows = Project(incoming, filled, _fields(table.columns, [filled]))
+        existing, conflict = self._existing(table, Insert(statement.table, None))
+        return InsertRows(table, rows, existing, conflict), targets
 
     def _values(
         self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], given: tuple[tuple[Given, ...], ...]
@@ -100,7 +118,7 @@ class Writes:
         for row in given:
             found = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
             rows.append(tuple(found.get(i, defaults[i]) for i in range(len(table.columns))))
-        return Values(tuple(rows), table.columns)
+        return Values(tuple(rows), _fields(table.columns, rows))
 
     def _filled(self, table: Item, found: dict[int, Scalar]) -> tuple[Scalar, ...]:
         """A row, with defaults in the places that are not given."""
@@ -129,7 +147,8 @@ class Writes:
                 value = None if isinstance(node, exp.Null) else node.this
                 scalar = Literal(value, UNKNOWN, position(node))
             found[target] = self._fitted(table, target, scalar, leftmost(node) if node is not None else None)
-        return Project(body, self._filled(table, found), table.columns)
+        filled = self._filled(table, found)
+        return Project(body, filled, _fields(table.columns, [filled]))
 
     def _default(self, table: Item, index: int) -> Scalar:
         return default_of(table.columns[index], table.options.get("defaults", {}).get(table.columns[index].name))
@@ -168,7 +187,7 @@ class Writes:
             passes = replace(binder, clause="WHERE").boolean(clause.where.tree, "WHERE")
         new = self._set(table, clause.update, binder, width + 1)
         shown += [passes, *new]
-        fields += [Field("passes", BOOL), *table.columns]
+        fields += [Field("passes", BOOL), *_fields(table.columns, [new])]
         return Project(joined, tuple(shown), tuple(fields)), "update"
 
     def _check_arbiter(self, table: Item, statement: Insert) -> None:
@@ -176,7 +195,7 @@ class Writes:
         assert clause is not None
         if clause.constraint is not None:
             if clause.constraint != constraint_of(table):
-                raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist', position=clause.position)
+                raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist')
             return
         if not clause.columns:
             if clause.update is not None:
@@ -188,9 +207,9 @@ class Writes:
             return
         names = [c.name for c in table.columns]
         for column in clause.columns:
-            if column not in names:
-                raise UndefinedColumn(f'column "{column}" does not exist')
-        if table.key is None or {names.index(c) for c in clause.columns} != set(table.key):
+            if column.name not in names:
+                raise UndefinedColumn(f'column "{column.name}" does not exist', position=column.position)
+        if table.key is None or {names.index(c.name) for c in clause.columns} != set(table.key):
             raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
 
     # ---- UPDATE, DELETE ----------------------------------------------------------------------------------------------------
@@ -223,7 +242,7 @@ class Writes:
         old: tuple[Scalar, ...] = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
         new = self._set(table, assignments, binder, 0) if assignments is not None else ()
         others = tuple(Column(i, f.type) for i, f in enumerate(plan.columns))[len(target.columns) :]
-        fields = (*table.columns, PLACE, *(table.columns if new else ()), *plan.columns[len(target.columns) :])
+        fields = (*table.columns, PLACE, *(_fields(table.columns, [new]) if new else ()), *plan.columns[len(target.columns) :])
         rows: Relation = Project(plan, (*old, weight, *new, *others), fields)
         returning = None
         if statement.returning:
@@ -255,7 +274,7 @@ class Writes:
                 )
             index = names.index(assignment.column)
             if index in found:
-                raise SyntaxError_(f'multiple assignments to same column "{assignment.column}"', position=assignment.position)
+                raise SyntaxError_(f'multiple assignments to same column "{assignment.column}"')
             found[index] = self._assigned(table, index, assignment.value, binder)
         return tuple(found.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))
 
@@ -289,7 +308,7 @@ class Writes:
     def truncate(self, statement: Truncate) -> TruncateTables:
         tables = []
         for name in statement.tables:
-            item = self.catalog.relation(name.name, name.position)
+            item = self.catalog.relation(name.name)
             if item.kind != "table" or name.schema not in (None, SCHEMA):
                 raise WrongObjectType(f'"{item.name}" is not a table')
             if item not in tables:
@@ -332,25 +351,41 @@ def default_of(column: Field, text: str | None) -> Scalar:
         raise FeatureNotSupported("cannot use column reference in DEFAULT expression")
     parameters = Parameters()
     scalar = Expressions(Scope(), parameters, "DEFAULT expressions", aggregates=False).bind(tree)
-    found = coerce(scalar, column.type, parameters, "assignment")
-    if found is None:
-        raise DatatypeMismatch(
-            f'column "{column.name}" is of type {column.type} but default expression is of type {plain(scalar.type)}',
-            hint="You will need to rewrite or cast the expression.",
-        )
-    return found
+    try:
+        return assigned(column, scalar, parameters, None)
+    except DatatypeMismatch as error:
+        error.message = error.message.replace("but expression is", "but default expression is")
+        raise
 
 
 def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:
-    """A scalar as a value of a column, by an assignment's casts. Raises 42804."""
-    found = coerce(scalar, column.type, parameters, "assignment", place)
+    """A scalar as a value of a column's type without modifiers, by an assignment's casts: who stores it holds it to them. Raises 42804."""
+    target = replace(column.type, modifiers=(), declared=True) if column.type.name in MODIFIED and not column.type.is_array else column.type
+    if isinstance(scalar, Literal) and isinstance(scalar.value, int) and not isinstance(scalar.value, bool) and target.name in RANGES:
+        low, high = RANGES[target.name]
+        if scalar.type != UNKNOWN and not low <= scalar.value <= high:
+            raise NumericValueOutOfRange(f"{target} out of range")
+    found = coerce(scalar, target, parameters, "assignment", place)
     if found is None:
+        shown = column.type.facts.sql + "[]" * column.type.is_array
         raise DatatypeMismatch(
-            f'column "{column.name}" is of type {plain(column.type)} but expression is of type {plain(scalar.type)}',
+            f'column "{column.name}" is of type {shown} but expression is of type {plain(scalar.type)}',
             hint="You will need to rewrite or cast the expression.",
             position=place,
         )
     return found
+
+
+def _fields(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) -> tuple[Field, ...]:
+    """The columns with the types that their values have before they are held to modifiers."""
+    found = []
+    for i, column in enumerate(columns):
+        types = [row[i].type for row in rows]
+        type = types[0] if types else column.type
+        if type.name == "numeric" and not type.is_array:
+            type = common_numeric(types)
+        found.append(Field(column.name, type, column.nullable))
+    return tuple(found)
 
 
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:

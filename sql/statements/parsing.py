@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lake.errors import SyntaxError_
 from sql.grammar import queries
-from sql.statements import objects, reading, roles, session, tables
+from sql.statements import copying, objects, reading, roles, session, tables
 from sql.statements.pieces import select
 from sql.statements.refused import refuse
 from sql.statements.values import Empty, Statement, StatementText
@@ -26,7 +26,7 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "fetch": reading.fetch,
     "move": reading.fetch,
     "close": reading.close,
-    "copy": reading.copy,
+    "copy": copying.copy,
     "insert": tables.insert,
     "update": tables.update,
     "delete": tables.delete,

@@ -1,20 +1,16 @@
-"""TAIL, SUBSCRIBE, cursors, COPY … TO.
+"""TAIL, SUBSCRIBE, cursors.
 
-Source: Materialize 0.25, "TAIL" (and its spellings since 0.5), "FETCH", "COPY TO"; 0.27, "SUBSCRIBE"; PostgreSQL 15 for the rest.
+Source: Materialize 0.25, "TAIL" (and its spellings since 0.5), "FETCH"; 0.27, "SUBSCRIBE"; PostgreSQL 15 for the rest.
 """
 
 from __future__ import annotations
 
-from typing import Literal
-
-from sqlglot import exp
-
 from lake.errors import FeatureNotSupported, InvalidParameterValue
 from sql.grammar import queries
-from sql.grammar.names import name, relation
+from sql.grammar.names import name
 from sql.statements.pieces import options, query, relation_name, select, time
 from sql.statements.refused import refuse
-from sql.statements.values import CloseCursor, CopyTo, DeclareCursor, Fetch, Name, Options, QueryText, Select, Tail
+from sql.statements.values import CloseCursor, DeclareCursor, Fetch, Name, QueryText, Select, Tail
 from sql.tokens import Cursor
 
 
@@ -135,59 +131,3 @@ def fetch(cursor: Cursor) -> Fetch:
 def close(cursor: Cursor) -> CloseCursor:
     cursor.expect_word("close")
     return CloseCursor(None if cursor.word("all") else name(cursor).name)
-
-
-def copy(cursor: Cursor) -> CopyTo:
-    """COPY {(statement) | relation [(columns)]} TO STDOUT [[WITH] (options)]; the older words after it too."""
-    start = cursor.position
-    cursor.expect_word("copy")
-    statement: Select | Tail
-    if cursor.sign("("):
-        statement = read(cursor)
-        cursor.expect(")")
-    else:
-        cursor.word("binary")
-        cursor.word("into")
-        begin = cursor.position
-        tree: exp.Select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=relation(cursor)))
-        end = cursor.row[cursor.index - 1].end
-        text = "TABLE " + cursor.text[begin:end]
-        if cursor.at("("):
-            cursor.advance()
-            columns = [exp.Column(this=name(cursor))]
-            while cursor.sign(","):
-                columns.append(exp.Column(this=name(cursor)))
-            cursor.expect(")")
-            tree.set("expressions", columns)
-            text = f"SELECT {', '.join(c.sql('postgres') for c in columns)} FROM {cursor.text[begin:end]}"
-        statement = Select(QueryText(text, begin, tree))
-    if cursor.at_word("from"):
-        raise FeatureNotSupported("COPY … FROM is not supported", position=start)
-    cursor.expect_word("to")
-    at = cursor.position
-    if cursor.token.kind == "string" or cursor.word("program"):
-        raise FeatureNotSupported("COPY … TO a file is not supported", hint="Use COPY … TO STDOUT, or \\copy in psql.", position=at)
-    if cursor.any_word("stdout", "stdin") is None:
-        raise cursor.error()
-    found: Options = ()
-    cursor.word("with")
-    if cursor.at("("):
-        found = options(cursor)
-    else:
-        while (word := cursor.any_word("csv", "binary", "header", "delimiter", "null", "quote", "escape")) is not None:
-            if word in ("csv", "binary"):
-                found += (("format", word),)
-            elif word == "header":
-                found += (("header", True),)
-            else:
-                cursor.word("as")
-                found += ((word, cursor.string()),)
-    format: Literal["text", "csv", "binary"] = "text"
-    for key, value in found:
-        if key == "format":
-            match str(value).lower():
-                case "text" | "csv" | "binary" as word:
-                    format = word
-                case other:
-                    raise InvalidParameterValue(f'COPY format "{other}" not recognized', position=at)
-    return CopyTo(statement, format, tuple(o for o in found if o[0] != "format"))

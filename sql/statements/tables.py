@@ -71,11 +71,12 @@ class _Key:
     def __init__(self) -> None:
         self.columns: tuple[str, ...] = ()
         self.constraint: str | None = None
+        self.position: int | None = None
 
     def set(self, columns: tuple[str, ...], constraint: str | None, table: Name, at: int) -> None:
         if self.columns:
             raise InvalidTableDefinition(f'multiple primary keys for table "{table.name}" are not allowed', position=at)
-        self.columns, self.constraint = columns, constraint
+        self.columns, self.constraint, self.position = columns, constraint, at
 
 
 def create_table(cursor: Cursor) -> CreateTable:
@@ -99,7 +100,7 @@ def create_table(cursor: Cursor) -> CreateTable:
     for words, what in _BEHIND.items():
         if cursor.at_word(*words):
             raise _unsupported(what, cursor.position)
-    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent)
+    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position)
 
 
 def _table_constraint(cursor: Cursor, table: Name, key: _Key) -> bool:
@@ -248,12 +249,13 @@ def _conflict(cursor: Cursor) -> OnConflict | None:
     at = cursor.position
     if not cursor.word("on", "conflict"):
         return None
-    columns: tuple[str, ...] = ()
+    columns: tuple[ColumnName, ...] = ()
     constraint = None
     if cursor.word("on", "constraint"):
         constraint = names.name(cursor).name
     elif cursor.at("("):
-        columns = column_names(cursor)
+        opens = cursor.position  # where PostgreSQL says a column of it is missing
+        columns = tuple(ColumnName(c.name, opens) for c in _columns(cursor))
         if cursor.at_word("where"):
             raise _unsupported("a condition of a conflict's key", cursor.position)
     cursor.expect_word("do")

@@ -22,7 +22,7 @@ class TableColumn:
     nullable: bool = True
     default: str | None = None
     position: int | None = field(default=None, compare=False)
-    default_position: int | None = field(default=None, compare=False)
+    default_position: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class CreateTable:
     key: tuple[str, ...] = ()
     constraint: str | None = None
     if_not_exists: bool = False
+    key_position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +73,19 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
-class OnConflict:
-    """ON CONFLICT [(columns) | ON CONSTRAINT name] DO NOTHING | DO UPDATE SET … [WHERE …]. `update`: None for DO NOTHING."""
-
-    columns: tuple[str, ...] = ()
-    constraint: str | None = None
-    update: tuple[Assignment, ...] | None = None
-    where: Expression | None = None
+class ColumnName:
+    name: str
     position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnName:
-    name: str
+class OnConflict:
+    """ON CONFLICT [(columns) | ON CONSTRAINT name] DO NOTHING | DO UPDATE SET … [WHERE …]. `update`: None for DO NOTHING."""
+
+    columns: tuple[ColumnName, ...] = ()
+    constraint: str | None = None
+    update: tuple[Assignment, ...] | None = None
+    where: Expression | None = None
     position: int | None = field(default=None, compare=False)
 
 

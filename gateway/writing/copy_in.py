@@ -1,0 +1,94 @@
+"""COPY … FROM STDIN as a session meets it: CopyInResponse, then data until CopyDone, then one write.
+
+    COPY ──► 'G' ──► CopyData … ──► CopyDone ──► copy_data: rows ──► committing ──► COPY n
+                        └─ CopyFail ──► 57014
+
+All rows of one COPY are one transaction, so they are kept until the client has sent them all, up to COPY_BYTES_MAX.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gateway.copying import copy_options
+from gateway.encode.copying import CopyOptions
+from gateway.portals import Bound
+from gateway.protocol import backend
+from gateway.protocol import messages as m
+from gateway.writing import committing, copy_data
+from lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, QueryCanceled
+from lake.types import Field
+from sql import statements as s
+from sql.binding.writes import Writes
+from sql.writes import InsertRows
+
+if TYPE_CHECKING:
+    from gateway.session import Session
+
+COPY_BYTES_MAX = 1 << 30  # of the data of one COPY, which is one transaction
+
+
+@dataclass(frozen=True, slots=True)
+class CopyIn:
+    """`fields`: the columns that come, in their order. `header`: '', 'skip' or 'match'."""
+
+    write: InsertRows
+    fields: tuple[Field, ...]
+    options: CopyOptions
+    header: str
+
+
+def bind(session: Session, bound: Bound, statement: s.CopyFrom) -> Bound:
+    write, targets = Writes(session.serving.catalog, None).copy(statement)
+    header = ""
+    others: s.Options = ()
+    for name, value in statement.options:
+        if name in ("force_null", "force_not_null", "freeze", "default"):
+            raise FeatureNotSupported(f"COPY option {name.upper()} is not supported")
+        if name == "header" and str(value).lower() == "match":
+            header = "match"
+        else:
+            others += ((name, value),)
+    options = copy_options(replace(statement, options=others))
+    fields = tuple(write.table.columns[i] for i in targets)
+    return replace(bound, body=CopyIn(write, fields, options, header or ("skip" if options.header else "")))
+
+
+async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
+    copy: CopyIn = bound.body
+    session.access.check_write("INSERT", (copy.write.table,), ())
+    session.out.write(backend.copy_in_response(copy.options.format == "binary", len(copy.fields)))
+    session.out.flush()
+    data = await _received(session)
+    rows = await asyncio.to_thread(copy_data.rows, data, copy.fields, copy.options, copy.header, session.settings.style)
+    del data
+    effect = await committing.run(session, copy.write, values, rows)
+    return f"COPY {effect.count}"
+
+
+async def _received(session: Session) -> bytes:
+    """All that the client sends up to CopyDone."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await session.out.message()
+        match message:
+            case m.CopyData(data):
+                size += len(data)
+                if size > COPY_BYTES_MAX:
+                    raise ProgramLimitExceeded(f"COPY of more than {COPY_BYTES_MAX} bytes", hint="Send it in several COPY statements.")
+                parts.append(data)
+            case m.CopyDone():
+                return b"".join(parts)
+            case m.CopyFail(reason):
+                raise QueryCanceled(f"COPY from stdin failed: {reason}")
+            case m.Flush() | m.Sync():
+                pass  # a client of the extended protocol may have sent them with Execute
+            case m.Terminate():
+                session.out.close()
+                raise asyncio.CancelledError
+            case _:
+                raise ProtocolViolation(f"unexpected message type {type(message).__name__} during COPY from stdin")

@@ -1,0 +1,195 @@
+"""Random writers side by side, through two gateways, against a model: what they were told is one serial history of what they did."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.tables.world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path / "lake", gateways=2)
+    yield world
+    world.close()
+
+
+def side_by_side(work: list[Any]) -> None:
+    """Runs functions in threads; raises what the first of them raised."""
+    errors: list[BaseException] = []
+
+    def guarded(one: Any) -> None:
+        try:
+            one()
+        except BaseException as error:  # noqa: BLE001  # raised below
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(one,)) for one in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_no_increment_is_lost(world: World) -> None:
+    """Whole-table updates too: each is evaluated again until nothing came between."""
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        c.execute("CREATE TABLE n (id int PRIMARY KEY, v int)")
+        c.execute("INSERT INTO n VALUES (1, 0), (2, 0)")
+
+    def add(gateway: int, where: str) -> Any:
+        def work() -> None:
+            with psycopg.connect(world.gateways[gateway].dsn, autocommit=True) as c:
+                for _ in range(6):
+                    assert c.execute(f"UPDATE n SET v = v + 1 {where}").rowcount > 0
+
+        return work
+
+    side_by_side([add(i % 2, where) for i, where in enumerate(["WHERE id = 1", "WHERE id = 2", "WHERE v >= 0", "", "WHERE id = 1"])])
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        assert c.execute("SELECT id, v FROM n ORDER BY id").fetchall() == [(1, 24), (2, 18)]
+
+
+def test_a_key_is_given_once(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        c.execute("CREATE TABLE k (id int PRIMARY KEY, who int)")
+    won: dict[int, list[int]] = {}
+
+    def insert(me: int) -> Any:
+        def work() -> None:
+            mine = random.Random(me)
+            with psycopg.connect(world.gateways[me % 2].dsn, autocommit=True) as c:
+                for key in mine.sample(range(12), 12):
+                    try:
+                        c.execute("INSERT INTO k VALUES (%s, %s)", (key, me))
+                        won.setdefault(key, []).append(me)
+                    except psycopg.errors.UniqueViolation:
+                        pass
+
+        return work
+
+    side_by_side([insert(i) for i in range(4)])
+    assert sorted(won) == list(range(12))
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        assert {(k, w) for k, (w,) in won.items()} == set(c.execute("SELECT id, who FROM k").fetchall())
+
+
+def test_transfers_keep_the_sum(world: World) -> None:
+    """Blocks that read and write: those that lose get 40001 and are run again. The sum is the same at every time."""
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        c.execute("CREATE TABLE a (id int PRIMARY KEY, v int)")
+        c.execute("INSERT INTO a SELECT * FROM (VALUES (0, 100), (1, 100), (2, 100), (3, 100)) AS x(i, v)")
+    done = threading.Event()
+    lost = 0
+
+    def transfer(me: int) -> Any:
+        def work() -> None:
+            nonlocal lost
+            mine = random.Random(me)
+            with psycopg.connect(world.gateways[me % 2].dsn) as c:
+                c.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
+                moved = 0
+                while moved < 5:
+                    one, two = mine.sample(range(4), 2)
+                    try:
+                        with c.transaction():
+                            ((v,),) = c.execute("SELECT v FROM a WHERE id = %s", (one,)).fetchall()
+                            c.execute("UPDATE a SET v = %s WHERE id = %s", (v - 10, one))
+                            c.execute("UPDATE a SET v = v + 10 WHERE id = %s", (two,))
+                        moved += 1
+                    except psycopg.errors.SerializationFailure:
+                        lost += 1
+
+        return work
+
+    def look() -> None:
+        with psycopg.connect(world.dsn, autocommit=True) as c:
+            while not done.is_set():
+                assert c.execute("SELECT sum(v) FROM a").fetchone() == (400,)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        side_by_side([transfer(i) for i in range(3)])
+    finally:
+        done.set()
+        watcher.join()
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        assert c.execute("SELECT sum(v), count(*) FROM a").fetchone() == (400, 4)
+
+
+def test_bags_lose_and_repeat_nothing(world: World, seed: int) -> None:
+    """Writers of a table without a key: each moves rows of its own mark, all copies of one value at once."""
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        c.execute("CREATE TABLE b (who int, v int)")
+        c.execute("INSERT INTO b SELECT w, v FROM (VALUES (0), (1), (2)) AS x(w), (VALUES (1), (1), (1), (2)) AS y(v)")
+    expected: dict[int, list[int]] = {w: [1, 1, 1, 2] for w in range(3)}
+
+    def write(me: int) -> Any:
+        def work() -> None:
+            mine = random.Random(seed + me)
+            rows = expected[me]
+            with psycopg.connect(world.gateways[me % 2].dsn, autocommit=True) as c:
+                for _ in range(8):
+                    v = mine.randrange(4)
+                    match mine.randrange(3):
+                        case 0:
+                            c.execute("INSERT INTO b VALUES (%s, %s), (%s, %s)", (me, v, me, v))
+                            rows += [v, v]
+                        case 1:
+                            assert c.execute("UPDATE b SET v = v + 1 WHERE who = %s AND v = %s", (me, v)).rowcount == rows.count(v)
+                            rows[:] = [r + 1 if r == v else r for r in rows]
+                        case 2:
+                            assert c.execute("DELETE FROM b WHERE who = %s AND v = %s", (me, v)).rowcount == rows.count(v)
+                            rows[:] = [r for r in rows if r != v]
+
+        return work
+
+    side_by_side([write(i) for i in range(3)])
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        assert sorted(c.execute("SELECT who, v FROM b").fetchall()) == sorted((w, v) for w, rows in expected.items() for v in rows)
+
+
+def test_a_block_arrives_in_one_tick(world: World) -> None:
+    with psycopg.connect(world.dsn) as c:
+        c.autocommit = True
+        c.execute("CREATE TABLE o (id int PRIMARY KEY); CREATE TABLE p (id int)")
+        c.autocommit = False
+        before = world.engine.writer.newest.n
+        c.execute("INSERT INTO o VALUES (1)")
+        c.execute("INSERT INTO p VALUES (1), (1)")
+        c.execute("INSERT INTO o VALUES (2)")
+        assert world.engine.writer.newest.n == before
+        c.commit()
+        entries = list(world.lake.log.after(before))
+    o, p = (world.lake.catalog().relation(name).id for name in "op")
+    assert [sorted((s.relation, s.rows) for s in e.header.relations) for e in entries] == [[(o, 2), (p, 1)]]  # one row twice is one change
+
+
+def test_acknowledged_when_durable_only(world: World) -> None:
+    """synchronous_commit = off: answered although no tick comes; on: not before the tick."""
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        c.execute("CREATE TABLE s (id int)")
+        world.engine.pause()
+        try:
+            c.execute("SET synchronous_commit = off")
+            c.execute("INSERT INTO s VALUES (1)")
+            assert c.execute("SELECT count(*) FROM s").fetchone() == (0,)
+            c.execute("SET synchronous_commit = on")
+            c.execute("SET statement_timeout = '300ms'")
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                c.execute("INSERT INTO s VALUES (2)")
+        finally:
+            world.engine.resume()
+        c.execute("RESET statement_timeout")
+        c.execute("INSERT INTO s VALUES (3)")
+        assert sorted(c.execute("SELECT id FROM s").fetchall()) == [(1,), (2,), (3,)]

@@ -1,0 +1,75 @@
+"""Statements on tables answered as PostgreSQL answers them: one script, two servers, by the simple and by the extended protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.tables.world import World
+
+SCRIPT = Path(__file__).with_name("statements.sql")
+
+# where our answer is another one, on purpose: statement → what of it differs
+DIFFERENT: dict[str, str] = {
+    "INSERT INTO t (id) VALUES (2147483647 + 1)": "message",
+    "INSERT INTO kinds (i4) VALUES (2147483647 + 1)": "message",
+    "DROP TABLE t": "position",
+}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path / "lake")
+    yield world
+    world.close()
+
+
+def statements() -> list[str]:
+    lines = [line for line in SCRIPT.read_text().splitlines() if line and not line.startswith("--")]
+    return [line.removesuffix(";") for line in lines]
+
+
+def answer(connection: psycopg.Connection[Any], sql: str, *, prepare: bool) -> dict[str, Any]:
+    try:
+        cursor = connection.execute(sql, prepare=prepare)
+    except psycopg.Error as error:
+        diag = error.diag
+        about = (diag.schema_name, diag.table_name, diag.column_name, diag.constraint_name)
+        return {
+            "sqlstate": error.sqlstate,
+            "message": diag.message_primary,
+            "detail": diag.message_detail,
+            "position": diag.statement_position,
+            "about": about,
+        }
+    out: dict[str, Any] = {"tag": cursor.statusmessage}
+    while cursor.nextset():
+        out["tag"] += "; " + str(cursor.statusmessage)
+    if cursor.description is not None:
+        rows = cursor.fetchall()
+        out["columns"] = [(c.name, c.type_code) for c in cursor.description]
+        out["rows"] = rows if "ORDER BY" in sql else sorted(rows, key=repr)
+    return out
+
+
+@pytest.mark.parametrize("prepare", [False, True], ids=["simple", "extended"])
+def test_as_postgresql(world: World, postgres: str, prepare: bool) -> None:
+    differences = []
+    with psycopg.connect(postgres, autocommit=True) as theirs, psycopg.connect(world.dsn, autocommit=True) as ours:
+        theirs.execute("SET timezone = 'UTC'")
+        theirs.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        for sql in statements():
+            if prepare and ";" in sql:
+                continue
+            wanted, got = answer(theirs, sql, prepare=prepare), answer(ours, sql, prepare=prepare)
+            if wanted != got:
+                keys = [k for k in {**wanted, **got} if wanted.get(k) != got.get(k)]
+                if DIFFERENT.get(sql) == " ".join(keys):
+                    continue
+                lines = [f"  {k}:\n    PostgreSQL {wanted.get(k)!r}\n    Tailgate   {got.get(k)!r}" for k in keys]
+                differences.append("\n".join([sql, *lines]))
+    assert not differences, "\n" + "\n".join(differences)
