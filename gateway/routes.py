@@ -12,6 +12,7 @@ Errors carry positions in the statement's own text; the session moves them to wh
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -130,6 +131,10 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             rows = await begin(session, bound.body, values, ())
             assert not isinstance(rows, (str, CopyOut))
             return CopyOut(encoder, rows)
+        case s.Show(what="errors"):
+            serving = session.serving
+            table = await asyncio.to_thread(show.errors, statement, session.gateway.lake, serving.catalog, serving.time)
+            return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Show():
             status = await session.control.status() if show.needs_engine(statement) else {}
             table = show.answer(statement, session.serving.catalog, session.settings, session.database, status)

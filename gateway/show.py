@@ -1,18 +1,24 @@
-"""What SHOW answers: rows made of the catalog, of what the engine says of itself, and of a session's settings. No I/O."""
+"""What SHOW answers: rows made of the catalog, of what the engine says of itself, and of a session's settings.
+
+No I/O but that of SHOW ERRORS, which reads the lake: `errors`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from gateway.settings import Settings
 from lake.catalog import SCHEMA, Catalog, Item
 from lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
-from lake.types import BOOL, FLOAT8, INT8, TEXT, Field
+from lake.types import BOOL, FLOAT8, INT8, TEXT, WEIGHT, Field
 from sql.statements import Name, Show
+
+if TYPE_CHECKING:
+    from lake import Lake
 
 NAME = Field("name", TEXT)
 _STATUS = (Field("status", TEXT), Field("error", TEXT))
@@ -31,6 +37,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "columns": (NAME, Field("nullable", BOOL), Field("type", TEXT)),
     "schemas": (NAME,),
     "databases": (NAME,),
+    "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
 }
 
@@ -49,6 +56,22 @@ def needs_engine(show: Show) -> bool:
     return show.what in ("sources", "sinks", "materialized views")
 
 
+def errors(show: Show, lake: Lake, catalog: Catalog, at: int) -> pa.Table:
+    """The errors of one view, or of all, at a time: the answer of SHOW ERRORS. Blocks."""
+    views = [i for i in sorted(catalog.visible, key=lambda item: item.name) if i.errors and i.ready]
+    if show.name is not None:
+        wanted = catalog.relation(show.name.name, show.name.position)
+        if not wanted.errors:
+            raise WrongObjectType(f'"{wanted.name}" is not a materialized view', position=show.name.position)
+        views = [i for i in views if i.id == wanted.id]
+    rows = [
+        (item.name, row["sqlstate"], row["message"], row[WEIGHT])
+        for item in views
+        for row in sorted(lake.snapshot(item.errors, at).to_pylist(), key=lambda row: (row["sqlstate"], row["message"]))
+    ]
+    return _table(SINGLE["errors"], rows)
+
+
 def answer(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any]) -> pa.Table:
     """`status`: what the engine says, empty if it is not running."""
     fields = columns(show, settings)
@@ -56,6 +79,10 @@ def answer(show: Show, catalog: Catalog, settings: Settings, database: str, stat
     if show.like is not None:
         pattern = re.compile(_like(show.like), re.DOTALL)
         rows = [row for row in rows if pattern.fullmatch(str(row[0]))]
+    return _table(fields, rows)
+
+
+def _table(fields: Sequence[Field], rows: Sequence[Sequence[Any]]) -> pa.Table:
     values = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in fields]
     return pa.table([pa.array(v, f.type.arrow) for f, v in zip(fields, values, strict=True)], names=[f"c{i}" for i in range(len(fields))])
 

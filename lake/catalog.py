@@ -36,7 +36,9 @@ DEAD_LETTERS_KEY = (0, 1, 2)
 # the columns of a maintained item's errors
 ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
 
-KINDS = ("source", "dead letters", "table", "view", "materialized view", "sink")
+KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", "sink")
+COMPANIONS = ("dead letters", "view errors")  # items that come and go with another
+ON_ERROR = "on_error"  # option of a materialized view: 'skip' leaves out rows that fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ class Catalog:
         return tuple(i for i in self.items.values() if id in i.depends or i.replaces == id)
 
     def dropping(self, item: Item, *, cascade: bool = False) -> tuple[Item, ...]:
-        """What goes when an item is dropped: itself, its dead letters and, with cascade, all that depends on it.
+        """What goes when an item is dropped: itself, its companions and, with cascade, all that depends on it.
 
         Raises 2BP01 naming the dependents if there are any and cascade was not asked for.
         """
@@ -205,7 +207,7 @@ class Catalog:
             for dependent in self.dependents(current.id):
                 if dependent.id in going:
                     continue
-                if not cascade and dependent.kind != "dead letters" and not dependent.replaces:
+                if not cascade and dependent.kind not in COMPANIONS and not dependent.replaces:
                     blocked.append(f"{dependent.kind} {dependent.name} depends on {current.kind} {current.name}")
                 going[dependent.id] = dependent
                 queue.append(dependent)
@@ -231,3 +233,8 @@ class Catalog:
 def ready(item: Item) -> Item:
     """The item once it is filled."""
     return replace(item, ready=True)
+
+
+def skips(item: Item) -> bool:
+    """Whether rows that fail are left out of a view, instead of being errors of it."""
+    return item.options.get(ON_ERROR) == "skip"

@@ -10,6 +10,6 @@ from engine.ddl.roles import change_roles
 from engine.ddl.sink import create_sink
 from engine.ddl.source import create_source
 from engine.ddl.table import create_table
-from engine.ddl.view import create_view
+from engine.ddl.view import create_view, errors_item
 
-__all__ = ["Registry", "SchemaLookup", "change_roles", "create_sink", "create_source", "create_table", "create_view", "drop"]
+__all__ = ["Registry", "SchemaLookup", "change_roles", "create_sink", "create_source", "create_table", "create_view", "drop", "errors_item"]

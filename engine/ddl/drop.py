@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.ddl.names import check_schema
-from lake.catalog import Catalog, Change, Item
+from lake.catalog import COMPANIONS, Catalog, Change, Item
 from lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
 from sql.statements import Drop, Name
 
@@ -11,7 +11,7 @@ Notice = dict[str, str | None]
 
 
 def drop(statement: Drop, catalog: Catalog) -> tuple[tuple[Item, ...], list[Notice]]:
-    """The items that go, and what to tell. Dead letters go with their source; what depends on an item goes with CASCADE, else 2BP01."""
+    """The items that go, and what to tell. Companions go with their owner; what depends on an item goes with CASCADE, else 2BP01."""
     notices: list[Notice] = []
     named: dict[int, Item] = {}
     for name in statement.names:
@@ -25,7 +25,7 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[tuple[Item, ...], list[Noti
         others = catalog.apply(Change(drop=tuple(i for i in named if i != item.id)))
         for gone in others.dropping(item, cascade=statement.cascade):
             going[gone.id] = gone
-    followers = [i for i in going.values() if i.id not in named and i.kind != "dead letters"]
+    followers = [i for i in going.values() if i.id not in named and i.kind not in COMPANIONS and not i.replaces]
     if len(followers) == 1:
         notices.append(notice(f"drop cascades to {followers[0].kind} {followers[0].name}"))
     elif followers:
@@ -42,11 +42,11 @@ def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
             return None
         kind = UndefinedObject if statement.kind == "sink" else UndefinedTable
         raise kind(f'{statement.kind} "{name.name}" does not exist', position=name.position)
-    if item.kind == "dead letters":
+    if item.kind in COMPANIONS:
         owner = catalog[item.depends[0]]
         raise DependentObjectsStillExist(
-            f"cannot drop {item.name} because source {owner.name} requires it",
-            hint=f"You can drop source {owner.name} instead.",
+            f"cannot drop {item.name} because {owner.kind} {owner.name} requires it",
+            hint=f"You can drop {owner.kind} {owner.name} instead.",
             position=name.position,
         )
     if item.kind != statement.kind:

@@ -8,8 +8,8 @@ from engine.ddl.names import check_new
 from engine.plan.change import leaves
 from engine.plan.keys import key
 from engine.plan.plans import Streams, bound
-from lake.catalog import Catalog, Change, Item
-from lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState
+from lake.catalog import ERRORS, ON_ERROR, Catalog, Change, Item, skips
+from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from sql.bind import bind_view
 from sql.statements import CreateView
 
@@ -17,8 +17,7 @@ from sql.statements import CreateView
 def create_view(statement: CreateView, text: str, catalog: Catalog) -> Item:
     """The item of a view; `text` is the statement as typed. A materialized view is compiled, so what cannot be kept is refused here."""
     check_new(statement.name, catalog)
-    for name, _ in statement.options:
-        raise FeatureNotSupported(f'option "{name}" of a view is not supported')
+    options = _options(statement)
     query = bind_view(statement, catalog)
     id, named = catalog.next_id, statement.name.name
     item = Item(id, "view", named, query.columns, depends=query.depends, sql=text, query=statement.query.text)
@@ -26,11 +25,38 @@ def create_view(statement: CreateView, text: str, catalog: Catalog) -> Item:
         return item
     if not query.columns:
         raise InvalidObjectDefinition("a materialized view needs a column at least")
-    view = replace(item, kind="materialized view", key=key(query.plan), stored=True, errors=id + 1)
+    catalog.check_new(errors_name(named))
+    view = replace(item, kind="materialized view", key=key(query.plan), stored=True, errors=id + 1, options=options)
     after = catalog.apply(Change(put=(view,)))
     stream = Streams(after, lambda i, c: query.plan if i.id == id else bound(i, c))(view)
     for leaf in leaves(stream):
         base = catalog[leaf.item]
+        if skips(base) and not skips(view):
+            raise FeatureNotSupported(
+                f'a view that fails over "{base.name}", which skips rows that fail, is not supported',
+                hint="Create it WITH (on_error = 'skip'), too.",
+            )
         if not base.ready:
             raise ObjectNotInPrerequisiteState(f'{base.kind} "{base.name}" is still being filled', hint="Create the view when it is ready.")
     return view
+
+
+def errors_item(view: Item) -> Item:
+    """The relation of a view's errors, under a name: its rows are those that the log has."""
+    name = errors_name(view.name)
+    return Item(view.errors, "view errors", name, ERRORS, stored=True, depends=(view.id,), sql=view.sql, owner=view.owner)
+
+
+def errors_name(view: str) -> str:
+    return f"{view}_errors"
+
+
+def _options(statement: CreateView) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in statement.options:
+        if name != ON_ERROR or not statement.materialized:
+            raise FeatureNotSupported(f'option "{name}" of a {"materialized " * statement.materialized}view is not supported')
+        if value not in ("fail", "skip"):
+            raise InvalidParameterValue(f'invalid value for option "on_error": "{value}"', hint="Use 'fail' or 'skip'.")
+        found[name] = str(value)
+    return found

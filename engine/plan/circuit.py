@@ -62,7 +62,7 @@ from engine.plan.graph import (
 )
 from engine.plan.plans import Streams
 from engine.plan.sources import decoding, entering
-from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
+from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item, skips
 from lake.inbox import TABLE
 from lake.types import Field
 
@@ -192,7 +192,7 @@ class _Builder:
         if item.id in self.relations:
             return
         stream = self.streams(item)
-        self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
+        self.relations[item.id] = RelationTarget(item.id, item.columns, 0 if skips(item) else item.errors)
         for operator in stateful(stream):
             self._operator(item, stream, operator)
         for place in self._places(item, stream, stream):

@@ -119,6 +119,8 @@ class _Compiler:
         if item.kind == "materialized view":
             below = self._views(item)
             return Stream(View(item.id, below), Linear(), item.columns, below.append_only)
+        if item.kind == "view errors":
+            raise FeatureNotSupported("a materialized view of a view's errors is not supported", position=scan.position)
         if item.kind == "dead letters" or item.stored:
             return Stream(Kept(item.id), Linear(), item.columns, False)
         if item.kind == "source":

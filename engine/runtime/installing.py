@@ -24,7 +24,7 @@ from engine.runtime.engine import Changes, Engine
 from engine.runtime.fills import Fill, History
 from engine.runtime.readers import reader_name
 from engine.runtime.restoring import remove_lost, restored
-from lake.catalog import ERRORS, Catalog, Change, Item, ready
+from lake.catalog import ERRORS, Catalog, Change, Item, ready, skips
 from lake.entry import Header, stream
 from lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState
 from lake.types import WEIGHT, Field, arrow_schema
@@ -156,6 +156,8 @@ class Installation:
 
     def _errors(self, view: Item, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
         """The sums that a new view's errors begin with; of relations that begin in the same entry nothing is to be had."""
+        if skips(view):
+            return {}
         beginning = {i.errors for i in change.put if not i.ready}
         try:
             found = errors_to_fill(view, streams(view), after, graph)

@@ -98,6 +98,7 @@ class Statements:
                 if item.kind == "materialized view":
                     item = replace(item, ready=False)
                     item = self._installation.numbered(item, catalog.apply(Change(put=(item,))))
+                    return (item, ddl.errors_item(item))
                 return (item,)
             case CreateSink():
                 return (ddl.create_sink(statement, text, catalog),)

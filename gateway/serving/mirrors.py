@@ -128,10 +128,16 @@ class Mirrors:
     def _begin(self, item: Item) -> Mirrored:
         with self._lock:
             entry = self._mirrored.get(item.id)
-            if entry is None:
+            if entry is None and item.kind == "view errors":  # they are mirrored with their view
+                entry = self._mirrored[item.id] = self._begin(self.state.catalog[item.depends[0]])
+            elif entry is None:
                 entry = self._mirrored[item.id] = Mirrored(item, mirror.shape(item))
                 self._filling.submit(self._fill, entry)
             return entry
+
+    def _remove(self, entry: Mirrored) -> None:
+        for id in [id for id, other in self._mirrored.items() if other is entry]:
+            del self._mirrored[id]
 
     def _fill(self, entry: Mirrored) -> None:
         shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
@@ -161,7 +167,7 @@ class Mirrors:
         except BaseException as error:  # noqa: BLE001  # it belongs to whoever waits
             self._discard(connection, shapes)
             with self._lock:
-                self._mirrored.pop(entry.item.id, None)
+                self._remove(entry)
             entry.ready.set_exception(error)
         finally:
             connection.close()
@@ -273,7 +279,7 @@ class Mirrors:
             self._totals.pop(entry.item.errors, None)
             self._errors_of.pop(entry.item.errors, None)
         entry.moving = False
-        self._mirrored.pop(entry.item.id, None)
+        self._remove(entry)
 
     def _drop_unused(self) -> None:
         limit = clocks.monotonic() - UNUSED_AFTER

@@ -23,6 +23,7 @@ from lake.types import WEIGHT
 if TYPE_CHECKING:
     from lake import Lake
 
+FILLING = "55000"  # a view that is being filled again says so, and needs no advice
 OPEN_AT_MOST = 200  # transactions open at once: each keeps the row versions of its time in memory
 AGE_AT_MOST = 600.0  # seconds; a block left open at 10 ticks/s of 500 rows keeps 3 million row versions by then
 
@@ -81,7 +82,8 @@ class Snapshot:
             if item.id not in self.shared and item.id not in self._own:
                 self._own[item.id] = None
                 self._copy(mirror.shape(item))
-                if item.errors:
+                if item.errors and item.errors not in self._own:
+                    self._own[item.errors] = None
                     self._copy(mirror.errors_shape(item))
             self._check(item)
             self._lay(item.id)
@@ -136,7 +138,9 @@ def raise_error_of(cursor: duckdb.DuckDBPyConnection, item: Item) -> None:
 
 
 def error_of(item: Item, sqlstate: str, message: str) -> errors.TailgateError:
-    return errors.of(sqlstate, message, hint=f'It comes from rows of {item.kind} "{item.name}"; it goes when those rows do.')
+    hint = f'It comes from rows of {item.kind} "{item.name}" and goes when those rows do: SHOW ERRORS FROM {item.name}. '
+    hint += "A view created WITH (on_error = 'skip') leaves such rows out."
+    return errors.of(sqlstate, message, hint=None if sqlstate == FILLING else hint)
 
 
 class Snapshots:

@@ -121,6 +121,8 @@ def show(cursor: Cursor) -> Show:
         if cursor.any_word("from", "in") is None:
             raise cursor.error()
         return Show("columns", relation_name(cursor))
+    if cursor.word("errors"):
+        return Show("errors", relation_name(cursor) if cursor.any_word("from", "in") is not None else None)
     if cursor.word("create"):
         kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word("source", "view", "sink", "table")
         if kind is None:

@@ -193,7 +193,7 @@ class Show:
 
 
 SHOWS = (
-    "sources", "views", "materialized views", "sinks", "tables", "objects", "columns", "schemas", "databases",
+    "sources", "views", "materialized views", "sinks", "tables", "objects", "columns", "errors", "schemas", "databases",
     "create source", "create view", "create materialized view", "create sink", "create table", "setting", "all",
 )  # fmt: skip
 

@@ -1,0 +1,47 @@
+"""Statements as a client sends them: a real engine and a gateway over one lake, without Kafka; started once for all tests here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psycopg
+import pytest
+
+from lake import Lake
+from tests.engine.runtime.parts import EngineProcess
+from tests.tables.world import Served
+
+
+@dataclass
+class World:
+    engine: EngineProcess
+    lake: Lake
+    served: Served
+
+    def connect(self, **words: object) -> psycopg.Connection:
+        return psycopg.connect(self.served.dsn, autocommit=True, **words)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="package")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("statements")
+    engine = EngineProcess(folder / "lake")
+    engine.start()
+    lake = Lake(folder / "lake")
+    served = Served(lake)
+    yield World(engine, lake, served)
+    served.close()
+    engine.stop()
+
+
+@pytest.fixture
+def sql(world: World) -> Iterator[psycopg.Connection]:
+    """A connection; what a test made is dropped after it."""
+    before = {i.id for i in world.lake.catalog().visible}
+    with world.connect() as connection:
+        yield connection
+    with world.connect() as connection:
+        for item in world.lake.catalog().visible:
+            if item.id not in before and item.kind in ("table", "view", "materialized view") and item.id in world.lake.catalog().items:
+                connection.execute(f'DROP {item.kind.upper()} IF EXISTS "{item.name}" CASCADE')
