@@ -91,7 +91,10 @@ class _Renderer:
                 return self._limit(plan)
             case Generate():
                 return self._generate(plan)
-            case SetOperation() | TopK() | Window():
+            case SetOperation(left=left, right=right, kind=kind, all=all_rows):
+                word = kind.upper() + (" ALL" if all_rows else "")
+                return f"(SELECT * FROM {self._from(left)}) {word} (SELECT * FROM {self._from(right)})"
+            case TopK() | Window():
                 raise FeatureNotSupported(f"{type(plan).__name__} is not supported")
             case _:
                 assert_never(plan)

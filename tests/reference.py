@@ -57,6 +57,8 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
         case plan.Distinct(input=input):
             below = evaluate(input, tables)
             return Result(Counter(dict.fromkeys(below.rows, 1)), below.errors)
+        case plan.SetOperation(left=left, right=right):
+            return combine(relation, evaluate(left, tables), evaluate(right, tables))
         case plan.Union_(inputs=inputs):
             out = Result()
             for i in inputs:
@@ -104,6 +106,20 @@ def join(node: plan.Join, left: Result, right: Result) -> Result:
         for b, m in right.rows.items():
             if b not in matched:
                 out.rows[(None,) * width + b] += m
+    return out
+
+
+def combine(node: plan.SetOperation, left: Result, right: Result) -> Result:
+    """How often each row is there, of how often it is on either side."""
+    out = Result(Counter(), left.errors + right.errors)
+    for row, n in left.rows.items():
+        m = right.rows[row]
+        if node.kind == "intersect":
+            n = min(n, m)
+        else:
+            n = max(n - m, 0) if node.all else n * (not m)
+        if n:
+            out.rows[row] = n if node.all else 1
     return out
 
 

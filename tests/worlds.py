@@ -101,7 +101,8 @@ class World:
 
     def query(self, relations: Sequence[Table] | None = None, *, errors: bool = True) -> str:
         """A random query over tables (or views, given as tables) that the engine can keep up to date."""
-        return Writer(self.random, tuple(relations or self.tables), errors).query()
+        writer = Writer(self.random, tuple(relations or self.tables), errors)
+        return writer.combined() if self.random.random() < 0.15 else writer.query()
 
     def halves(self) -> str:
         return Writer(self.random, self.tables, False).halves()
@@ -132,6 +133,26 @@ class Writer:
         outputs += [n.sql for n in self.random.sample(scope, min(2, len(scope)))]
         distinct = "DISTINCT " if self.random.random() < 0.1 else ""
         return f"SELECT {distinct}{self.named(outputs)} FROM {tables}{where}"
+
+    def combined(self, depth: int = 0) -> str:
+        """Two queries, or three, as one."""
+        types = [self.random.choice(TYPES) for _ in range(self.random.randint(1, 3))]
+        operator = self.random.choice(["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"])
+        left, right = self.part(types, depth), self.part(types, depth)
+        return f"({left}) {operator} ({right})" if self.random.random() < 0.5 else f"{left} {operator} {right}"
+
+    def part(self, types: list[Type], depth: int) -> str:
+        choice = self.random.random()
+        if choice < 0.15 and depth < 2:
+            return f"SELECT * FROM ({self.combined(depth + 1)}) AS c{depth}"
+        if choice < 0.3:
+            rows = ", ".join(f"({', '.join(self.literal(t) for t in types)})" for _ in range(self.random.randint(1, 3)))
+            return f"SELECT * FROM (VALUES {rows}) AS w{depth}"
+        if choice < 0.4:
+            return f"SELECT {self.named([self.literal(t) for t in types])}"
+        tables, scope = self.sources(1)
+        where = f" WHERE {self.condition(scope)}" if self.random.random() < 0.5 else ""
+        return f"SELECT {self.named([self.expression(t, scope, 1) for t in types])} FROM {tables}{where}"
 
     def grouped(self, tables: str, where: str, scope: list[Name]) -> str:
         keys = [n.sql for n in self.random.sample(scope, min(self.random.randint(0, 2), len(scope)))]
@@ -201,7 +222,10 @@ class Writer:
         for i in range(self.random.choice([1, 1, 2, 2, 3, 4])):
             alias = f"s{depth}{i}"
             table = self.random.choice(self.relations)
-            if depth < 2 and self.random.random() < 0.2:
+            if self.random.random() < 0.05:
+                rows = ", ".join(f"({self.literal(INT4)}, {self.literal(TEXT)})" for _ in range(self.random.randint(1, 4)))
+                parts.append((f"(VALUES {rows}) AS {alias}(p0, p1)", [Name(f"{alias}.p0", INT4), Name(f"{alias}.p1", TEXT)]))
+            elif depth < 2 and self.random.random() < 0.2:
                 inner = Writer(self.random, self.relations, self.errors)
                 columns = self.random.sample(table.columns, self.random.randint(1, len(table.columns)))
                 chosen = [Name(f"x.{c.name}", c.type) for c in columns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.ddl.names import check_new
-from engine.plan.change import leaves
+from engine.plan.change import Unit, leaves
 from engine.plan.keys import key
 from engine.plan.plans import Streams, bound
 from lake.catalog import ERRORS, ON_ERROR, Catalog, Change, Item, skips
@@ -29,8 +29,7 @@ def create_view(statement: CreateView, text: str, catalog: Catalog) -> Item:
     view = replace(item, kind="materialized view", key=key(query.plan), stored=True, errors=id + 1, options=options)
     after = catalog.apply(Change(put=(view,)))
     stream = Streams(after, lambda i, c: query.plan if i.id == id else bound(i, c))(view)
-    for leaf in leaves(stream):
-        base = catalog[leaf.item]
+    for base in (catalog[leaf.item] for leaf in leaves(stream) if not isinstance(leaf, Unit)):
         if skips(base) and not skips(view):
             raise FeatureNotSupported(
                 f'a view that fails over "{base.name}", which skips rows that fail, is not supported',

@@ -4,6 +4,8 @@
     Δ(π R) = π ΔR                  a step of an edge
     Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR       Joined: both sides are kept by key; outer, semi and anti joins count partners besides
     Δ(τ R) = τ ΔR, and what the clock adds and takes       Timed: the rows whose time to come or go is ahead are kept, in order
+    Δ(L ∩ R), Δ(L ∖ R): per touched row, from how often it is there on either side       Paired: rows are counted on both sides
+    Δ(L ∪ R) = ΔL + ΔR             Merged: streams side by side
     Δ(γ R): per touched group, minus its old row, plus its new one       Reduced: the accumulators are kept by group
 
 A `Stream` is where changes come from and the filters and projections that they pass. Two streams are equal when they carry the same
@@ -15,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from engine.plan.graph import Aggregate, JoinKind, Linear, Where
+from engine.plan.graph import Aggregate, JoinKind, Linear, SetKind, Where
 from lake.types import Field
 
 
@@ -74,10 +76,32 @@ class Timed:
     input: Stream
 
 
-Leaf: TypeAlias = Source | Kept | View
-Stateful: TypeAlias = Joined | Reduced | Timed
-Origin: TypeAlias = Leaf | Stateful
-STATEFUL = (Joined, Reduced, Timed)
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """INTERSECT or EXCEPT of inputs with equal types of columns; `all`: of bags, else of sets."""
+
+    left: Stream
+    right: Stream
+    kind: SetKind
+    all: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One row of one column, which is there from the beginning and for ever: what rows without FROM are made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The changes of several streams with equal types of columns."""
+
+    inputs: tuple[Stream, ...]
+
+
+Leaf: TypeAlias = Source | Kept | View | Unit
+Stateful: TypeAlias = Joined | Reduced | Timed | Paired
+Origin: TypeAlias = Leaf | Stateful | Merged
+STATEFUL = (Joined, Reduced, Timed, Paired)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +116,14 @@ class Stream:
 
 def inputs(origin: Stateful) -> tuple[Stream, ...]:
     """By port."""
-    return (origin.left, origin.right) if isinstance(origin, Joined) else (origin.input,)
+    return (origin.left, origin.right) if isinstance(origin, Joined | Paired) else (origin.input,)
+
+
+def _above(origin: Origin) -> tuple[Stream, ...]:
+    """The streams that an origin is made of; none of a leaf."""
+    if isinstance(origin, Merged):
+        return origin.inputs
+    return inputs(origin) if isinstance(origin, STATEFUL) else ()
 
 
 def stateful(stream: Stream) -> tuple[Stateful, ...]:
@@ -100,9 +131,11 @@ def stateful(stream: Stream) -> tuple[Stateful, ...]:
     found: dict[Stateful, None] = {}
 
     def visit(origin: Origin) -> None:
-        if isinstance(origin, STATEFUL) and origin not in found:
-            for input in inputs(origin):
-                visit(input.origin)
+        if origin in found:
+            return
+        for input in _above(origin):
+            visit(input.origin)
+        if isinstance(origin, STATEFUL):
             found[origin] = None
 
     visit(stream.origin)
@@ -114,10 +147,9 @@ def leaves(stream: Stream) -> tuple[Leaf, ...]:
     found: dict[Leaf, None] = {}
 
     def visit(origin: Origin) -> None:
-        if isinstance(origin, STATEFUL):
-            for input in inputs(origin):
-                visit(input.origin)
-        else:
+        for input in _above(origin):
+            visit(input.origin)
+        if isinstance(origin, Leaf):
             found[origin] = None
 
     visit(stream.origin)

@@ -27,16 +27,18 @@ from typing_extensions import assert_never
 
 from engine.plan import nodes
 from engine.plan.change import (
-    STATEFUL,
     Joined,
     Kept,
     Leaf,
+    Merged,
     Origin,
+    Paired,
     Reduced,
     Source,
     Stateful,
     Stream,
     Timed,
+    Unit,
     View,
     inputs,
     leaves,
@@ -56,6 +58,7 @@ from engine.plan.graph import (
     ReduceNode,
     RelationTarget,
     Select,
+    SetNode,
     SourceNode,
     TimerNode,
     UpsertNode,
@@ -64,11 +67,12 @@ from engine.plan.plans import Streams
 from engine.plan.sources import decoding, entering
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item, skips
 from lake.inbox import TABLE
-from lake.types import Field
+from lake.types import BOOL, Field
 
 T = TypeVar("T")
 
 FILL = "$fill/"
+UNIT = (Field("c0", BOOL, False),)  # columns of change.Unit's row, which is (true)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +80,10 @@ class FillInput:
     """History that a new view needs, to be sent on `channel`, which is read by node `node`.
 
     'relation': the rows of `item` (a stored relation) at the time from which the new view gets changes. 'topic': the records of
-    `item` (a source) from where its topic begins up to the offsets of that time.
+    `item` (a source) from where its topic begins up to the offsets of that time. 'unit': the one row of UNIT (`item` is 0).
     """
 
-    kind: Literal["relation", "topic"]
+    kind: Literal["relation", "topic", "unit"]
     item: int
     node: int
     channel: str
@@ -99,7 +103,15 @@ def fill_inputs(item: Item, stream: Stream) -> tuple[FillInput, ...]:
     for i, leaf in enumerate(leaves(stream)):
         node = nodes.fill_node(item, i)
         channel = f"{FILL}{node}/{nodes.generation(item)}"  # so that a piece of an earlier fill reaches nobody
-        found.append(FillInput("topic" if isinstance(leaf, Source) else "relation", leaf.item, node, channel))
+        match leaf:
+            case Unit():
+                found.append(FillInput("unit", 0, node, channel))
+            case Source(id):
+                found.append(FillInput("topic", id, node, channel))
+            case Kept(id) | View(id):
+                found.append(FillInput("relation", id, node, channel))
+            case _:
+                assert_never(leaf)
     return tuple(found)
 
 
@@ -115,6 +127,9 @@ class _Place:
     node: int
     shape: Linear
 
+    def then(self, shape: Linear) -> _Place:
+        return _Place(self.node, Linear(self.shape.steps + shape.steps))
+
 
 @dataclass
 class _Builder:
@@ -122,9 +137,9 @@ class _Builder:
     streams: Streams
     sources: dict[int, SourceNode] = field(default_factory=dict)
     operators: dict[int, OperatorNode] = field(default_factory=dict)
-    edges: set[Edge] = field(default_factory=set)
+    edges: list[Edge] = field(default_factory=list)  # one may be there twice, of a union of a stream with itself
     dead_letter_edges: set[DeadLetterEdge] = field(default_factory=set)
-    outputs: set[Output] = field(default_factory=set)
+    outputs: list[Output] = field(default_factory=list)
     relations: dict[int, RelationTarget] = field(default_factory=dict)
 
     def graph(self) -> Graph:
@@ -168,8 +183,8 @@ class _Builder:
         origin = self._source(item, nodes.source_node(item), item.options["channel"])
         self.operators[upsert] = _keeper(upsert, item)
         for shape in entering(item):
-            self.edges.add(Edge(origin, shape, upsert, 0))
-        self.outputs.add(Output(upsert, Linear(), item.id))
+            self.edges.append(Edge(origin, shape, upsert, 0))
+        self.outputs.append(Output(upsert, Linear(), item.id))
         self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
 
     def _table(self, item: Item) -> int:
@@ -183,7 +198,7 @@ class _Builder:
         if upsert in self.operators:
             return
         self.operators[upsert] = UpsertNode(upsert, _anonymous(DEAD_LETTERS), DEAD_LETTERS_KEY, f"kept {item.id}")
-        self.outputs.add(Output(upsert, Linear(), item.id))
+        self.outputs.append(Output(upsert, Linear(), item.id))
         self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
 
     # ---- views -----------------------------------------------------------------------------------------------------------------
@@ -196,7 +211,7 @@ class _Builder:
         for operator in stateful(stream):
             self._operator(item, stream, operator)
         for place in self._places(item, stream, stream):
-            self.outputs.add(Output(place.node, place.shape, item.id))
+            self.outputs.append(Output(place.node, place.shape, item.id))
 
     def _operator(self, item: Item, stream: Stream, operator: Stateful) -> None:
         node = self._node(item, stream, operator)
@@ -204,7 +219,7 @@ class _Builder:
             return  # another view's too, and its edges are the same
         for port, input in enumerate(inputs(operator)):
             for place in self._places(item, stream, input):
-                self.edges.add(Edge(place.node, place.shape, node, port))
+                self.edges.append(Edge(place.node, place.shape, node, port))
         self.operators[node] = _operator_node(node, operator, digest(operator, item, self.catalog))
 
     def _node(self, item: Item, stream: Stream, operator: Stateful) -> int:
@@ -212,41 +227,45 @@ class _Builder:
 
     def _places(self, item: Item, stream: Stream, wanted: Stream) -> list[_Place]:
         """Where the changes of a part of `item`'s stream are had: live, and while it is filled also from its history."""
-        live = self._live(item, stream, wanted.origin)
-        places = [_Place(live.node, _after(live.shape, wanted.shape))]
-        if not item.ready and not isinstance(wanted.origin, STATEFUL):
-            places.append(_Place(self._history(item, stream, wanted.origin), wanted.shape))
-        return places
+        if isinstance(wanted.origin, Merged):
+            return [p.then(wanted.shape) for input in wanted.origin.inputs for p in self._places(item, stream, input)]
+        places = self._live(item, stream, wanted.origin)
+        if not item.ready and isinstance(wanted.origin, Leaf):
+            places.append(_Place(self._history(item, stream, wanted.origin), Linear()))
+        return [p.then(wanted.shape) for p in places]
 
-    def _live(self, item: Item, stream: Stream, origin: Origin) -> _Place:
+    def _live(self, item: Item, stream: Stream, origin: Origin) -> list[_Place]:
         match origin:
             case Source(id):
                 source = self.catalog[id]
-                return _Place(self._source(source, nodes.source_node(source), source.options["channel"]), Linear())
+                return [_Place(self._source(source, nodes.source_node(source), source.options["channel"]), Linear())]
             case Kept(id) if self.catalog[id].kind == "table":
-                return _Place(self._table(self.catalog[id]), Linear())
+                return [_Place(self._table(self.catalog[id]), Linear())]
             case Kept(id):
                 kept = self.catalog[id]
                 self.add(kept)
-                return _Place(nodes.upsert_node(kept), Linear())
+                return [_Place(nodes.upsert_node(kept), Linear())]
             case View(id, below):
                 view = self.catalog[id]
                 self._view(view)
-                place = self._live(view, below, below.origin)
-                return _Place(place.node, _after(place.shape, below.shape))
-            case Joined() | Reduced() | Timed():
-                return _Place(self._node(item, stream, origin), Linear())
+                return [p.then(below.shape) for p in self._live(view, below, below.origin)]
+            case Unit():
+                return []  # it never changes
+            case Merged(inputs):
+                return [p.then(i.shape) for i in inputs for p in self._live(item, stream, i.origin)]
+            case Joined() | Reduced() | Timed() | Paired():
+                return [_Place(self._node(item, stream, origin), Linear())]
             case _:
                 assert_never(origin)
 
     def _history(self, item: Item, stream: Stream, leaf: Leaf) -> int:
         fill = fill_inputs(item, stream)[leaves(stream).index(leaf)]
         if fill.node not in self.sources:
-            base = self.catalog[leaf.item]
             if isinstance(leaf, Source):
-                self._source(base, fill.node, fill.channel)
+                self._source(self.catalog[leaf.item], fill.node, fill.channel)
             else:
-                self.sources[fill.node] = SourceNode(fill.node, fill.channel, ArrowDecoder(base.columns), Linear(), base.columns)
+                columns = UNIT if isinstance(leaf, Unit) else self.catalog[leaf.item].columns
+                self.sources[fill.node] = SourceNode(fill.node, fill.channel, ArrowDecoder(columns), Linear(), columns)
         return fill.node
 
 
@@ -258,6 +277,8 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorN
             return JoinNode(node, kind, *sides, left_key, right_key, null_safe, condition, append_only, fingerprint)
         case Reduced(input, keys, aggregates):
             return ReduceNode(node, _anonymous(input.columns), tuple(range(keys)), aggregates, input.append_only, fingerprint)
+        case Paired(left, right, kind, all):
+            return SetNode(node, kind, all, _anonymous(left.columns), fingerprint)
         case Timed(input):
             return TimerNode(node, _anonymous(input.columns[:-2]), fingerprint)
         case _:
@@ -281,10 +302,6 @@ def _letter(source: Item) -> Linear:
 def _anonymous(columns: tuple[Field, ...]) -> tuple[Field, ...]:
     """Without names, so that an operator is the same whoever asked for it first."""
     return tuple(Field(f"c{i}", c.type) for i, c in enumerate(columns))
-
-
-def _after(first: Linear, then: Linear) -> Linear:
-    return Linear(first.steps + then.steps)
 
 
 def _sorted(values: Iterable[T], key: Callable[[T], tuple[int | str, ...]]) -> tuple[T, ...]:

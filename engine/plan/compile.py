@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from engine.plan.aggregates import Entering, aggregate
-from engine.plan.change import Joined, Kept, Reduced, Source, Stream, Timed, View
+from engine.plan.casts import cast_to
+from engine.plan.change import Joined, Kept, Merged, Paired, Reduced, Source, Stream, Timed, View
+from engine.plan.constants import ONE_COLUMN, values
 from engine.plan.graph import Explode, Linear, Select, Where
 from engine.plan.rewrites import rewrite
 from engine.plan.rewrites.equijoin import matching
@@ -78,7 +80,7 @@ class _Compiler:
                 if is_identity(plan):
                     return replace(below, columns=columns)
                 shape = then(below.shape, select(expressions or (NOTHING,), len(below.columns)))
-                return replace(below, shape=shape, columns=columns or (Field("", NOTHING.type, False),))
+                return replace(below, shape=shape, columns=columns or ONE_COLUMN)
             case Join():
                 return self._join(plan)
             case Aggregate():
@@ -87,9 +89,12 @@ class _Compiler:
                 below = self.stream(input)
                 return Stream(Reduced(below, len(below.columns), ()), Linear(), below.columns, below.append_only)
             case Values():
-                raise FeatureNotSupported("a materialized view without a relation in FROM is not supported")
-            case Union_():
-                raise FeatureNotSupported("UNION in a materialized view is not supported", hint="Create one view for each part.")
+                return values(plan)
+            case Union_(each, columns):
+                parts = tuple(self._as(i, columns) for i in each)
+                return Stream(Merged(parts), Linear(), parts[0].columns, all(p.append_only for p in parts))
+            case SetOperation(left, right, kind, all_rows, columns):
+                return Stream(Paired(self._as(left, columns), self._as(right, columns), kind, all_rows), Linear(), columns, False)
             case Sort(position=position):
                 raise FeatureNotSupported(
                     "ORDER BY in a materialized view is not supported", hint="Order the rows where they are read.", position=position
@@ -100,7 +105,7 @@ class _Compiler:
                 )
             case Generate():
                 return self._generate(plan)
-            case SetOperation() | TopK() | Window():
+            case TopK() | Window():
                 raise FeatureNotSupported(f"{type(plan).__name__} in a materialized view is not supported")
             case _:
                 assert_never(plan)
@@ -113,6 +118,14 @@ class _Compiler:
         if not plan.ordinality:
             steps.append(Select(names(width + made)))
         return replace(below, shape=then(below.shape, *steps), columns=plan.columns)
+
+    def _as(self, plan: Relation, columns: tuple[Field, ...]) -> Stream:
+        """The stream of a plan in the types of these columns: numerics of other modifiers are stored differently."""
+        below = self.stream(plan)
+        if all(a.type.spark == b.type.spark for a, b in zip(plan.columns, columns, strict=True)):
+            return replace(below, columns=columns or below.columns)
+        cast = tuple(cast_to(Column(i, f.type), columns[i].type) for i, f in enumerate(plan.columns))
+        return replace(below, shape=then(below.shape, select(cast, len(cast))), columns=columns)
 
     def _scan(self, scan: Scan) -> Stream:
         item = self._catalog[scan.relation]

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from typing_extensions import assert_never
 
-from engine.plan.change import Joined, Kept, Origin, Reduced, Source, Stateful, Stream, Timed, View
+from engine.plan.change import Joined, Kept, Merged, Origin, Paired, Reduced, Source, Stateful, Stream, Timed, Unit, View
 from engine.plan.graph import Aggregate, Explode, Select, Where
 from lake.catalog import Catalog, Item
 from lake.types import Field
@@ -28,6 +28,8 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
         case Reduced(input, keys, aggregates):
             calls = [call(a) for a in aggregates]
             text = ["reduce", _edge(input, item, catalog), keys, calls]
+        case Paired(left, right, kind, all):
+            text = [kind, all, _edge(left, item, catalog), _edge(right, item, catalog)]
         case Timed(input):
             text = ["timed", _edge(input, item, catalog)]
         case _:
@@ -62,7 +64,11 @@ def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
             return f"kept {id}"
         case View():
             raise AssertionError("views are looked through")
-        case Joined() | Reduced() | Timed():
+        case Unit():
+            return "unit"
+        case Merged(inputs):
+            return json.dumps(["merged", *(_edge(i, item, catalog) for i in inputs)])
+        case Joined() | Reduced() | Timed() | Paired():
             return digest(origin, item, catalog)
         case _:
             assert_never(origin)

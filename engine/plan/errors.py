@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from fractions import Fraction
 
-from engine.plan.change import STATEFUL, Leaf, Stream, View, inputs, stateful
+from engine.plan.change import STATEFUL, Kept, Leaf, Merged, Origin, Source, Stream, Unit, View, inputs, stateful
 from engine.plan.graph import Edge, Graph, JoinNode, Linear, Select, UpsertNode
 from engine.plan.nodes import node_of
 from lake.catalog import Catalog, Item
@@ -23,6 +23,7 @@ from lake.catalog import Catalog, Item
 Site = int | Edge | tuple[int, Linear]  # an operator; an edge to one; all that leaves a node by a shape
 Sum = Counter[Site]
 
+CONSTANT = 0  # in the place of a node: where constant rows come from
 COLUMN = re.compile(r"c\d+")  # cannot fail
 
 
@@ -41,9 +42,9 @@ def errors_to_fill(item: Item, stream: Stream, catalog: Catalog, graph: Graph) -
     views: dict[int, Stream] = {}
     for leaf in _uses(stream):
         if isinstance(leaf, View):
-            node, shape = sums.place(catalog[leaf.item], leaf.stream)
-            above |= sums.above(node)
-            wanted[node, shape] += 1
+            for node, shape in sums.places(catalog[leaf.item], leaf.stream):
+                above |= sums.above(node)
+                wanted[node, shape] += 1
             _ancestors(leaf, views)
     wanted.update(above)
     known = {catalog[id].errors: sums.of(catalog[id], below) for id, below in sorted(views.items())}
@@ -56,7 +57,13 @@ def errors_to_fill(item: Item, stream: Stream, catalog: Catalog, graph: Graph) -
 def _uses(stream: Stream) -> list[Leaf]:
     """The leaf behind each edge of its own that a view has."""
     edges = [stream, *(input for operator in stateful(stream) for input in inputs(operator))]
-    return [e.origin for e in edges if not isinstance(e.origin, STATEFUL)]
+    return [leaf for e in edges for leaf in _ends(e.origin)]
+
+
+def _ends(origin: Origin) -> list[Leaf]:
+    if isinstance(origin, Merged):
+        return [leaf for i in origin.inputs for leaf in _ends(i.origin)]
+    return [] if isinstance(origin, STATEFUL) else [origin]
 
 
 def _ancestors(view: View, found: dict[int, Stream]) -> None:
@@ -76,15 +83,23 @@ class _Sums:
         safe = {o.node for o in graph.operators if isinstance(o, UpsertNode) or (isinstance(o, JoinNode) and o.condition is None)}
         self._may_fail = {o.node for o in graph.operators} - safe
 
-    def place(self, item: Item, stream: Stream) -> tuple[int, Linear]:
-        """The node that a view's rows come from, and the steps since."""
-        origin = stream.origin
-        if isinstance(origin, View):
-            node, shape = self.place(self._catalog[origin.item], origin.stream)
-            return node, Linear(shape.steps + stream.shape.steps)
-        if isinstance(origin, STATEFUL):
-            return node_of(item, stateful(stream).index(origin)), stream.shape
-        return -origin.item, stream.shape  # of a source: nothing fails above, what cannot be decoded is a dead letter
+    def places(self, item: Item, stream: Stream) -> list[tuple[int, Linear]]:
+        """The nodes that a view's rows come from, and the steps since."""
+        return [(node, Linear(steps.steps + stream.shape.steps)) for node, steps in self._origins(item, stream, stream.origin)]
+
+    def _origins(self, item: Item, whole: Stream, origin: Origin) -> list[tuple[int, Linear]]:
+        match origin:
+            case View(id, below):
+                return self.places(self._catalog[id], below)
+            case Merged(parts):
+                found = [(p, place) for p in parts for place in self._origins(item, whole, p.origin)]
+                return [(node, Linear(steps.steps + part.shape.steps)) for part, (node, steps) in found]
+            case Source(id) | Kept(id):
+                return [(-id, Linear())]  # nothing fails above: what cannot be decoded is a dead letter
+            case Unit():
+                return [(CONSTANT, Linear())]
+            case _:
+                return [(node_of(item, stateful(whole).index(origin)), Linear())]
 
     def above(self, node: int) -> set[Site]:
         """The node and all above it, as far as it may fail."""
@@ -100,8 +115,9 @@ class _Sums:
         return edges | (reached & self._may_fail)
 
     def of(self, item: Item, stream: Stream) -> Sum:
-        node, shape = self.place(item, stream)
-        return _fallible(Counter([*self.above(node), (node, shape)]))
+        places = self.places(item, stream)
+        above = set().union(*(self.above(node) for node, _ in places))
+        return _fallible(Counter([*above, *places]))
 
 
 def _fallible(sum: Sum) -> Sum:

@@ -22,7 +22,7 @@ from engine.plan.temporal import temporal
 from engine.plan.words import node_words
 from lake.catalog import Catalog, Item
 from sql.functions.aggregates import COLLECTING, WITHIN_GROUP
-from sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan
+from sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan, SetOperation
 from sql.relations import inputs, walk
 
 KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | {"min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset"}
@@ -96,6 +96,9 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
                 state += f", values in order for {', '.join(dict.fromkeys(ordered))}"
             note = "; append-only input" if operator.input.append_only else ""
             return f"reduce, {state}{note}{explained.shared(operator)}"
+        case SetOperation():
+            operator = explained.operator(plan)
+            return f"counts, each row's on both sides{explained.shared(operator) if operator is not None else ''}"
         case Filter(condition=condition) if temporal(condition):
             operator = explained.operator(plan)
             return f"timer, rows in the order in which they come or go{explained.shared(operator) if operator is not None else ''}"

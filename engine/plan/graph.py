@@ -117,6 +117,7 @@ DecoderSpec = KafkaDecoder | ArrowDecoder
 
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
+SetKind = Literal["intersect", "except"]
 
 
 # ---- nodes -----------------------------------------------------------------------------------------------------------------
@@ -245,7 +246,18 @@ class TimerNode:
     fingerprint: str
 
 
-OperatorNode = UpsertNode | CaptureNode | JoinNode | ReduceNode | TimerNode
+@dataclass(frozen=True, slots=True)
+class SetNode:
+    """Ports 0 and 1: `columns` each. Out: the rows of INTERSECT or EXCEPT, of sets or with `all` of bags. NULLs are equal."""
+
+    node: int
+    kind: SetKind
+    all: bool
+    columns: tuple[Field, ...]
+    fingerprint: str
+
+
+OperatorNode = UpsertNode | CaptureNode | JoinNode | ReduceNode | TimerNode | SetNode
 
 
 # ---- edges -----------------------------------------------------------------------------------------------------------------

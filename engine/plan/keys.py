@@ -21,6 +21,7 @@ from sql.plan import (
     Relation,
     Scalar,
     Scan,
+    SetOperation,
     Sort,
     TopK,
     Union_,
@@ -31,6 +32,7 @@ from sql.rewrite import conjuncts
 
 Keys = frozenset[frozenset[int]]
 
+NO_KEYS: Keys = frozenset()
 KEYS_MAX = 16  # kept of one relation: a join of many would have all combinations
 
 
@@ -58,6 +60,9 @@ def keys(relation: Relation) -> Keys:
             return frozenset([frozenset(range(len(groups)))])
         case Distinct(input):
             return keys(input) or frozenset([frozenset(range(len(input.columns)))])
+        case SetOperation(left, right, kind, bags):
+            found_in = keys(left) | keys(right) if kind == "intersect" else keys(left)
+            return _few(found_in) or (NO_KEYS if bags else frozenset([frozenset(range(len(relation.columns)))]))
         case Join(left, right, kind, condition):
             if kind in ("semi", "anti"):
                 return keys(left)

@@ -26,6 +26,7 @@ from engine.plan.graph import (
     OperatorNode,
     ReduceNode,
     Select,
+    SetNode,
     SortColumn,
     TimerNode,
     UpsertNode,
@@ -147,6 +148,8 @@ class Circuits:
                 return operator.join(node.kind, *keys, *node.append_only, condition)
             case TimerNode():
                 return operator.timer(struct(_ddl(node.columns)))
+            case SetNode(kind=kind, all=all):
+                return operator.setOperation(struct(_ddl(node.columns)), kind == "except", all)
             case ReduceNode():
                 calls = self._array(self._jvm.tailgate.Call, [self._call(a) for a in node.aggregates])
                 return operator.reduce(struct(_ddl(node.input)), ints(node.key), calls)

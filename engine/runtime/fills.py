@@ -19,18 +19,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+import pyarrow as pa
+
+from engine.plan.circuit import UNIT
 from engine.runtime import kafka
 from engine.runtime.engine import Engine
 from lake import crash
 from lake.catalog import Item
 from lake.entry import stream
 from lake.inbox import Record
+from lake.types import arrow_schema
 
 log = logging.getLogger("tailgate.fills")
 
 PIECE_ROWS_MAX = 20_000
 PIECE_ROWS_MIN = 1_000
 PIECE_BYTES_MAX = 8 * 1024 * 1024
+UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_schema(UNIT, weight=True))
 TICK_S = 0.3  # a piece whose tick takes longer makes the next one smaller
 RETRY_S = 2.0  # after a broker did not answer
 PROGRESS_S = 5.0  # how often a long fill says in the log how far it is
@@ -39,7 +44,7 @@ AT_ONCE = 2  # fills side by side: each holds the rows of one stored input in me
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One input of a fill. Either a stored `relation` at `time`, or the `source` item's topic in [begin, end)."""
+    """One input of a fill: a stored `relation` at `time`, the `source` item's topic in [begin, end), or else the unit row."""
 
     channel: str
     relation: int = 0
@@ -119,10 +124,12 @@ class Fill(threading.Thread):
         self._piece_rows = int(min(max(self._piece_rows * factor, PIECE_ROWS_MIN), PIECE_ROWS_MAX))
 
     def _pieces(self, history: History) -> Iterator[tuple[list[Record], int]]:
-        if history.source is None:
+        if history.source is not None:
+            yield from self._topic(history, history.source)
+        elif history.relation:
             yield from self._stored(history)
         else:
-            yield from self._topic(history, history.source)
+            yield [Record(history.channel, None, stream(UNIT_ROW))], 1
 
     def _stored(self, history: History) -> Iterator[tuple[list[Record], int]]:
         table = self._engine.lake.snapshot(history.relation, history.time)

@@ -207,6 +207,9 @@ class Installation:
         histories = []
         inputs = circuit.fill_inputs(item, streams(item)) if item.kind == "materialized view" else ()
         for input in inputs:
+            if input.kind == "unit":
+                histories.append(History(input.channel))
+                continue
             source = catalog[input.item]
             if input.kind == "topic":
                 end = header.offsets[reader_name(source)][source.options["topic"]]

@@ -18,13 +18,14 @@ from lake.errors import (
     InvalidColumnReference,
     SyntaxError_,
 )
-from lake.types import INT8, UNKNOWN, Field
-from sql.binding.coercion import Parameters, check_comparable, coerce, common, plain
+from lake.types import INT8, Field
+from sql.binding.coercion import Parameters, check_comparable, coerce, plain
 from sql.binding.expressions import Expressions
 from sql.binding.grouping import Groups, has_aggregates
 from sql.binding.outputs import Output, by_name, by_number, column_name
 from sql.binding.places import aggregate_place, leftmost
 from sql.binding.scope import Scope, placed
+from sql.binding.sets import combined
 from sql.binding.tables import Names, Source, bind_table
 from sql.grammar.names import position
 from sql.plan import (
@@ -34,13 +35,11 @@ from sql.plan import (
     Filter,
     Join,
     Limit,
-    Literal,
     Project,
     Relation,
     Scalar,
     Sort,
     SortKey,
-    Union_,
     Values,
     nullable,
 )  # fmt: skip
@@ -74,14 +73,12 @@ class Queries:
         match tree:
             case exp.Select():
                 return self._select(tree, names)
-            case exp.Union():
-                return self._modified(tree, self._union(tree, names))
+            case exp.SetOperation():
+                return self._modified(tree, self._combined(tree, names))
             case exp.Values():
                 return self._modified(tree, self._values(tree))
             case exp.Subquery():
                 return self.query(tree.this, names)
-            case exp.SetOperation():
-                raise FeatureNotSupported(f"{type(tree).__name__.upper()} is not supported", position=position(tree))
         raise FeatureNotSupported(f"{type(tree).__name__} is not supported", position=position(tree))
 
     def _ctes(self, clause: exp.Expr, names: Names) -> Names:
@@ -258,32 +255,10 @@ class Queries:
 
     # --- others
 
-    def _union(self, tree: exp.Union, names: Names) -> Relation:
-        sides = [tree.this, tree.args["expression"]]
-        plans = [self._side(side, names) for side in sides]
-        word = "UNION"
-        if len(plans[0].columns) != len(plans[1].columns):
-            raise SyntaxError_(f"each {word} query must have the same number of columns", position=leftmost(_first(sides[1])))
-        columns: list[Field] = []
-        made: list[list[Scalar]] = [[], []]
-        for i, (a, b) in enumerate(zip(plans[0].columns, plans[1].columns, strict=True)):
-            scalars = [_output(p, i) for p in plans]
-            type = common(scalars, [None, leftmost(_nth(sides[1], i))], word)
-            for side, scalar in zip(made, scalars, strict=True):
-                found = coerce(scalar, type, self.parameters)
-                assert found is not None
-                side.append(found)
-            columns.append(Field(a.name, type, a.nullable or b.nullable))
-        inputs = tuple(_cast_to(p, tuple(m), tuple(columns)) for p, m in zip(plans, made, strict=True))
-        if tree.args.get("distinct"):
-            for column in columns:
-                check_comparable(column.type, "UNION", position(tree))
-            return Distinct(Union_(inputs, tuple(columns)))
-        flat = tuple(i for p in inputs for i in (p.inputs if isinstance(p, Union_) else (p,)))
-        return Union_(flat, tuple(columns))
-
-    def _side(self, tree: exp.Expr, names: Names) -> Relation:
-        return self.query(tree.this if isinstance(tree, exp.Subquery) else tree, names)
+    def _combined(self, tree: exp.SetOperation, names: Names) -> Relation:
+        sides = (tree.this, tree.args["expression"])
+        left, right = (self.query(s.this if isinstance(s, exp.Subquery) else s, names) for s in sides)
+        return combined(tree, left, right, self.parameters)
 
     def _values(self, tree: exp.Values) -> Relation:
         rows = [row.expressions for row in tree.expressions]
@@ -327,34 +302,3 @@ def _is_column(node: exp.Expr, binder: Expressions) -> bool:
 
 def _names_itself(cte: exp.Expr) -> bool:
     return any(t.name == cte.alias and not t.text("db") for t in cte.this.find_all(exp.Table))
-
-
-def _output(plan: Relation, index: int) -> Scalar:
-    """A column of a side; a NULL or literal in quotes that its SELECT made text is still open here."""
-    field = plan.columns[index]
-    inner = plan
-    if isinstance(inner, Project):
-        scalar = inner.expressions[index]
-        if isinstance(scalar, Literal) and scalar.type.name == "text":
-            return Literal(scalar.value, UNKNOWN, scalar.position)
-    return Column(index, field.type)
-
-
-def _cast_to(plan: Relation, scalars: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Relation:
-    if all(isinstance(s, Column) and s.index == i and s.type == f.type for i, (s, f) in enumerate(zip(scalars, plan.columns, strict=True))):
-        return plan
-    return Project(plan, scalars, columns)
-
-
-def _first(tree: exp.Expr) -> exp.Expr:
-    return _nth(tree, 0)
-
-
-def _nth(tree: exp.Expr, index: int) -> exp.Expr:
-    """The node of an output column, for its place."""
-    while isinstance(tree, (exp.Subquery, exp.SetOperation)):
-        tree = tree.this
-    rows = tree.expressions
-    if isinstance(tree, exp.Values):
-        rows = rows[0].expressions
-    return rows[index] if index < len(rows) else tree

@@ -11,6 +11,7 @@ from sqlglot import exp
 from lake.catalog import Catalog, Item
 from lake.errors import (
     AmbiguousColumn,
+    DuplicateAlias,
     FeatureNotSupported,
     InvalidColumnReference,
     ProgramLimitExceeded,
@@ -22,7 +23,7 @@ from sql.binding import scope as scopes
 from sql.binding.coercion import Parameters
 from sql.binding.expressions import Expressions
 from sql.binding.functions import bind_function
-from sql.binding.scope import Named, Scope
+from sql.binding.scope import Named, Scope, Table
 from sql.grammar.names import position
 from sql.grammar.queries import query as parse_query
 from sql.plan import And, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
@@ -159,7 +160,7 @@ def _join(left: Source, node: exp.Join, names: Names, queries: Queries) -> Sourc
         if not using:
             return Source(Join(left.plan, right.plan, "cross" if kind == "inner" else kind, _true(kind), at), scope)
     if using or node.args.get("using"):
-        return _using(left, right, using, kind, at, queries)
+        return _using(left, right, using, kind, node, queries)
     binder = Expressions(scope, queries.parameters, "JOIN conditions", False, queries.view)
     return Source(Join(left.plan, right.plan, kind, binder.boolean(node.args["on"], "JOIN/ON"), at), scope)
 
@@ -168,8 +169,9 @@ def _true(kind: JoinKind) -> Scalar | None:
     return None if kind == "inner" else Literal(True, BOOL)
 
 
-def _using(left: Source, right: Source, using: list[str], kind: JoinKind, at: int | None, queries: Queries) -> Source:
-    """JOIN … USING: equal columns, shown once, before the others."""
+def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: exp.Join, queries: Queries) -> Source:
+    """JOIN … USING (…) [AS alias]: equal columns, shown once, before the others; the alias is of those alone."""
+    at, alias = position(node), node.args.get("alias")
     width = len(left.plan.columns)
     moved = right.scope.moved(width)
     binder = Expressions(Scope(), queries.parameters)
@@ -190,4 +192,9 @@ def _using(left: Source, right: Source, using: list[str], kind: JoinKind, at: in
     scope = left.scope.joined(right.scope, width)
     rest = tuple(c for c in scope.columns if c.name not in using)
     condition = conditions[0] if len(conditions) == 1 else And(tuple(conditions))
-    return Source(Join(left.plan, right.plan, kind, condition, at), Scope((*merged, *rest), scope.tables))
+    tables = scope.tables
+    if alias is not None:
+        if any(t.alias == alias.name for t in tables):
+            raise DuplicateAlias(f'table name "{alias.name}" specified more than once', position=position(alias))
+        tables = (*tables, Table(alias.name, tuple(merged)))
+    return Source(Join(left.plan, right.plan, kind, condition, at), Scope((*merged, *rest), tables))

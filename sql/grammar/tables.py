@@ -50,7 +50,7 @@ def _join(cursor: Cursor) -> exp.Join | None:
     elif cursor.word("using"):
         node.set("using", names(cursor))
         if cursor.word("as"):
-            name(cursor)
+            node.set("alias", name(cursor))  # of the merged columns
     else:
         raise cursor.error()
     return node

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.plan.scalars import NO_COLUMNS, rejects_null, strict_in
-from sql.plan import Aggregate, Distinct, Filter, Join, JoinKind, Project, Relation, Sort, Union_
+from sql.plan import Aggregate, Distinct, Filter, Join, JoinKind, Project, Relation, SetOperation, Sort, Union_
 from sql.relations import inputs, with_inputs
 
 Columns = frozenset[int]
@@ -31,7 +31,7 @@ def _narrow(relation: Relation, rejected: Columns) -> Relation:
             below = NO_COLUMNS.union(*(strict_in(e) for i, e in enumerate(expressions) if i in rejected))
         case Aggregate(_, keys):
             below = NO_COLUMNS.union(*(strict_in(k) for i, k in enumerate(keys) if i in rejected))
-        case Distinct() | Sort() | Union_():
+        case Distinct() | Sort() | Union_() | SetOperation():
             below = rejected
         case _:
             below = NO_COLUMNS

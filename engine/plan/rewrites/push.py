@@ -3,6 +3,7 @@
     σ_c(π_f(R)) = π_f(σ_{c∘f}(R))
     σ_{a ∧ b ∧ c}(L ⋈ R) = σ_c(σ_a(L) ⋈ σ_b(R))       a of the left's columns alone, b of the right's
     σ_{a ∧ c}(L ⟕ R) = σ_c(σ_a(L) ⟕ R)                L ⟕_{b ∧ c} R = L ⟕_c σ_b(R)
+    σ_c(L ∩ R) = σ_c(L) ∩ σ_c(R)                      and so for ∖ and ∪
     σ_c(γ_{k; f}(R)) = γ_{k; f}(σ_{c∘k}(R))           c of the keys alone
 
 Below a join or an aggregate a condition is asked of rows that it was not asked of above, so there only conditions that cannot fail
@@ -11,9 +12,11 @@ move (`engine.plan.fallible`), and none that stands after one which stays.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.plan.fallible import fallible
 from engine.plan.scalars import conjunction, ties
-from sql.plan import Aggregate, Distinct, Filter, Join, JoinKind, Project, Relation, Scalar, Union_
+from sql.plan import Aggregate, Distinct, Filter, Join, JoinKind, Project, Relation, Scalar, SetOperation, Union_
 from sql.relations import inputs, with_inputs
 from sql.rewrite import columns_of, conjuncts, shifted, substituted
 
@@ -72,6 +75,9 @@ def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | Non
         case Distinct(input):
             if not any(map(fallible, conditions)):
                 return Distinct(_push(input, conditions))
+        case SetOperation():
+            if not any(map(fallible, conditions)):
+                return replace(relation, left=_push(relation.left, conditions), right=_push(relation.right, conditions))
         case Aggregate(input, keys, aggregates) if keys:
             of_keys = frozenset(range(len(keys)))
             down = tuple(c for c in _movable(conditions) if columns_of(c) <= of_keys)

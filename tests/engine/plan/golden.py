@@ -18,7 +18,21 @@ from typing import Any
 from engine import ddl
 from engine.plan import circuit, nodes
 from engine.plan.explain import explain
-from engine.plan.graph import Aggregate, ArrowDecoder, CaptureNode, FormatSpec, Graph, JoinNode, Linear, ReduceNode, UpsertNode, Where
+from engine.plan.graph import (
+    Aggregate,
+    ArrowDecoder,
+    CaptureNode,
+    Explode,
+    FormatSpec,
+    Graph,
+    JoinNode,
+    Linear,
+    ReduceNode,
+    Select,
+    SetNode,
+    UpsertNode,
+    Where,
+)
 from engine.plan.plans import Streams, bound
 from engine.plan.rewrites import steps
 from engine.plan.words import tree
@@ -185,6 +199,8 @@ class Printer:
                 kept = "" if node.kind == "inner" else f"{node.kind}, "
                 asked = "" if condition is None else f" where {condition.expression}"
                 return f"{kept}({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}{asked}{only}"
+            case SetNode(kind=kind, all=all):
+                return f"{kind}{' all' if all else ''} of ({self._fields(node.columns)})"
             case ReduceNode(input=input, key=key, aggregates=aggregates):
                 calls = ", ".join(map(self._aggregate, aggregates))
                 return f"({self._fields(input)}) by {self._columns(key)}: {calls}"
@@ -211,7 +227,16 @@ class Printer:
 
     def _steps(self, shape: Linear, indent: int = 2) -> list[str]:
         pad = " " * indent
-        return [f"{pad}where {s.expression}" if isinstance(s, Where) else f"{pad}select {', '.join(s.expressions)}" for s in shape.steps]
+        return [pad + self._step(s) for s in shape.steps]
+
+    def _step(self, step: Where | Select | Explode) -> str:
+        match step:
+            case Where(expression):
+                return f"where {expression}"
+            case Select(expressions):
+                return f"select {', '.join(expressions)}"
+            case Explode(array, _, outer):
+                return f"explode {'outer ' if outer else ''}{array}"
 
     def _decoder(self, decoder: Any) -> list[str]:
         if isinstance(decoder, ArrowDecoder):

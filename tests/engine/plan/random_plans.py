@@ -44,13 +44,32 @@ class Plans:
                 plan.Column(i, input.columns[i].type) for i in r.sample(range(len(input.columns)), r.randint(0, min(2, len(input.columns))))
             ]
             return plan.Project(input, tuple(made), tuple(Field(f"p{i}", s.type) for i, s in enumerate(made)))
-        if choice < 0.85:
+        if choice < 0.77:
             return self.join(depth)
+        if choice < 0.85:
+            return self.combined(depth)
         if choice < 0.95:
             input = self.relation(depth - 1)
             keys = tuple(self.scalar(r.choice((INT4, TEXT)), input.columns) for _ in range(r.randint(0, 2)))
             return plan.Aggregate(input, keys, tuple(self.call(input.columns) for _ in range(r.randint(1, 2))))
         return plan.Distinct(self.relation(depth - 1))
+
+    def combined(self, depth: int) -> plan.Relation:
+        """A union of two or three, INTERSECT or EXCEPT, some of rows that are written out."""
+        r = self.random
+        types = [r.choice(TYPES) for _ in range(r.randint(1, 3))]
+        columns = tuple(Field(f"u{i}", t) for i, t in enumerate(types))
+
+        def part() -> plan.Relation:
+            if r.random() < 0.2:
+                rows = tuple(tuple(self.scalar(t, ()) for t in types) for _ in range(r.randint(0, 3)))
+                return plan.Values(rows, columns)
+            input = self.relation(depth - 2 if depth > 1 else 0)
+            return plan.Project(input, tuple(self.scalar(t, input.columns) for t in types), columns)
+
+        if r.random() < 0.4:
+            return plan.Union_(tuple(part() for _ in range(r.randint(2, 3))), columns)
+        return plan.SetOperation(part(), part(), r.choice(("intersect", "except")), r.random() < 0.5, columns)
 
     def join(self, depth: int) -> plan.Relation:
         r = self.random

@@ -33,6 +33,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
 WORLDS = int(os.environ.get("TAILGATE_WORLDS", "4"))  # about 5 s each
+UNIT_TABLE = Table(0, "unit", circuit.UNIT)
 VIEWS, TICKS = 12, 4
 
 
@@ -58,6 +59,7 @@ class Views:
         self.catalog = Catalog().apply(Change(put=put))
         self.queries: dict[str, str] = {}
         self.kinds: dict[str, plan.JoinKind] = {}
+        self.told: set[str] = set()  # channels of constants that have had their row
         self.rows: dict[int, Counter[Row]] = {}
 
     def bound(self, item: Item, catalog: Catalog) -> plan.Relation:
@@ -104,6 +106,7 @@ class Views:
             if item.kind == "materialized view":
                 for fill in circuit.fill_inputs(item, streams(item)):
                     self.channels.setdefault(fill.item, []).append(fill.channel)
+        self.constants = set(self.channels.get(0, ()))
 
     def tick(self, changes: list[tuple[Table, Row, int]]) -> None:
         records = []
@@ -112,6 +115,9 @@ class Views:
             if mine:
                 data = _arrow(table, mine)
                 records += [(None, data, channel, 0, 0, datetime(2026, 1, 1), 0) for channel in self.channels.get(table.id, ())]
+        for channel in self.constants - self.told:
+            records.append((None, _arrow(UNIT_TABLE, [((True,), 1)]), channel, 0, 0, datetime(2026, 1, 1), 0))
+            self.told.add(channel)
         if not records:
             return
         frame = self.session.createDataFrame(records, KAFKA)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -115,6 +116,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "the condition of an anti join filters its left": lambda m: m.setitem(push.MATCHED, "anti", (True, True)),
     "whatever a filter reads rejects NULLs": lambda m: m.setattr(outer, "rejects_null", columns_of),
     "NULL is told from NULL": lambda m: m.setattr(equijoin, "_equal", _equals),
+    "filters of set operations are asked of the right alone": lambda m: m.setattr(push, "replace", _right_alone),
     "joined in the wrong order": lambda m: m.setattr(order, "take", lambda relation, positions: relation),
 }
 
@@ -178,6 +180,10 @@ def test_a_guard_stays_before_what_it_guards() -> None:
     )
     after = rewrite(plan.Filter(plan.Join(a, b, "cross", None), plan.And(conditions)))
     assert not evaluate(after, {1: Counter({(1, 1): 1}), 2: Counter({(2, 0): 1, (1, 1): 1})}).errors
+
+
+def _right_alone(operation: plan.SetOperation, left: plan.Relation, right: plan.Relation) -> plan.SetOperation:
+    return dataclasses.replace(operation, right=right)
 
 
 def _equals(equal: plan.Scalar, left: plan.Column, right: plan.Column) -> plan.Scalar:

@@ -1,6 +1,5 @@
 package tailgate;
 
-import java.nio.ByteBuffer;
 import java.util.*;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -34,19 +33,20 @@ final class ConditionalJoin extends Join {
       while (entries.next()) {
         byte[] bytes = entries.row();
         InternalRow theirs = stored(other, bytes);
-        Kept kept = watched[other] ? Kept.of(entries.value()) : new Kept(State.weight(entries.value()), 0);
+        Two kept = watched[other] ? Two.of(entries.value()) : new Two(State.weight(entries.value()), 0);
+        long theirWeight = kept.first(), partners = kept.second();
         long gained = 0;
         for (Mine mine : rows) {
-          long weight = Math.multiplyExact(mine.weight, kept.weight);
+          long weight = Math.multiplyExact(mine.weight, theirWeight);
           if (!holds(work, work.paired(side, mine.row, theirs), weight)) continue;
           if (pairs) work.pair(side, mine.row, theirs, weight);
-          if (mine.isNew) mine.partners += kept.weight;
+          if (mine.isNew) mine.partners += theirWeight;
           gained += mine.weight;
         }
         if (!watched[other] || gained == 0) continue;
-        boolean met = kept.partners + gained > 0;
-        if (met != kept.partners > 0) work.alone(other, theirs, met == partnered ? kept.weight : -kept.weight);
-        work.tick.state.put(id, other, k, bytes, new Kept(kept.weight, kept.partners + gained).bytes());
+        boolean met = partners + gained > 0;
+        if (met != partners > 0) work.alone(other, theirs, met == partnered ? theirWeight : -theirWeight);
+        work.tick.state.put(id, other, k, bytes, new Two(theirWeight, partners + gained).bytes());
       }
     }
     for (Mine mine : rows) {
@@ -57,7 +57,7 @@ final class ConditionalJoin extends Join {
       if (mine.partners > 0 == partnered) work.alone(side, mine.row, mine.weight);
       long now = mine.before + mine.weight;
       if (now == 0) work.tick.state.remove(id, side, k, mine.bytes);
-      else work.tick.state.put(id, side, k, mine.bytes, new Kept(now, mine.partners).bytes());
+      else work.tick.state.put(id, side, k, mine.bytes, new Two(now, mine.partners).bytes());
     }
   }
 
@@ -84,19 +84,9 @@ final class ConditionalJoin extends Join {
       this.row = Rows.row(bytes, ConditionalJoin.this.row[side].length());
       this.weight = weight;
       this.isNew = stored == null;
-      Kept kept = isNew ? new Kept(0, 0) : Kept.of(stored);
-      this.before = kept.weight;
-      this.partners = kept.partners;
-    }
-  }
-
-  /** What is kept of a row of a watched side. */
-  private record Kept(long weight, long partners) {
-    static Kept of(byte[] value) { return new Kept(State.weight(Arrays.copyOfRange(value, 1, 1 + value[0])), State.weight(Arrays.copyOfRange(value, 1 + value[0], value.length))); }
-
-    byte[] bytes() {
-      byte[] w = State.weight(weight), p = State.weight(partners);
-      return ByteBuffer.allocate(1 + w.length + p.length).put((byte) w.length).put(w).put(p).array();
+      Two kept = isNew ? new Two(0, 0) : Two.of(stored);
+      this.before = kept.first();
+      this.partners = kept.second();
     }
   }
 }

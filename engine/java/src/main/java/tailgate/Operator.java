@@ -61,6 +61,9 @@ public abstract class Operator extends Node {
   /** Input: `row`, then from and until, bigint. */
   public static Operator timer(StructType row) { return new Timer(row); }
 
+  /** INTERSECT, or EXCEPT; `all`: of bags. */
+  public static Operator setOperation(StructType row, boolean except, boolean all) { return new SetOperation(row, except, all); }
+
   public static Operator reduce(StructType row, int[] group, Call[] calls) { return new Reduce(row, group, calls); }
 
   /** Functions of one column each, or of none: -1. */

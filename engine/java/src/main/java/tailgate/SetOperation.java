@@ -1,0 +1,54 @@
+package tailgate;
+
+import java.util.*;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.StructType;
+import tailgate.Rows.Bytes;
+import tailgate.Tick.Change;
+
+/**
+ * Δ(L op R) = f(l_new, r_new) - f(l_old, r_old), over the rows that ΔL and ΔR touch; l and r are how often a row is there on either side
+ *
+ * <pre>   INTERSECT ALL  min(l, r)        EXCEPT ALL  max(l - r, 0)
+ *   INTERSECT      [l > 0 ∧ r > 0]  EXCEPT      [l > 0 ∧ r = 0]</pre>
+ *
+ * <p>A number below zero, as there may be while a view is filled, counts as none. NULLs are equal, and so are -0.0 and 0.0: rows come out normalised, as those of a group do.
+ *
+ * <p>State: row → l, r. Cost: a get and a put for each touched row.
+ */
+final class SetOperation extends Operator {
+  private static final long serialVersionUID = 1;
+  private final Columns row;
+  private final boolean except, all;
+
+  SetOperation(StructType row, boolean except, boolean all) {
+    this.row = Columns.key(row, java.util.stream.IntStream.range(0, row.length()).toArray());
+    this.except = except;
+    this.all = all;
+  }
+
+  @Override StructType[] ports() { return new StructType[] {row.schema, row.schema}; }
+
+  @Override StructType output() { return row.schema; }
+
+  @Override byte[] key(int port, UnsafeRow of) { return row.bytes(of); }
+
+  @Override void run(Tick tick, List<List<Change>> input) {
+    Map<Bytes, long[]> changes = new LinkedHashMap<>();
+    for (int side = 0; side < 2; side++) for (Change c : input.get(side)) changes.computeIfAbsent(new Bytes(row.bytes(c.row())), k -> new long[2])[side] += c.weight();
+    changes.forEach((k, change) -> {
+      if (change[0] == 0 && change[1] == 0) return;
+      byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
+      Two old = stored == null ? new Two(0, 0) : Two.of(stored), now = new Two(old.first() + change[0], old.second() + change[1]);
+      if (now.first() == 0 && now.second() == 0) tick.state.remove(id, 0, k.bytes, State.NONE);
+      else tick.state.put(id, 0, k.bytes, State.NONE, now.bytes());
+      tick.emit(this, Rows.row(k.bytes, row.schema.length()), often(now) - often(old));
+    });
+  }
+
+  private long often(Two sides) {
+    long l = Math.max(sides.first(), 0), r = Math.max(sides.second(), 0);
+    if (all) return except ? Math.max(l - r, 0) : Math.min(l, r);
+    return l > 0 && r > 0 != except ? 1 : 0;
+  }
+}

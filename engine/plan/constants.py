@@ -1,0 +1,34 @@
+"""VALUES, and SELECT without FROM: rows made of the one row that a fill sends."""
+
+from __future__ import annotations
+
+from engine.plan.change import Merged, Stream, Unit
+from engine.plan.graph import Explode, Linear
+from engine.plan.shape import NOTHING, select
+from lake.errors import ProgramLimitExceeded
+from lake.types import BOOL, INT4, Field
+from sql.binding.resolution import operator
+from sql.plan import Call, Case, Column, Literal, Scalar, Values
+
+ONE_COLUMN = (Field("", NOTHING.type, False),)  # of a row of no columns, because a row has to have something
+EQUAL, NUMBER = operator("=", (INT4, INT4), None), Column(1, INT4)
+ROWS_MAX = 1000  # of one VALUES: they are written out as an expression of the circuit
+
+
+def values(plan: Values) -> Stream:
+    """Its rows, each computed by itself, so that one which fails is the only one that does."""
+    count, columns = len(plan.rows), plan.columns or ONE_COLUMN
+    if count > ROWS_MAX:
+        raise ProgramLimitExceeded(
+            f"VALUES in a materialized view may have {ROWS_MAX} rows at most", hint="Insert them into a table, and read that."
+        )
+    if count == 0:
+        return Stream(Merged(()), Linear(), columns, True)
+    if count == 1:
+        return Stream(Unit(), Linear((select(plan.rows[0] or (NOTHING,), 1),)), columns, True)
+    made: list[Scalar] = []
+    for i, field in enumerate(plan.columns):
+        cases = tuple((Call(EQUAL, (NUMBER, Literal(n, INT4)), BOOL), row[i]) for n, row in enumerate(plan.rows))
+        made.append(Case(cases[:-1], cases[-1][1], field.type))
+    numbers = Explode(f"sequence(0, {count - 1})")
+    return Stream(Unit(), Linear((numbers, select(made or (NOTHING,), 3))), columns, True)

@@ -1,0 +1,76 @@
+"""UNION, INTERSECT and EXCEPT: two queries brought to one list of columns.
+
+Source: PostgreSQL 15, src/backend/parser/analyze.c, transformSetOperationTree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from lake.errors import SyntaxError_
+from lake.types import UNKNOWN, Field
+from sql.binding.coercion import Parameters, check_comparable, coerce, common
+from sql.binding.places import leftmost
+from sql.grammar.names import position
+from sql.plan import Column, Distinct, Literal, Project, Relation, Scalar, SetOperation, Union_
+
+# whether a column can be NULL, by whether those of the sides can
+NULLABLE: dict[str, Callable[[bool, bool], bool]] = {
+    "UNION": lambda a, b: a or b,
+    "INTERSECT": lambda a, b: a and b,
+    "EXCEPT": lambda a, b: a,
+}
+
+
+def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters: Parameters) -> Relation:
+    """The operation of two bound sides. Raises 42601 if one has more columns, 42804 if types do not go together."""
+    word, second = type(tree).__name__.upper(), tree.args["expression"]
+    if len(left.columns) != len(right.columns):
+        raise SyntaxError_(f"each {word} query must have the same number of columns", position=leftmost(_nth(second, 0)))
+    fields: list[Field] = []
+    made: list[tuple[Scalar, Scalar]] = []
+    for i, (a, b) in enumerate(zip(left.columns, right.columns, strict=True)):
+        scalars = [_output(left, i), _output(right, i)]
+        chosen = common(scalars, [None, leftmost(_nth(second, i))], word)
+        one, other = (coerce(s, chosen, parameters) for s in scalars)
+        assert one is not None and other is not None
+        made.append((one, other))
+        fields.append(Field(a.name, chosen, NULLABLE[word](a.nullable, b.nullable)))
+    columns, distinct = tuple(fields), bool(tree.args.get("distinct"))
+    inputs = _cast_to(left, tuple(a for a, _ in made), columns), _cast_to(right, tuple(b for _, b in made), columns)
+    if distinct or not isinstance(tree, exp.Union):
+        for column in columns:
+            check_comparable(column.type, word, position(tree))
+    if isinstance(tree, exp.Union):
+        flat = tuple(i for p in inputs for i in (p.inputs if isinstance(p, Union_) else (p,)))
+        return Distinct(Union_(inputs, columns)) if distinct else Union_(flat, columns)
+    return SetOperation(*inputs, "intersect" if isinstance(tree, exp.Intersect) else "except", not distinct, columns)
+
+
+def _output(plan: Relation, index: int) -> Scalar:
+    """A column of a side; a NULL or literal in quotes that its SELECT made text is still open here."""
+    field = plan.columns[index]
+    inner = plan
+    if isinstance(inner, Project):
+        scalar = inner.expressions[index]
+        if isinstance(scalar, Literal) and scalar.type.name == "text":
+            return Literal(scalar.value, UNKNOWN, scalar.position)
+    return Column(index, field.type)
+
+
+def _cast_to(plan: Relation, scalars: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Relation:
+    if all(isinstance(s, Column) and s.index == i and s.type == f.type for i, (s, f) in enumerate(zip(scalars, plan.columns, strict=True))):
+        return plan
+    return Project(plan, scalars, columns)
+
+
+def _nth(tree: exp.Expr, index: int) -> exp.Expr:
+    """The node of an output column, for its place."""
+    while isinstance(tree, (exp.Subquery, exp.SetOperation)):
+        tree = tree.this
+    rows = tree.expressions
+    if isinstance(tree, exp.Values):
+        rows = rows[0].expressions
+    return rows[index] if index < len(rows) else tree
