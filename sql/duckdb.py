@@ -12,7 +12,7 @@ from typing_extensions import assert_never
 
 from lake.errors import FeatureNotSupported
 from lake.types import WEIGHT
-from sql.duckdb_aggregates import aggregate, sort_terms
+from sql.duckdb_aggregates import aggregate, order_by, sort_terms
 from sql.plan import (
     Aggregate,
     AggregateCall,
@@ -27,6 +27,7 @@ from sql.plan import (
     Scan,
     SetOperation,
     Sort,
+    SortKey,
     TopK,
     Union_,
     Values,
@@ -86,7 +87,7 @@ class _Renderer:
             case Union_(inputs=inputs):
                 return " UNION ALL ".join(f"(SELECT * FROM {self._from(i)})" for i in inputs)
             case Sort(input=input, keys=sort_keys):
-                return f"SELECT * FROM {self._from(input)} ORDER BY {', '.join(sort_terms(sort_keys, self.scalar))}"
+                return f"SELECT * FROM {self._from(input)}{order_by(sort_terms(sort_keys, self.scalar))}"
             case Limit():
                 return self._limit(plan)
             case Generate():
@@ -94,7 +95,9 @@ class _Renderer:
             case SetOperation(left=left, right=right, kind=kind, all=all_rows):
                 word = kind.upper() + (" ALL" if all_rows else "")
                 return f"(SELECT * FROM {self._from(left)}) {word} (SELECT * FROM {self._from(right)})"
-            case TopK() | Window():
+            case TopK():
+                return self._top(plan)
+            case Window():
                 raise FeatureNotSupported(f"{type(plan).__name__} is not supported")
             case _:
                 assert_never(plan)
@@ -146,8 +149,33 @@ class _Renderer:
         shown = [*([columns(width)] if width else []), *(f"{e} AS c{width + i}" for i, e in enumerate(made))]
         return f"SELECT {', '.join(shown)} FROM ({inner})"
 
+    def _top(self, plan: TopK) -> str:
+        width = len(plan.input.columns)
+        split = f"PARTITION BY {', '.join(map(self.scalar, plan.keys))} " if plan.keys else ""
+        number = f"row_number() OVER ({split}{self._all_in_order(plan.order, width)})"
+        skipped = _rows("OFFSET", "2201X", self.scalar(plan.offset)) if plan.offset is not None else "0"
+        conditions = [f"number > {skipped}"]
+        if plan.count is not None:
+            count = _rows("LIMIT", "2201W", self.scalar(plan.count))
+            last = f"{skipped} + {count}"
+            within = f"number <= {last}"
+            if plan.ties:
+                number += f" AS number, rank() OVER ({split}{order_by(sort_terms(plan.order, self.scalar))})"
+                within = f"place <= {last} AND {count} > 0"
+            conditions.append(f"({count} IS NULL OR {within})")
+        name = "place" if plan.ties and plan.count is not None else "number"
+        numbered = f"SELECT *, {number} AS {name} FROM {self._from(plan.input)}"
+        return f"SELECT {columns(width) or '1 AS nothing'} FROM ({numbered}) WHERE {' AND '.join(conditions)}"
+
+    def _all_in_order(self, keys: tuple[SortKey, ...], width: int) -> str:
+        """The order of rows where it decides which of them are taken: those equal in it in the order of their values."""
+        return order_by([*sort_terms(keys, self.scalar), *(f"c{i} ASC NULLS LAST" for i in range(width))])
+
     def _limit(self, plan: Limit) -> str:
         text = f"SELECT * FROM {self._from(plan.input)}"
+        if isinstance(plan.input, Sort):
+            sort = plan.input
+            text = f"SELECT * FROM {self._from(sort.input)}{self._all_in_order(sort.keys, len(sort.columns))}"
         if plan.count is not None:
             text += f" LIMIT {_rows('LIMIT', '2201W', self.scalar(plan.count))}"
         if plan.offset is not None:

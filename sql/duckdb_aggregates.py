@@ -36,7 +36,16 @@ def arguments(call: AggregateCall) -> tuple[Scalar, ...]:
 
 
 def sort_terms(keys: Iterable[SortKey], spell: Spell) -> list[str]:
-    return [f"{spell(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}" for k in keys]
+    """What stands after ORDER BY, as a list; nothing for a constant, which DuckDB would take for a column's number."""
+    return [
+        f"{spell(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+        for k in keys
+        if columns_of(k.expression)
+    ]
+
+
+def order_by(terms: list[str]) -> str:
+    return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
 def _order(call: AggregateCall, texts: list[str], spell: Spell) -> str:
@@ -47,7 +56,7 @@ def _order(call: AggregateCall, texts: list[str], spell: Spell) -> str:
         if call.distinct and len(rest) > 1:  # pairs, which DuckDB sorts as what they are made of
             rest = [f"[{', '.join(texts)}]"]
         terms += rest
-    return " ORDER BY " + ", ".join(terms) if terms else ""
+    return order_by(terms)
 
 
 def _filter(conditions: list[str]) -> str:

@@ -21,10 +21,11 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from typing import Any
 
 from lake.types import Type
 from sql import plan
-from tests.reference_aggregates import Member, total
+from tests.reference_aggregates import Member, sort_key, total
 from tests.values import NAN, Failure, Row, Value, fit, normal, order
 
 
@@ -54,6 +55,13 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
             return join(relation, evaluate(relation.left, tables), evaluate(relation.right, tables))
         case plan.Aggregate():
             return aggregate(relation, evaluate(relation.input, tables))
+        case plan.Sort(input=input):
+            return evaluate(input, tables)
+        case plan.Limit(input=input, count=count, offset=offset):
+            keys = input.keys if isinstance(input, plan.Sort) else ()
+            return evaluate(plan.TopK(input, (), keys, count, offset), tables)
+        case plan.TopK():
+            return top(relation, evaluate(relation.input, tables))
         case plan.Distinct(input=input):
             below = evaluate(input, tables)
             return Result(Counter(dict.fromkeys(below.rows, 1)), below.errors)
@@ -142,6 +150,37 @@ def aggregate(node: plan.Aggregate, input: Result) -> Result:
             continue
         out.rows[key + results] += 1
     return out
+
+
+def top(node: plan.TopK, input: Result) -> Result:
+    """The first rows of each partition."""
+    out = Result(Counter(), Counter(input.errors))
+    partitions: dict[Row, list[tuple[Any, Any, Row]]] = {}
+    for row, n in input.rows.items():
+        try:
+            split = tuple(value(k, row) for k in node.keys)
+            asked = [sort_key(value(k.expression, row), k.descending, k.nulls_first) for k in node.order]
+        except Failure as e:
+            out.errors[e.sqlstate] += n
+            continue
+        partitions.setdefault(split, []).extend([(asked, [sort_key(v) for v in row], row)] * n)
+    count, offset = number(node.count), number(node.offset) or 0
+    for rows in partitions.values():
+        rows.sort(key=lambda r: r[:2])
+        end = len(rows) if count is None else offset + count
+        while node.ties and offset < end < len(rows) and rows[end][0] == rows[end - 1][0]:
+            end += 1
+        for _, _, row in rows[offset:end]:
+            out.rows[row] += 1
+    return out
+
+
+def number(scalar: plan.Scalar | None) -> int | None:
+    if scalar is None:
+        return None
+    found = value(scalar, ())
+    assert found is None or isinstance(found, int)
+    return found
 
 
 def member(call: plan.AggregateCall, row: Row, copies: int) -> Member | None:

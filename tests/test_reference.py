@@ -1,4 +1,4 @@
-"""The reference itself against PostgreSQL: what it says a random query means, PostgreSQL says too."""
+"""The reference itself against PostgreSQL: what it says a random query means, PostgreSQL says too; and so does DuckDB of the bound plan."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from collections import Counter
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import psycopg
 import pytest
 
 from lake.catalog import Catalog, Change, Item
 from lake.errors import TailgateError
+from lake.types import WEIGHT
 from sql.bind import bind_query
+from sql.duckdb import render
+from sql.duckdb_functions import error_of, install
+from sql.plan import Relation
 from tests.reference import NAN, evaluate
 from tests.worlds import World
 
-WORLDS, QUERIES = 25, 8
+WORLDS, QUERIES, STEPS = 25, 8, 5
 
 
 def plain(value: Any) -> Any:
@@ -25,7 +30,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(map(plain, value))
     if isinstance(value, float):
-        return NAN if value != value else float(f"{value:.9g}")
+        return NAN if value != value else float(f"{value:.11g}")
     return value
 
 
@@ -35,6 +40,30 @@ def asked(db: psycopg.Connection[Any], query: str) -> tuple[list[Any], str | Non
         return db.execute(query).fetchall(), None
     except psycopg.Error as e:
         return [], e.sqlstate
+
+
+def loaded(world: World) -> duckdb.DuckDBPyConnection:
+    """The world's rows as the gateway's mirrors hold them."""
+    connection = duckdb.connect()
+    install(connection)
+    for table in world.tables:
+        weight = (WEIGHT,) if table.key is None else ()
+        columns = [*(f"c{i} {c.type.duckdb}" for i, c in enumerate(table.columns)), *(f"{w} BIGINT" for w in weight)]
+        connection.execute(f"CREATE TABLE r{table.id} ({', '.join(columns)})")
+        rows = [row + (n,) * len(weight) for row, n in world.rows[table.id].items()]
+        if rows:
+            connection.executemany(f"INSERT INTO r{table.id} VALUES ({', '.join('?' * len(columns))})", rows)
+    return connection
+
+
+def ad_hoc(connection: duckdb.DuckDBPyConnection, relation: Relation) -> list[Any] | None:
+    """The rows of a plan; None if it fails, which it may for rows that others do not ask."""
+    try:
+        return connection.execute(render(relation)).fetchall()
+    except duckdb.Error as e:
+        if not error_of(e).sqlstate.startswith("22"):
+            raise
+        return None
 
 
 @pytest.mark.parametrize("number", range(WORLDS))
@@ -47,7 +76,7 @@ def test_reference_is_postgresql(postgres: str, seed: int, number: int) -> None:
         for table in world.tables:
             columns = ", ".join(f"{c.name} {c.type}" for c in table.columns)
             db.execute(f"CREATE TEMP TABLE {table.name} ({columns})")
-        for _ in range(5):
+        for step in range(STEPS):
             for table, row, weight in world.change(8):
                 marks = ", ".join(["%s"] * len(row))
                 if weight > 0:
@@ -56,8 +85,9 @@ def test_reference_is_postgresql(postgres: str, seed: int, number: int) -> None:
                     same = " AND ".join(f"{c.name} IS NOT DISTINCT FROM %s::{c.type}" for c in table.columns)
                     one = f"SELECT ctid FROM {table.name} WHERE {same} LIMIT 1"
                     db.execute(f"DELETE FROM {table.name} WHERE ctid = ({one})", row)
+            connection = loaded(world) if step == STEPS - 1 else None
             for _ in range(QUERIES):
-                query = world.query()
+                query = world.query(determined=True)
                 try:
                     plan, refused = bind_query(query, catalog, view=True).plan, None
                 except TailgateError as e:
@@ -67,6 +97,8 @@ def test_reference_is_postgresql(postgres: str, seed: int, number: int) -> None:
                     assert failed == refused, query
                     continue
                 expected = evaluate(plan, world.rows)
+                if failed == "0A000":
+                    continue  # a FULL JOIN that PostgreSQL cannot do
                 if failed is not None:
                     # it fails as a whole, and also where it asks more rows than those that are in the end
                     assert failed.startswith("22"), (query, failed)
@@ -74,6 +106,8 @@ def test_reference_is_postgresql(postgres: str, seed: int, number: int) -> None:
                 if expected.errors:
                     continue  # it may have asked fewer rows
                 compared += 1
-                rows = Counter({tuple(map(plain, row)): n for row, n in expected.rows.items()})
+                rows = Counter(tuple(map(plain, row)) for row in expected.rows.elements())
                 assert Counter(tuple(map(plain, row)) for row in found) == rows, query
+                answered = ad_hoc(connection, plan) if connection is not None else None
+                assert answered is None or Counter(tuple(map(plain, row)) for row in answered) == rows, query
     assert compared > 10

@@ -99,9 +99,9 @@ class World:
 
     # ---- queries -------------------------------------------------------------------------------------------------------------------
 
-    def query(self, relations: Sequence[Table] | None = None, *, errors: bool = True) -> str:
+    def query(self, relations: Sequence[Table] | None = None, *, errors: bool = True, determined: bool = False) -> str:
         """A random query over tables (or views, given as tables) that the engine can keep up to date."""
-        writer = Writer(self.random, tuple(relations or self.tables), errors)
+        writer = Writer(self.random, tuple(relations or self.tables), errors, determined)
         return writer.combined() if self.random.random() < 0.15 else writer.query()
 
     def halves(self) -> str:
@@ -119,10 +119,11 @@ class Name:
 class Writer:
     """Writes one query."""
 
-    def __init__(self, source: random.Random, relations: tuple[Table, ...], errors: bool) -> None:
+    def __init__(self, source: random.Random, relations: tuple[Table, ...], errors: bool, determined: bool = False) -> None:
         self.random = source
         self.relations = relations
         self.errors = errors
+        self.determined = determined  # whether ties are only between equal rows: PostgreSQL breaks none
 
     def query(self, depth: int = 0) -> str:
         tables, scope = self.sources(depth)
@@ -131,8 +132,28 @@ class Writer:
             return self.grouped(tables, where, scope)
         outputs = [self.expression(self.random.choice(TYPES[:6]), scope) for _ in range(self.random.randint(1, 3))]
         outputs += [n.sql for n in self.random.sample(scope, min(2, len(scope)))]
-        distinct = "DISTINCT " if self.random.random() < 0.1 else ""
-        return f"SELECT {distinct}{self.named(outputs)} FROM {tables}{where}"
+        choice = self.random.random()
+        if choice < 0.1:
+            return f"SELECT DISTINCT {self.named(outputs)} FROM {tables}{where}"
+        if choice < 0.35:
+            return self.cut(outputs, f"FROM {tables}{where}")
+        return f"SELECT {self.named(outputs)} FROM {tables}{where}"
+
+    def cut(self, outputs: list[str], source: str) -> str:
+        """The first rows, of all or of each value of some outputs."""
+        r = self.random
+        least = len(outputs) if self.determined else 0
+        order = [f"{i + 1}{self.direction()}" for i in r.sample(range(len(outputs)), r.randint(least, len(outputs)))]
+        by = f" ORDER BY {', '.join(order)}" if order else ""
+        offset = f" OFFSET {r.randint(0, 4)}" if r.random() < 0.4 else ""
+        choice = r.random()
+        if choice < 0.3:
+            on = [o.split()[0] for o in order[: r.randint(1, 2)]] or ["1"]
+            return f"SELECT DISTINCT ON ({', '.join(on)}) {self.named(outputs)} {source}{by}"
+        if choice < 0.5 and order:
+            keys = ", ".join(order[: r.randint(1, len(order))])  # all equal ones come, so ties are none
+            return f"SELECT {self.named(outputs)} {source} ORDER BY {keys} FETCH FIRST {r.randint(1, 4)} ROWS WITH TIES"
+        return f"SELECT {self.named(outputs)} {source}{by} LIMIT {r.randint(0, 6)}{offset}"
 
     def combined(self, depth: int = 0) -> str:
         """Two queries, or three, as one."""
@@ -226,7 +247,7 @@ class Writer:
                 rows = ", ".join(f"({self.literal(INT4)}, {self.literal(TEXT)})" for _ in range(self.random.randint(1, 4)))
                 parts.append((f"(VALUES {rows}) AS {alias}(p0, p1)", [Name(f"{alias}.p0", INT4), Name(f"{alias}.p1", TEXT)]))
             elif depth < 2 and self.random.random() < 0.2:
-                inner = Writer(self.random, self.relations, self.errors)
+                inner = Writer(self.random, self.relations, self.errors, self.determined)
                 columns = self.random.sample(table.columns, self.random.randint(1, len(table.columns)))
                 chosen = [Name(f"x.{c.name}", c.type) for c in columns]
                 computed = inner.expression(INT4, [Name(f"x.{c.name}", c.type) for c in table.columns])

@@ -7,6 +7,7 @@
     Δ(L ∩ R), Δ(L ∖ R): per touched row, from how often it is there on either side       Paired: rows are counted on both sides
     Δ(L ∪ R) = ΔL + ΔR             Merged: streams side by side
     Δ(γ R): per touched group, minus its old row, plus its new one       Reduced: the accumulators are kept by group
+    Δ(top R): per touched partition, minus the old first rows, plus the new ones       Topped: the rows are kept by partition, in order
 
 A `Stream` is where changes come from and the filters and projections that they pass. Two streams are equal when they carry the same
 changes, so what several views have in common is found by comparing them (`digest`).
@@ -17,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from engine.plan.graph import Aggregate, JoinKind, Linear, SetKind, Where
+from engine.plan.graph import Aggregate, JoinKind, Linear, SetKind, SortColumn, Where
 from lake.types import Field
 
 
@@ -98,10 +99,27 @@ class Merged:
     inputs: tuple[Stream, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Topped:
+    """Of the rows with equal `partition` columns the first `count` (None: all) in `order` after `offset`.
+
+    `ties`: those equal in order to the last one too. Of the input's columns the first `width` are the row; those behind it are only
+    split or sorted by.
+    """
+
+    input: Stream
+    width: int
+    partition: tuple[int, ...]
+    order: tuple[SortColumn, ...]
+    count: int | None
+    offset: int
+    ties: bool
+
+
 Leaf: TypeAlias = Source | Kept | View | Unit
-Stateful: TypeAlias = Joined | Reduced | Timed | Paired
+Stateful: TypeAlias = Joined | Reduced | Timed | Paired | Topped
 Origin: TypeAlias = Leaf | Stateful | Merged
-STATEFUL = (Joined, Reduced, Timed, Paired)
+STATEFUL = (Joined, Reduced, Timed, Paired, Topped)
 
 
 @dataclass(frozen=True, slots=True)

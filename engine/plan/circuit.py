@@ -38,6 +38,7 @@ from engine.plan.change import (
     Stateful,
     Stream,
     Timed,
+    Topped,
     Unit,
     View,
     inputs,
@@ -61,6 +62,7 @@ from engine.plan.graph import (
     SetNode,
     SourceNode,
     TimerNode,
+    TopKNode,
     UpsertNode,
 )
 from engine.plan.plans import Streams
@@ -253,7 +255,7 @@ class _Builder:
                 return []  # it never changes
             case Merged(inputs):
                 return [p.then(i.shape) for i in inputs for p in self._live(item, stream, i.origin)]
-            case Joined() | Reduced() | Timed() | Paired():
+            case Joined() | Reduced() | Timed() | Paired() | Topped():
                 return [_Place(self._node(item, stream, origin), Linear())]
             case _:
                 assert_never(origin)
@@ -281,6 +283,8 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorN
             return SetNode(node, kind, all, _anonymous(left.columns), fingerprint)
         case Timed(input):
             return TimerNode(node, _anonymous(input.columns[:-2]), fingerprint)
+        case Topped(input, width, partition, order, count, offset, ties):
+            return TopKNode(node, _anonymous(input.columns), width, partition, order, count, offset, ties, fingerprint)
         case _:
             assert_never(operator)
 

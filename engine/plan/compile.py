@@ -9,16 +9,16 @@ from typing_extensions import assert_never
 
 from engine.plan.aggregates import Entering, aggregate
 from engine.plan.casts import cast_to
-from engine.plan.change import Joined, Kept, Merged, Paired, Reduced, Source, Stream, Timed, View
+from engine.plan.change import Joined, Kept, Merged, Paired, Reduced, Source, Stream, Timed, Topped, View
 from engine.plan.constants import ONE_COLUMN, values
-from engine.plan.graph import Explode, Linear, Select, Where
+from engine.plan.graph import Explode, Linear, Select, SortColumn, Where
 from engine.plan.rewrites import rewrite
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import conjunction
 from engine.plan.shape import NOTHING, names, select, then, where
 from engine.plan.temporal import bounds, check, temporal
 from lake.catalog import Catalog, Item
-from lake.errors import FeatureNotSupported
+from lake.errors import FeatureNotSupported, of
 from lake.types import INT8, Field
 from sql.plan import (
     Aggregate,
@@ -29,12 +29,14 @@ from sql.plan import (
     Generate,
     Join,
     Limit,
+    Literal,
     Project,
     Relation,
     Scalar,
     Scan,
     SetOperation,
     Sort,
+    SortKey,
     TopK,
     Union_,
     Values,
@@ -95,17 +97,13 @@ class _Compiler:
                 return Stream(Merged(parts), Linear(), parts[0].columns, all(p.append_only for p in parts))
             case SetOperation(left, right, kind, all_rows, columns):
                 return Stream(Paired(self._as(left, columns), self._as(right, columns), kind, all_rows), Linear(), columns, False)
-            case Sort(position=position):
-                raise FeatureNotSupported(
-                    "ORDER BY in a materialized view is not supported", hint="Order the rows where they are read.", position=position
-                )
-            case Limit(position=position):
-                raise FeatureNotSupported(
-                    "LIMIT in a materialized view is not supported", hint="Limit the rows where they are read.", position=position
-                )
+            case TopK():
+                return self._top(plan)
+            case Sort() | Limit():
+                raise AssertionError("rewritten as top-k")
             case Generate():
                 return self._generate(plan)
-            case TopK() | Window():
+            case Window():
                 raise FeatureNotSupported(f"{type(plan).__name__} in a materialized view is not supported")
             case _:
                 assert_never(plan)
@@ -126,6 +124,12 @@ class _Compiler:
             return replace(below, columns=columns or below.columns)
         cast = tuple(cast_to(Column(i, f.type), columns[i].type) for i, f in enumerate(plan.columns))
         return replace(below, shape=then(below.shape, select(cast, len(cast))), columns=columns)
+
+    def _top(self, plan: TopK) -> Stream:
+        below = self.stream(plan.input)
+        into, partition, order = _split_and_sorted(below, plan.keys, plan.order)
+        count, offset = _rows("LIMIT", plan.count, plan.position), _rows("OFFSET", plan.offset, plan.position) or 0
+        return Stream(Topped(into, len(below.columns), partition, order, count, offset, plan.ties), Linear(), plan.columns, False)
 
     def _scan(self, scan: Scan) -> Stream:
         item = self._catalog[scan.relation]
@@ -169,6 +173,34 @@ class _Compiler:
         columns = tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions))
         into = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
         return Stream(Reduced(into, len(node.keys), calls), Linear(), node.columns, False)
+
+
+def _split_and_sorted(
+    below: Stream, partition: tuple[Scalar, ...], order: tuple[SortKey, ...]
+) -> tuple[Stream, tuple[int, ...], tuple[SortColumn, ...]]:
+    """The rows, with the columns behind them that they are split and sorted by."""
+    entering = Entering(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
+    split = tuple(map(entering.column, partition))
+    sort = entering.sorted_by(tuple(k for k in order if k.expression not in partition and columns_of(k.expression)))
+    made = tuple(entering.scalars)
+    if len(made) == len(below.columns):
+        return below, split, sort
+    columns = (*below.columns, *(Field(f"c{i}", s.type) for i, s in enumerate(made[len(below.columns) :], len(below.columns))))
+    return replace(below, shape=then(below.shape, select(made, len(below.columns))), columns=columns), split, sort
+
+
+def _rows(clause: str, scalar: Scalar | None, position: int | None) -> int | None:
+    """A number of rows that is known. None: there is no limit."""
+    if scalar is None:
+        return None
+    if not isinstance(scalar, Literal):
+        raise FeatureNotSupported(f"{clause} of other than a number in a materialized view is not supported", position=position)
+    if scalar.value is None:
+        return None
+    assert isinstance(scalar.value, int)
+    if scalar.value < 0:
+        raise of("2201W" if clause == "LIMIT" else "2201X", f"{clause} must not be negative", position=position)
+    return scalar.value
 
 
 def _timed(below: Stream, conditions: tuple[Scalar, ...]) -> Stream:

@@ -13,8 +13,8 @@ from hashlib import sha256
 
 from typing_extensions import assert_never
 
-from engine.plan.change import Joined, Kept, Merged, Origin, Paired, Reduced, Source, Stateful, Stream, Timed, Unit, View
-from engine.plan.graph import Aggregate, Explode, Select, Where
+from engine.plan.change import Joined, Kept, Merged, Origin, Paired, Reduced, Source, Stateful, Stream, Timed, Topped, Unit, View
+from engine.plan.graph import Aggregate, Explode, Select, SortColumn, Where
 from lake.catalog import Catalog, Item
 from lake.types import Field
 
@@ -32,13 +32,19 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
             text = [kind, all, _edge(left, item, catalog), _edge(right, item, catalog)]
         case Timed(input):
             text = ["timed", _edge(input, item, catalog)]
+        case Topped(input, width, partition, order, count, offset, ties):
+            text = ["top", _edge(input, item, catalog), width, partition, sorted_by(order), count, offset, ties]
         case _:
             assert_never(operator)
     return sha256(json.dumps(text).encode()).hexdigest()[:32]
 
 
+def sorted_by(keys: tuple[SortColumn, ...]) -> list[object]:
+    return [(k.column, k.descending, k.nulls_first) for k in keys]
+
+
 def call(of: Aggregate) -> list[object]:
-    more = [of.distinct, of.filter, [(k.column, k.descending, k.nulls_first) for k in of.order], of.fraction]
+    more = [of.distinct, of.filter, sorted_by(of.order), of.fraction]
     return [of.function, of.columns, of.type.spark, *more]
 
 
@@ -68,7 +74,7 @@ def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
             return "unit"
         case Merged(inputs):
             return json.dumps(["merged", *(_edge(i, item, catalog) for i in inputs)])
-        case Joined() | Reduced() | Timed() | Paired():
+        case Joined() | Reduced() | Timed() | Paired() | Topped():
             return digest(origin, item, catalog)
         case _:
             assert_never(origin)

@@ -257,7 +257,29 @@ class SetNode:
     fingerprint: str
 
 
-OperatorNode = UpsertNode | CaptureNode | JoinNode | ReduceNode | TimerNode | SetNode
+@dataclass(frozen=True, slots=True)
+class TopKNode:
+    """Port 0: `input`. Out: its first `width` columns.
+
+    Of each partition the first `count` rows (None: all) in `order` after `offset`, with `ties` those equal in order to the last one.
+    """
+
+    node: int
+    input: tuple[Field, ...]
+    width: int
+    partition: tuple[int, ...]
+    order: tuple[SortColumn, ...]
+    count: int | None
+    offset: int
+    ties: bool
+    fingerprint: str
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.input[: self.width]
+
+
+OperatorNode = UpsertNode | CaptureNode | JoinNode | ReduceNode | TimerNode | SetNode | TopKNode
 
 
 # ---- edges -----------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from sql.plan import (
     Filter,
     Join,
     Limit,
+    Literal,
     Project,
     Relation,
     Scalar,
@@ -48,6 +49,8 @@ def keys(relation: Relation) -> Keys:
             return frozenset()
         case Scan(key=tuple() as positions):
             return frozenset([frozenset(positions)])
+        case TopK(input, split, _, Literal(value=1), ties=False) if all(isinstance(k, Column) for k in split):
+            return _few([*keys(input), frozenset(k.index for k in split if isinstance(k, Column))])
         case Filter(input) | Sort(input) | Limit(input) | TopK(input) | Window(input):
             return keys(input)
         case Project(input, expressions):

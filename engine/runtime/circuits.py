@@ -29,6 +29,7 @@ from engine.plan.graph import (
     SetNode,
     SortColumn,
     TimerNode,
+    TopKNode,
     UpsertNode,
     Where,
 )
@@ -150,6 +151,10 @@ class Circuits:
                 return operator.timer(struct(_ddl(node.columns)))
             case SetNode(kind=kind, all=all):
                 return operator.setOperation(struct(_ddl(node.columns)), kind == "except", all)
+            case TopKNode():
+                count = -1 if node.count is None else node.count
+                rows, order = struct(_ddl(node.input)), self._sorted_by(node.order)
+                return operator.topK(rows, node.width, ints(node.partition), *order, count, node.offset, node.ties)
             case ReduceNode():
                 calls = self._array(self._jvm.tailgate.Call, [self._call(a) for a in node.aggregates])
                 return operator.reduce(struct(_ddl(node.input)), ints(node.key), calls)

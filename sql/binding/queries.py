@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from lake.errors import (
-    DatatypeMismatch,
     DuplicateAlias,
     FeatureNotSupported,
     GroupingError,
     InvalidColumnReference,
     SyntaxError_,
 )
-from lake.types import INT8, Field
-from sql.binding.coercion import Parameters, check_comparable, coerce, plain
+from lake.types import Field
+from sql.binding.coercion import Parameters, check_comparable
 from sql.binding.expressions import Expressions
 from sql.binding.grouping import Groups, has_aggregates
+from sql.binding.ordering import Finish, order_of, sorted_and_cut
 from sql.binding.outputs import Output, by_name, by_number, column_name
 from sql.binding.places import aggregate_place, leftmost
 from sql.binding.scope import Scope, placed
@@ -31,14 +31,10 @@ from sql.grammar.names import position
 from sql.plan import (
     Aggregate,
     Column,
-    Distinct,
     Filter,
     Join,
-    Limit,
-    Project,
     Relation,
     Scalar,
-    Sort,
     SortKey,
     Values,
     nullable,
@@ -115,20 +111,22 @@ class Queries:
         outputs = self._outputs(tree, binder, source)
         groups = self._groups(tree, binder, outputs)
         order = tree.args.get("order")
-        ordered = self._order(order.expressions if order is not None else [], outputs, binder)
+        ordered = order_of(order.expressions if order is not None else [], outputs, binder)
+        on = order_of(_distinct_on(tree), outputs, binder, "DISTINCT ON")
         having = tree.args.get("having")
         condition = binder.within("HAVING").boolean(having.this, "HAVING") if having is not None else None
-        scalars = [o.scalar for o in outputs] + [s for s, _ in ordered]
+        scalars = [o.scalar for o in outputs] + [s for s, _ in (*ordered, *on)]
         if groups is None and (condition is not None or any(map(has_aggregates, scalars))):
             groups = Groups((), source.scope)
         if groups is not None:
             outputs = [Output(o.name, groups.over(o.scalar), o.node) for o in outputs]
             condition = groups.over(condition) if condition is not None else None
             ordered = [(groups.over(s), n) for s, n in ordered]
+            on = [(groups.over(s), n) for s, n in on]
             plan = Aggregate(plan, groups.keys, tuple(groups.calls))
             if condition is not None:
                 plan = Filter(plan, condition)
-        return self._finished(tree, plan, outputs, ordered, binder)
+        return Finish(tree, binder, outputs, ordered, on).over(plan)
 
     def _from(self, tree: exp.Select, names: Names) -> Source:
         clause = tree.args.get("from_")
@@ -184,75 +182,6 @@ class Queries:
                     keys.append(key)
         return Groups(tuple(keys), binder.scope)
 
-    def _order(self, nodes: list[exp.Expr], outputs: list[Output], binder: Expressions) -> list[tuple[Scalar, exp.Expr]]:
-        """What to sort by, over the input, each with its node."""
-        found = []
-        for node in nodes:
-            inner = node.this
-            output = by_name(inner, outputs, "ORDER BY") or by_number(inner, outputs, "ORDER BY")
-            found.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
-        return found
-
-    def _finished(
-        self, tree: exp.Select, plan: Relation, outputs: list[Output], ordered: list[tuple[Scalar, exp.Expr]], binder: Expressions
-    ) -> Relation:
-        """Projection, DISTINCT, order and limit; what is only sorted by is dropped at the end."""
-        expressions = [o.scalar for o in outputs]
-        fields = tuple(Field(o.name, o.scalar.type, nullable(o.scalar, plan.columns)) for o in outputs)
-        distinct = tree.args.get("distinct")
-        if distinct is not None and distinct.args.get("on") is not None:
-            raise FeatureNotSupported("DISTINCT ON is not supported", position=position(distinct))
-        hidden: list[Scalar] = []
-        keys: list[SortKey] = []
-        for scalar, node in ordered:
-            if scalar in expressions:
-                index = expressions.index(scalar)
-            elif distinct is not None:
-                raise InvalidColumnReference(
-                    "for SELECT DISTINCT, ORDER BY expressions must appear in select list", position=leftmost(node.this)
-                )
-            else:
-                if scalar not in hidden:
-                    hidden.append(scalar)
-                index = len(expressions) + hidden.index(scalar)
-            keys.append(SortKey(Column(index, scalar.type), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
-        extra = tuple(Field(f"?order{i}?", s.type) for i, s in enumerate(hidden))
-        result: Relation = Project(plan, (*expressions, *hidden), fields + extra)
-        if distinct is not None:
-            for output in outputs:
-                check_comparable(output.scalar.type, "DISTINCT", leftmost(output.node) if output.node is not None else None)
-            result = Distinct(result)
-        result = self._sorted(tree, result, tuple(keys), binder)
-        if hidden:
-            result = Project(result, tuple(Column(i, f.type) for i, f in enumerate(fields)), fields)
-        return result
-
-    def _sorted(self, tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], binder: Expressions) -> Relation:
-        for key in keys:
-            check_comparable(key.expression.type, "ORDER BY", position(tree.args["order"]))
-        if keys:
-            order = tree.args["order"]
-            plan = Sort(plan, keys, position(order))
-        limit, offset = tree.args.get("limit"), tree.args.get("offset")
-        if limit is None and offset is None:
-            return plan
-        if limit is not None and limit.meta.get("ties"):
-            raise FeatureNotSupported("WITH TIES is not supported", position=position(limit))
-        count = self._count(limit.args["expression"], "LIMIT", binder) if limit is not None else None
-        skipped = self._count(offset.args["expression"], "OFFSET", binder) if offset is not None else None
-        return Limit(plan, count, skipped, position(limit or offset or tree))
-
-    def _count(self, node: exp.Expr, clause: str, binder: Expressions) -> Scalar:
-        """A number of rows: an expression without columns."""
-        scalar = binder.within(clause).bind(node)
-        found = coerce(scalar, INT8, self.parameters, "assignment")
-        if found is None:
-            raise DatatypeMismatch(f"argument of {clause} must be type bigint, not type {plain(scalar.type)}", position=leftmost(node))
-        column = node.find(exp.Column)
-        if column is not None:
-            raise InvalidColumnReference(f"argument of {clause} must not contain variables", position=position(column))
-        return found
-
     # --- others
 
     def _combined(self, tree: exp.SetOperation, names: Names) -> Relation:
@@ -292,7 +221,13 @@ class Queries:
                     position=leftmost(node.this),
                 )
             keys.append(SortKey(output.scalar, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
-        return self._sorted(tree, plan, tuple(keys), Expressions(Scope(), self.parameters, view=self.view))
+        return sorted_and_cut(tree, plan, tuple(keys), Expressions(Scope(), self.parameters, view=self.view))
+
+
+def _distinct_on(tree: exp.Select) -> list[exp.Expr]:
+    distinct = tree.args.get("distinct")
+    on = distinct.args.get("on") if distinct is not None else None
+    return list(on.expressions) if on is not None else []
 
 
 def _is_column(node: exp.Expr, binder: Expressions) -> bool:

@@ -15,12 +15,14 @@ from engine.plan.rewrites.order import order_joins
 from engine.plan.rewrites.outer import narrow_outer_joins
 from engine.plan.rewrites.prune import prune_columns
 from engine.plan.rewrites.push import push_filters
+from engine.plan.rewrites.top import first_rows
 from engine.plan.temporal import lift
 from sql.plan import Relation
 
 Pass = Callable[[Relation], Relation]
 
 PASSES: tuple[Pass, ...] = (
+    first_rows,
     lift,
     merge_filters,
     merge_projections,

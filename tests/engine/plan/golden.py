@@ -30,6 +30,7 @@ from engine.plan.graph import (
     ReduceNode,
     Select,
     SetNode,
+    TopKNode,
     UpsertNode,
     Where,
 )
@@ -201,6 +202,10 @@ class Printer:
                 return f"{kept}({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}{asked}{only}"
             case SetNode(kind=kind, all=all):
                 return f"{kind}{' all' if all else ''} of ({self._fields(node.columns)})"
+            case TopKNode(input=input, width=width, partition=partition, order=order):
+                last = f"{'all' if node.count is None else node.count} after {node.offset}{' with ties' if node.ties else ''}"
+                keys = ", ".join(f"c{k.column}{' desc' if k.descending else ''}{' nulls first' if k.nulls_first else ''}" for k in order)
+                return f"({self._fields(input[:width])}) of ({self._fields(input)}) by {self._columns(partition)} in ({keys}): {last}"
             case ReduceNode(input=input, key=key, aggregates=aggregates):
                 calls = ", ".join(map(self._aggregate, aggregates))
                 return f"({self._fields(input)}) by {self._columns(key)}: {calls}"

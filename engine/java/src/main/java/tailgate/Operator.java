@@ -74,4 +74,9 @@ public abstract class Operator extends Node {
       calls[i] = new Call(functions[i], columns[i] < 0 ? new int[0] : new int[] {columns[i]}, results.apply(i).dataType(), false, -1, new Call.SortKey[0], 0);
     return new Reduce(row, group, calls);
   }
+
+  /** Of each partition the first `count` rows (below zero: all) after `offset`; the row is the first `width` columns. */
+  public static Operator topK(StructType row, int width, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, long count, long offset, boolean ties) {
+    return new TopK(row, width, partition, Call.keys(order, descending, nullsFirst), count, offset, ties);
+  }
 }

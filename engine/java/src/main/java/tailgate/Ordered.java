@@ -74,6 +74,8 @@ final class Ordered {
 
     Reader(byte[] bytes) { this.bytes = bytes; }
 
+    int at() { return at; }
+
     /** The next byte, as it is. */
     int plain() { return bytes[at++]; }
 

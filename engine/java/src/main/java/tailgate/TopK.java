@@ -1,0 +1,90 @@
+package tailgate;
+
+import java.util.*;
+import org.apache.spark.sql.types.StructType;
+import tailgate.Call.SortKey;
+import tailgate.Rows.Bytes;
+
+/**
+ * Δτ(A) = τ(A_new) - τ(A_old), of the partitions that ΔA touches
+ *
+ * <p>Of each partition the rows from `offset` on, `count` of them at most, in order; with `ties` also those that are equal in order to the last one. A count below zero is no limit.
+ *
+ * <p>State: the partition's rows in order ({@link Partitioned}). Cost: the rows up to the last that is shown, before and after, and the changes; changes behind the last one shown cost themselves alone.
+ */
+final class TopK extends Partitioned {
+  private static final long serialVersionUID = 1;
+  private final long count, offset;
+  private final boolean ties;
+
+  TopK(StructType row, int width, int[] partition, SortKey[] keys, long count, long offset, boolean ties) {
+    super(row, width, partition, keys);
+    this.count = count;
+    this.offset = offset;
+    this.ties = ties;
+  }
+
+  @Override StructType output() { return first(width); }
+
+  @Override void run(Tick tick, byte[] partition, Map<Bytes, Long> changes) {
+    boolean all = count < 0;  // then it is all rows but the first ones
+    long from = all ? 0 : offset, until = all ? offset : offset + Math.min(count, Long.MAX_VALUE - offset);
+    Shown old = shown(tick.state, partition, from, until);
+    Map<Bytes, Long> net = new LinkedHashMap<>();
+    boolean touched = false;
+    for (var c : changes.entrySet()) {
+      long now = tick.state.weigh(id, ROWS, partition, c.getKey().bytes, c.getValue()), before = now - c.getValue();
+      if (all) net.merge(c.getKey(), Math.max(now, 0) - Math.max(before, 0), Long::sum);
+      touched = touched || !old.endsBefore(c.getKey().bytes);
+    }
+    if (touched) {
+      int sign = all ? -1 : 1;
+      old.rows.forEach((place, n) -> net.merge(place, -sign * n, Long::sum));
+      shown(tick.state, partition, from, until).rows.forEach((place, n) -> net.merge(place, sign * n, Long::sum));
+    }
+    net.forEach((place, n) -> {
+      if (n != 0) tick.emit(this, row(place.bytes), n);
+    });
+  }
+
+  /** The rows of a partition from a number on until another one, and those equal to the last. */
+  private Shown shown(State state, byte[] partition, long from, long until) {
+    Shown shown = new Shown();
+    if (until <= from) {
+      shown.full = true;
+      return shown;
+    }
+    try (State.Entries entries = state.entries(id, ROWS, partition)) {
+      long seen = 0;
+      while (entries.next()) {
+        long weight = State.weight(entries.value());
+        if (weight <= 0) continue;
+        byte[] place = entries.row();
+        if (seen >= until) {
+          if (!ties || !SortOrder.begins(place, shown.last)) {
+            shown.full = true;
+            break;
+          }
+        } else shown.last = ties ? Arrays.copyOf(place, sorted(place)) : place;
+        long n = ties ? Math.min(weight, seen + weight - from) : Math.min(until, seen + weight) - Math.max(from, seen);
+        if (n > 0) shown.rows.put(new Bytes(place), n);
+        seen += weight;
+        if (seen >= until && !ties) {
+          shown.full = true;
+          break;
+        }
+      }
+    }
+    return shown;
+  }
+
+  private static final class Shown {
+    final Map<Bytes, Long> rows = new LinkedHashMap<>();
+    /** The place of the last row, or what rows equal to it begin with; null if there is none. */
+    byte[] last;
+    /** Whether no row that comes behind the last one can be shown. */
+    boolean full;
+
+    boolean endsBefore(byte[] place) { return full && (last == null || Arrays.compareUnsigned(place, last) > 0 && !SortOrder.begins(place, last)); }
+  }
+}

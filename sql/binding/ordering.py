@@ -1,0 +1,127 @@
+"""What stands behind a query's rows: DISTINCT, DISTINCT ON, ORDER BY, LIMIT, OFFSET, FETCH.
+
+Source: PostgreSQL 15, src/backend/parser/parse_clause.c transformDistinctOnClause(), transformLimitClause().
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from lake.errors import DatatypeMismatch, InvalidColumnReference, SyntaxError_, TailgateError
+from lake.types import INT8, Field
+from sql.binding.coercion import check_comparable, coerce, plain
+from sql.binding.expressions import Expressions
+from sql.binding.outputs import Output, by_name, by_number
+from sql.binding.places import leftmost
+from sql.grammar.names import position
+from sql.plan import Column, Distinct, Limit, Literal, Project, Relation, Scalar, Sort, SortKey, TopK, nullable
+
+Ordered = list[tuple[Scalar, exp.Expr]]  # what to sort by, over the input, each with its node
+
+
+def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, clause: str = "ORDER BY") -> Ordered:
+    """What the items of ORDER BY, or the expressions of DISTINCT ON, mean: names and numbers of outputs first."""
+    found = []
+    for node in nodes:
+        inner = node.this if isinstance(node, exp.Ordered) else node
+        output = by_name(inner, outputs, clause) or by_number(inner, outputs, clause)
+        found.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
+    return found
+
+
+@dataclass
+class Finish:
+    """Projection of a SELECT, and what follows it; `on`: of DISTINCT ON."""
+
+    tree: exp.Select
+    binder: Expressions
+    outputs: list[Output]
+    ordered: Ordered
+    on: Ordered
+
+    def over(self, plan: Relation) -> Relation:
+        """What is only sorted by is dropped at the end."""
+        expressions = [o.scalar for o in self.outputs]
+        fields = tuple(Field(o.name, o.scalar.type, nullable(o.scalar, plan.columns)) for o in self.outputs)
+        distinct = self.tree.args.get("distinct")
+        hidden: list[Scalar] = []
+
+        def column(scalar: Scalar) -> Column:
+            if scalar not in (*expressions, *hidden):
+                hidden.append(scalar)
+            return Column([*expressions, *hidden].index(scalar), scalar.type)
+
+        if distinct is not None and not self.on:
+            for scalar, node in self.ordered:
+                if scalar not in expressions:
+                    raise InvalidColumnReference(
+                        "for SELECT DISTINCT, ORDER BY expressions must appear in select list", position=leftmost(node.this)
+                    )
+        keys = tuple(SortKey(column(s), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for s, n in self.ordered)
+        on = tuple(column(s) for s, _ in self.on)
+        extra = tuple(Field(f"?order{i}?", s.type) for i, s in enumerate(hidden))
+        result: Relation = Project(plan, (*expressions, *hidden), fields + extra)
+        if self.on:
+            self._check_on(on, keys)
+            result = TopK(result, on, keys, Literal(1, INT8), position=position(distinct) if distinct is not None else None)
+        elif distinct is not None:
+            for output in self.outputs:
+                check_comparable(output.scalar.type, "DISTINCT", leftmost(output.node) if output.node is not None else None)
+            result = Distinct(result)
+        result = sorted_and_cut(self.tree, result, keys, self.binder)
+        if hidden:
+            result = Project(result, tuple(Column(i, f.type) for i, f in enumerate(fields)), fields)
+        return result
+
+    def _check_on(self, on: tuple[Column, ...], keys: tuple[SortKey, ...]) -> None:
+        """What is sorted by begins with what is to be distinct."""
+        for key, (_, node) in zip(on, self.on, strict=True):
+            check_comparable(key.type, "DISTINCT ON", leftmost(node))
+        others = False
+        sorted_by: list[Scalar] = []
+        for sort, (_, node) in zip(keys, self.ordered, strict=True):
+            if sort.expression in sorted_by:
+                continue
+            if sort.expression in on and others:
+                raise _mismatch(leftmost(node.this))
+            others = others or sort.expression not in on
+            sorted_by.append(sort.expression)
+        if others and any(k not in sorted_by for k in on):
+            raise _mismatch(leftmost(next(n for k, (_, n) in zip(on, self.on, strict=True) if k not in sorted_by)))
+
+
+def _mismatch(at: int | None) -> TailgateError:
+    return InvalidColumnReference("SELECT DISTINCT ON expressions must match initial ORDER BY expressions", position=at)
+
+
+def sorted_and_cut(tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], binder: Expressions) -> Relation:
+    """ORDER BY with LIMIT and OFFSET of a query."""
+    order = tree.args.get("order")
+    at = position(order) if order is not None else None
+    for key in keys:
+        check_comparable(key.expression.type, "ORDER BY", at)
+    limit, offset = tree.args.get("limit"), tree.args.get("offset")
+    count = rows(limit.args["expression"], "LIMIT", binder) if limit is not None else None
+    skipped = rows(offset.args["expression"], "OFFSET", binder) if offset is not None else None
+    cut = position(limit or offset or tree)
+    if limit is not None and limit.meta.get("ties"):
+        if not keys:
+            raise SyntaxError_("WITH TIES cannot be specified without ORDER BY clause", position=position(limit))
+        return Sort(TopK(plan, (), keys, count, skipped, True, cut), keys, at)
+    if keys:
+        plan = Sort(plan, keys, at)
+    return plan if limit is None and offset is None else Limit(plan, count, skipped, cut)
+
+
+def rows(node: exp.Expr, clause: str, binder: Expressions) -> Scalar:
+    """A number of rows: an expression without columns."""
+    scalar = binder.within(clause).bind(node)
+    found = coerce(scalar, INT8, binder.parameters, "assignment")
+    if found is None:
+        raise DatatypeMismatch(f"argument of {clause} must be type bigint, not type {plain(scalar.type)}", position=leftmost(node))
+    column = node.find(exp.Column)
+    if column is not None:
+        raise InvalidColumnReference(f"argument of {clause} must not contain variables", position=position(column))
+    return found
