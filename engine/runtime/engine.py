@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -44,6 +45,7 @@ log = logging.getLogger("tailgate.engine")
 Changes = Sequence[tuple[int, bytes | pa.Table]]
 
 DURATIONS = 200
+RESULTS = "results"  # folder below the state's: changes too large to be sent to the driver
 RETRY_S = 2.0  # how often a stalled source is tried again
 STATE = "state"  # the folder of the lake with Spark's state
 FAILURES_MAX = 5  # ticks in a row that may fail without a source to blame; then the engine ends with the error
@@ -173,7 +175,7 @@ class Engine:
                 state = self.lake.path / STATE / extra.get("state", "")
                 result = self._circuit.tick(batch, str(state), time_ms, self.newest.state or "", self.parallelism)
                 crash.point("state.committed")
-                changes: list[tuple[int, Any]] = [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]
+                changes: list[tuple[int, Any]] = [(relation, _changes(result, i)) for i, relation in enumerate(result.relations())]
                 changes += written(self.inbox, self.newest.inbox, at.inbox, self.catalog)
                 self._commit(began, time_ms, at, changes, result, number)
                 self._failures = 0
@@ -192,6 +194,9 @@ class Engine:
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.stateIds(), "checkpoint": self._checkpoint.name, "batch": number}
         self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
+        for _, given in changes:
+            if isinstance(given, Path):
+                given.unlink()  # the entry has a name of its own for it
         self._source.due(str(self.inbox.folder), result.due())
         self.inbox.remove(before, at.inbox)
         for name, count in dict(result.counters()).items():
@@ -267,6 +272,7 @@ class Engine:
             with self.committed:
                 self.newest = self.newest.with_offsets(_merged(self.newest.offsets, offsets))
             self._running = True
+        shutil.rmtree(self.lake.path / STATE / self.newest.extra.get("state", "") / RESULTS, ignore_errors=True)  # of ticks that failed
         for old in self._checkpoint.parent.glob("*"):
             if old != self._checkpoint:
                 shutil.rmtree(old, ignore_errors=True)
@@ -358,6 +364,12 @@ def _is(failure: BaseException, java: str) -> bool:
     """Whether a class of the Java library was thrown."""
     thrown = getattr(failure, "java_exception", None)
     return thrown is not None and thrown.getClass().getName() == java
+
+
+def _changes(result: Any, i: int) -> bytes | Path:
+    """What a tick changed in a relation: an Arrow stream, or the file that holds a large one."""
+    data = result.changes(i)
+    return bytes(data) if data is not None else Path(result.file(i))
 
 
 def _registries(sources: Iterable[Item]) -> set[str]:

@@ -38,6 +38,7 @@ import scala.reflect.ClassTag;
 final class Stages {
   private static final StructType BYTES = new StructType().add("bytes", "binary", false);
   private static final int STREAM_BUFFER_COLUMNS = Sent.WIDTH;
+  private static final String RESULTS = "/results";  // folder below the state's, for what is too large to be sent
   private final Circuit circuit;
   private final SparkSession session;
   private final Broadcast<Circuit> shipped;
@@ -61,18 +62,19 @@ final class Stages {
 
   private JavaRDD<Sent> whole(RDD<InternalRow> batch, String statePath, long time, StateIds ids) {
     RDD<InternalRow> one = batch.coalesce(1, false, Option.empty(), null);
-    return new Stage<>(one, new Whole(circuit.id, shipped, time), statePath, 0, ids.store(0), session, tag(InternalRow.class), tag(Sent.class)).toJavaRDD();
+    return new Stage<>(one, new Whole(circuit.id, shipped, time, statePath + RESULTS), statePath, 0, ids.store(0), session, tag(InternalRow.class), tag(Sent.class)).toJavaRDD();
   }
 
   private JavaRDD<Sent> levels(RDD<InternalRow> batch, String statePath, long time, StateIds ids, int partitions) {
     Borrower circuits = new Borrower(circuit.id, shipped);
+    String results = statePath + RESULTS;
     JavaRDD<InternalRow> sent = batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, partitions, rows)).iterator());
     int levels = circuit.forgotten.isEmpty() ? circuit.levels : Math.max(circuit.levels, ids.stores().stream().mapToInt(s -> s + 1).max().orElse(0));
     for (int level = 0; level < levels; level++) {
       RDD<InternalRow> placed = exchange(sent, partitions).rdd();
       sent = new Stage<>(placed, new Level(circuit.id, shipped, time, level, partitions), statePath, level, ids.store(level), session, tag(InternalRow.class), tag(InternalRow.class)).toJavaRDD();
     }
-    return exchange(sent, partitions).mapPartitions(rows -> circuits.with(c -> Tick.results(c, rows)).iterator());
+    return exchange(sent, partitions).mapPartitions(rows -> circuits.with(c -> Tick.results(c, results, rows)).iterator());
   }
 
   private static JavaRDD<InternalRow> exchange(JavaRDD<InternalRow> sent, int partitions) {
@@ -88,7 +90,7 @@ final class Stages {
     Set<Integer> forgotten = new TreeSet<>(circuit.forgotten);
     for (Sent s : sent)
       switch (s.kind()) {
-        case Node.Edge.RELATION -> relations.add(s);
+        case Node.Edge.RELATION, Sent.FILE -> relations.add(s);
         case Sent.STATE -> committed.add(s);
         case Sent.REMAINS -> forgotten.remove(s.to());
         case Sent.DUE -> due = Math.min(due, s.n());
@@ -168,13 +170,15 @@ final class Stages {
   private static final class Whole extends Use<Sent> {
     private static final long serialVersionUID = 1;
     private final long time;
+    private final String results;
 
-    Whole(String id, Broadcast<Circuit> shipped, long time) {
+    Whole(String id, Broadcast<Circuit> shipped, long time, String results) {
       super(id, shipped);
       this.time = time;
+      this.results = results;
     }
 
-    @Override List<Sent> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input) { return Tick.all(circuit, state, time, input); }
+    @Override List<Sent> run(Circuit circuit, State state, java.util.Iterator<InternalRow> input) { return Tick.all(circuit, state, time, results, input); }
   }
 
   private static final class Level extends Use<InternalRow> {

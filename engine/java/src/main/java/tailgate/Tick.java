@@ -1,20 +1,14 @@
 package tailgate;
 
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.Channels;
 import java.util.*;
-import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.*;
-import org.apache.spark.sql.execution.arrow.ArrowWriter;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.Node.Edge;
 import tailgate.Node.Source;
-import tailgate.Rows.Bytes;
 
 /**
  * One partition's part of one tick.
@@ -24,7 +18,8 @@ import tailgate.Rows.Bytes;
  */
 final class Tick {
   private static final int FORGET_MAX = 2000;          // entries of a forgotten operator removed per tick and store: about 5 ms
-  private static final int ARROW_BATCH_ROWS = 1 << 16;  // no column of one Arrow batch comes near 2 GiB
+  private static final long WAITING_MAX = 32L << 20;    // bytes that wait for an operator before it is run
+  private static final int OVERHEAD = 64;               // bytes of a change, besides the row
 
   /** A row and how many copies of it came or went. */
   record Change(UnsafeRow row, long weight) {}
@@ -37,7 +32,8 @@ final class Tick {
   private long due = Long.MAX_VALUE;
   private final boolean exchanged;
   private final List<List<List<Change>>> waiting = new ArrayList<>();            // per operator and port
-  private final TreeMap<Integer, Map<Bytes, long[]>> relations = new TreeMap<>();  // net weight per row
+  private final TreeMap<Integer, Net> relations = new TreeMap<>();
+  private final long[] held;                                                       // bytes that wait, per operator
   private final List<Sent> notes = new ArrayList<>();                            // counts and state ids on their way to the driver
   private final List<InternalRow> onward = new ArrayList<>();                    // what goes to other partitions or later levels
   private final Map<Integer, long[]> counts = new TreeMap<>();                   // per source: records, dead letters
@@ -51,6 +47,7 @@ final class Tick {
     this.partition = partition;
     this.partitions = partitions;
     this.exchanged = exchanged;
+    this.held = new long[circuit.order.length];
     for (Operator o : circuit.order) {
       List<List<Change>> ports = new ArrayList<>();
       for (int i = 0; i < o.ports().length; i++) ports.add(new ArrayList<>());
@@ -59,13 +56,13 @@ final class Tick {
   }
 
   /** The whole circuit, in the only partition. */
-  static List<Sent> all(Circuit circuit, State state, long time, Iterator<InternalRow> batch) {
+  static List<Sent> all(Circuit circuit, State state, long time, String results, Iterator<InternalRow> batch) {
     Tick tick = new Tick(circuit, state, time, 0, 1, false);
     batch.forEachRemaining(tick::record);
     for (Operator o : circuit.order) tick.run(o);
     tick.finish(0);
     tick.count();
-    tick.arrow();
+    tick.arrow(results);
     return tick.notes;
   }
 
@@ -94,14 +91,14 @@ final class Tick {
   }
 
   /** Changes of relations to Arrow. All changes of a relation are in one partition. */
-  static List<Sent> results(Circuit circuit, Iterator<InternalRow> changes) {
+  static List<Sent> results(Circuit circuit, String results, Iterator<InternalRow> changes) {
     Tick tick = new Tick(circuit, null, 0, 0, 1, false);
     while (changes.hasNext()) {
       InternalRow c = changes.next();
       if (Sent.kind(c) == Edge.RELATION) tick.add(Sent.to(c), Sent.bytes(c), Sent.n(c));
       else tick.notes.add(Sent.of(c));
     }
-    tick.arrow();
+    tick.arrow(results);
     return tick.notes;
   }
 
@@ -191,7 +188,19 @@ final class Tick {
   private void arrive(Edge edge, UnsafeRow shaped, long weight) {
     if (edge.port == Edge.RELATION) relation(edge.to, shaped, weight);
     else if (exchanged) exchange(edge, circuit.order[edge.index], shaped, weight);
-    else waiting.get(edge.index).get(edge.port).add(new Change(shaped.copy(), weight));
+    else {
+      waiting.get(edge.index).get(edge.port).add(new Change(shaped.copy(), weight));
+      if ((held[edge.index] += shaped.getSizeInBytes() + OVERHEAD) > WAITING_MAX) drain(circuit.order[edge.index]);
+    }
+  }
+
+  /** Runs an operator before its inputs have ended, because much waits for it: what it emits in all does not depend on how its input was cut. */
+  private void drain(Operator operator) {
+    List<List<Change>> input = waiting.get(operator.index), next = new ArrayList<>();
+    for (int i = 0; i < input.size(); i++) next.add(new ArrayList<>());
+    waiting.set(operator.index, next);
+    held[operator.index] = 0;
+    operator.run(this, input);
   }
 
   private void exchange(Edge edge, Operator to, UnsafeRow shaped, long weight) {
@@ -211,35 +220,13 @@ final class Tick {
   }
 
   private void add(int relation, byte[] row, long weight) {
-    relations.computeIfAbsent(relation, r -> new LinkedHashMap<>()).computeIfAbsent(new Bytes(row), r -> new long[1])[0] += weight;
+    relations.computeIfAbsent(relation, r -> new Net(circuit.relations.get(r), Net.MEMORY_MAX)).add(row, weight);
   }
 
-  private void arrow() {
+  private void arrow(String results) {
     relations.forEach((relation, net) -> {
-      net.values().removeIf(w -> w[0] == 0);
-      if (!net.isEmpty()) notes.add(new Sent(Edge.RELATION, relation, arrow(circuit.relations.get(relation), net), net.size()));
+      Sent sent = net.sent(relation, results);
+      if (sent != null) notes.add(sent);
     });
-  }
-
-  private static byte[] arrow(StructType schema, Map<Bytes, long[]> net) {
-    ArrowWriter writer = ArrowWriter.create(schema.add("__weight", "long", false), "UTC", false, false);
-    try (var root = writer.root(); var bytes = new ByteArrayOutputStream(); var stream = new ArrowStreamWriter(root, null, Channels.newChannel(bytes))) {
-      JoinedRow weighted = new JoinedRow();
-      GenericInternalRow weight = new GenericInternalRow(1);
-      stream.start();
-      int n = 0;
-      for (var e : net.entrySet()) {
-        weight.update(0, e.getValue()[0]);
-        writer.write(weighted.apply(Rows.row(e.getKey().bytes, schema.length()), weight));
-        if (++n % ARROW_BATCH_ROWS != 0 && n != net.size()) continue;
-        writer.finish();
-        stream.writeBatch();
-        writer.reset();
-      }
-      stream.end();
-      return bytes.toByteArray();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
   }
 }

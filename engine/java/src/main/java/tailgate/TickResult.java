@@ -21,8 +21,11 @@ public final class TickResult {
   /** The relations that changed, ascending; the methods below take an index into it. */
   public int[] relations() { return relations.stream().mapToInt(Sent::to).toArray(); }
 
-  /** An Arrow IPC stream: the relation's columns and `__weight` int64, never zero; equal rows are one row. */
-  public byte[] changes(int i) { return relations.get(i).bytes(); }
+  /** An Arrow IPC stream: the relation's columns and `__weight` int64, never zero; equal rows are one row. Null if {@link #file} holds it. */
+  public byte[] changes(int i) { return relations.get(i).kind() == Sent.FILE ? null : relations.get(i).bytes(); }
+
+  /** The name of the file with that stream, where it is large; whoever takes it removes it. Null if {@link #changes} holds it. */
+  public String file(int i) { return relations.get(i).kind() == Sent.FILE ? new String(relations.get(i).bytes(), java.nio.charset.StandardCharsets.UTF_8) : null; }
 
   /** Rows of that stream. */
   public long rows(int i) { return relations.get(i).n(); }

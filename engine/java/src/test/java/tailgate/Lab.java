@@ -123,19 +123,25 @@ final class Lab {
 
     /** Runs a tick and lets it enter the log. */
     TickResult tick(Row... records) {
-      TickResult result = attempt(records);
-      ids = result.stateIds();
-      time++;
+      TickResult result = advance(records);
       for (int i = 0; i < result.relations().length; i++) {
         Bag net = changes(circuit.relations.get(result.relations()[i]), result.changes(i));
         if (net.size() != result.rows(i)) throw new AssertionError("not consolidated: " + net);
         net.forEach(relation(result.relations()[i])::add);
       }
-      return last = result;
+      return result;
     }
 
     /** Runs a tick that does not enter the log. */
     TickResult attempt(Row... records) { return circuit.tick(spark().createDataFrame(Arrays.asList(records), KAFKA).repartition(2), folder.toString(), time, ids, partitions); }
+
+    /** Runs a tick that enters the log, and leaves its changes to the caller. */
+    TickResult advance(Row... records) {
+      TickResult result = attempt(records);
+      ids = result.stateIds();
+      time++;
+      return last = result;
+    }
 
     /** As after a restart: nothing is loaded, all is read from files. */
     void restart() { StateStore.stop(); }
