@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
+from lake.types import BOOL
 from sql.plan import (
     And,
     Call,
@@ -23,10 +24,16 @@ from sql.plan import (
     Parameter,
     Scalar,
 )  # fmt: skip
+from sql.subqueries import argument as argument_in
+from sql.subqueries import as_scalar, subquery
 
 
 def parts(scalar: Scalar) -> tuple[Scalar, ...]:
-    """What a scalar is computed from, in the order of the text."""
+    """What a scalar is computed from, in the order of the text; a subquery from its arguments."""
+    if (inner := subquery(scalar)) is not None:
+        return inner.arguments
+    if argument_in(scalar) is not None:
+        return ()
     match scalar:
         case Column() | Literal() | Parameter():
             return ()
@@ -52,6 +59,8 @@ def rebuilt(scalar: Scalar, new: Callable[[Scalar], Scalar]) -> Scalar:
     made = tuple(map(new, old))
     if all(a is b for a, b in zip(old, made, strict=True)):
         return scalar
+    if (inner := subquery(scalar)) is not None:
+        return as_scalar(replace(inner, arguments=made))
     match scalar:
         case Column() | Literal() | Parameter():
             return scalar
@@ -94,6 +103,11 @@ def shifted(scalar: Scalar, by: int) -> Scalar:
     return with_columns(scalar, lambda c: replace(c, index=c.index + by)) if by else scalar
 
 
+def moved(scalar: Scalar, start: int, by: int) -> Scalar:
+    """Columns from a position on moved by some positions."""
+    return with_columns(scalar, lambda c: replace(c, index=c.index + by) if c.index >= start else c) if by else scalar
+
+
 def substituted(scalar: Scalar, expressions: tuple[Scalar, ...]) -> Scalar:
     """Over the input of a projection instead of over its output."""
     return with_columns(scalar, lambda c: expressions[c.index])
@@ -104,3 +118,10 @@ def conjuncts(scalar: Scalar | None) -> tuple[Scalar, ...]:
     if scalar is None:
         return ()
     return tuple(c for a in scalar.arguments for c in conjuncts(a)) if isinstance(scalar, And) else (scalar,)
+
+
+def conjunction(conditions: tuple[Scalar, ...]) -> Scalar:
+    """One condition of those given; true if there is none."""
+    if not conditions:
+        return Literal(True, BOOL)
+    return conditions[0] if len(conditions) == 1 else And(conditions)

@@ -14,7 +14,6 @@ from engine.plan.constants import ONE_COLUMN, values
 from engine.plan.graph import Explode, Linear, Select, SortColumn, Where
 from engine.plan.rewrites import rewrite
 from engine.plan.rewrites.equijoin import matching
-from engine.plan.scalars import conjunction
 from engine.plan.shape import NOTHING, names, select, then, where
 from engine.plan.temporal import bounds, check, temporal
 from lake.catalog import Catalog, Item
@@ -43,7 +42,7 @@ from sql.plan import (
     Window,
 )
 from sql.relations import is_identity, read_by
-from sql.rewrite import columns_of, conjuncts
+from sql.rewrite import columns_of, conjunction, conjuncts
 from sql.spark import expression
 
 Streams = Callable[[Item], Stream]  # the stream of a materialized view

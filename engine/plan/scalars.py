@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lake.types import BOOL
-from sql.plan import And, Call, Column, InList, IsDistinct, IsNull, Literal, Not, Or, Scalar
+from sql.plan import And, Call, Column, InList, IsDistinct, IsNull, Not, Or, Scalar
 from sql.rewrite import columns_of, with_columns
 
 NO_COLUMNS: frozenset[int] = frozenset()
@@ -15,13 +14,6 @@ NO_COLUMNS: frozenset[int] = frozenset()
 def renumber(scalar: Scalar, to: Mapping[int, int]) -> Scalar:
     """The scalar with the positions of its columns changed; all of them are in `to`."""
     return with_columns(scalar, lambda c: replace(c, index=to[c.index]))
-
-
-def conjunction(conditions: tuple[Scalar, ...]) -> Scalar:
-    """One condition of those given; true if there is none."""
-    if not conditions:
-        return Literal(True, BOOL)
-    return conditions[0] if len(conditions) == 1 else And(conditions)
 
 
 def equated(condition: Scalar) -> tuple[Scalar, Scalar] | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.plan.fallible import fallible
 from engine.plan.graph import Explode, Linear, Select, Where
 from lake.types import BOOL, Field
+from sql.fallible import fallible
 from sql.plan import Literal, Scalar, nullable
 from sql.rewrite import conjuncts
 from sql.spark import expression

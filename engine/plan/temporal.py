@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
-from engine.plan.scalars import conjunction
 from lake.errors import FeatureNotSupported, TailgateError
 from lake.types import INT8, INTERVAL, Type
 from sql.binding.resolution import operator, result
 from sql.functions.entry import Function, strict
 from sql.plan import Call, Filter, Join, Literal, Relation, Scalar
 from sql.relations import bottom_up, scalars_of, walk
-from sql.rewrite import conjuncts
+from sql.rewrite import conjunction, conjuncts
 from sql.rewrite import walk as parts_of
 
 CLOCKS = frozenset(

@@ -13,7 +13,8 @@ from sqlglot import exp
 from lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType
 from lake.types import JSONB, TEXT
 from sql.binding.coercion import cast, check_comparable, coerce
-from sql.binding.grouping import has_aggregates, placeholder
+from sql.binding.grouping import has_aggregates
+from sql.binding.owners import owned
 from sql.binding.places import aggregate_place, leftmost
 from sql.binding.resolution import arguments, function, result
 from sql.functions import catalogue
@@ -65,9 +66,7 @@ def bind_aggregate(binder: Expressions, node: exp.Expr) -> Scalar:
     """A call of an aggregate, with whatever stands behind it. Raises 42809, 42803, 42P10, 0A000."""
     parts = taken_apart(node)
     _check_kind(parts)
-    if not binder.aggregates:
-        raise GroupingError(f"aggregate functions are not allowed in {binder.clause}", position=parts.at)
-    return placeholder(called(binder, parts))
+    return owned(binder, called(binder, parts))
 
 
 def called(binder: Expressions, parts: Parts) -> AggregateCall:

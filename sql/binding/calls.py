@@ -18,6 +18,7 @@ from lake.errors import (
     WrongObjectType,
 )  # fmt: skip
 from lake.types import FACTS, UNKNOWN, Type
+from sql.binding import subqueries
 from sql.binding.aggregates import bind_aggregate, is_aggregate, printed
 from sql.binding.coercion import cast, plain
 from sql.binding.places import leftmost
@@ -38,6 +39,8 @@ SCHEMAS = ("pg_catalog", "public")  # of functions
 def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
     name, nodes, at = str(node.this), list(node.expressions), position(node)
     schema = node.meta.get("schema")
+    if name == "array" and isinstance(nodes[0], exp.Subquery):
+        return subqueries.bind_array(binder, nodes[0], at)
     if schema is not None and schema not in SCHEMAS:
         raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
     if name in ("coalesce", "greatest", "least"):

@@ -20,9 +20,10 @@ from lake.errors import (
     UndefinedTable,
 )  # fmt: skip
 from lake.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, UNKNOWN, Type, numeric
-from sql.binding import calls
+from sql.binding import calls, rows, subqueries
 from sql.binding.aggregates import bind_aggregate
 from sql.binding.coercion import Parameters, cast, coerce, common, plain
+from sql.binding.levels import Level, find_column
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, operator, result
 from sql.binding.scope import Scope
@@ -57,13 +58,21 @@ def _timed(scalar: Scalar, other: Type) -> Scalar:
 
 @dataclass(frozen=True)
 class Expressions:
-    """Binds expressions over a scope. `clause`: where they stand, for errors; `aggregates`: whether aggregates may."""
+    """Binds expressions of one query. `clause`: where they stand, for errors; `aggregates`: whether aggregates may."""
 
     scope: Scope
-    parameters: Parameters
+    level: Level
     clause: str = "SELECT"
     aggregates: bool = True
-    view: bool = False
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.level.queries.parameters
+
+    @property
+    def view(self) -> bool:
+        """Whether it is a view's query."""
+        return self.level.queries.view
 
     def within(self, clause: str) -> Expressions:
         return replace(self, clause=clause, aggregates=clause in ("SELECT", "HAVING", "ORDER BY"))
@@ -113,6 +122,10 @@ class Expressions:
                 return bind_aggregate(self, node)
             case exp.Array():
                 return self._array(node)
+            case exp.Subquery():
+                return subqueries.bind_scalar(self, node)
+            case exp.Exists():
+                return subqueries.bind_exists(self, node)
         sign = sign_of(node)
         if sign is not None:
             return self._operator(sign, node)
@@ -154,7 +167,7 @@ class Expressions:
             whole = [t for t in self.scope.tables if t.alias == node.name]
             if whole:
                 raise FeatureNotSupported("a whole row as a value is not supported", position=at)
-        return self.scope.column(node.name, table, at)
+        return find_column(self, node.name, table, at)
 
     def _literal(self, node: exp.Literal) -> Scalar:
         at = position(node)
@@ -186,13 +199,17 @@ class Expressions:
     # --- operators
 
     def _operator(self, sign: str, node: exp.Expr, at: int | None = None) -> Scalar:
+        at = position(node) if at is None else at
         right_node = node.args["expression"]
         if isinstance(right_node, (exp.Any, exp.All)):
-            raise FeatureNotSupported(f"{type(right_node).__name__.upper()} is not supported", position=position(right_node))
-        for side in (node.this, right_node):
-            if isinstance(side, exp.Tuple):
-                raise FeatureNotSupported("row comparisons are not supported", position=position(side))
-        return self.operate(sign, [self.bind(node.this), self.bind(right_node)], position(node) if at is None else at)
+            if not isinstance(right_node.this, exp.Subquery):
+                raise FeatureNotSupported(
+                    f"{type(right_node).__name__.upper()} of an array is not supported", position=position(right_node)
+                )
+            return subqueries.bind_quantified(self, sign, node.this, right_node, at)
+        if isinstance(node.this, exp.Tuple) or isinstance(right_node, exp.Tuple):
+            return rows.bind_comparison(self, sign, node.this, right_node, at)
+        return self.operate(sign, [self.bind(node.this), self.bind(right_node)], at)
 
     def operate(self, sign: str, given: list[Scalar], at: int | None) -> Scalar:
         """A call of the operator that fits. The clock as a number of milliseconds compares with times too, as in Materialize."""
@@ -273,8 +290,10 @@ class Expressions:
 
     def _in(self, node: exp.In, at: int | None, *, negated: bool = False) -> Scalar:
         if node.args.get("query"):
-            raise FeatureNotSupported("IN with a subquery is not supported", hint="Join the subquery instead.", position=at)
+            return subqueries.bind_in(self, node, at, negated=negated)
         sign = "<>" if negated else "="
+        if isinstance(node.this, exp.Tuple):
+            return rows.bind_in(self, node.this, node.expressions, at, negated=negated)
         value = self.bind(node.this)
         items = [self.bind(e) for e in node.expressions]
         if len(items) > 1 and (found := self._in_list(value, items)) is not None:
@@ -371,8 +390,6 @@ def mismatch(what: str, scalar: Scalar, type: Type, place: int | None) -> Tailga
 
 
 WORDS: dict[type[exp.Expr], str] = {
-    exp.Subquery: "a subquery in an expression",
-    exp.Exists: "EXISTS",
     exp.Window: "a window function",
     exp.Bracket: "a subscript",
     exp.Dot: "a field of a row",

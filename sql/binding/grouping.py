@@ -14,6 +14,7 @@ from lake.types import Type
 from sql.binding.scope import Scope
 from sql.plan import AggregateCall, Column, Scalar
 from sql.rewrite import parts, rebuilt
+from sql.subqueries import subquery
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ class Groups:
     scope: Scope
     calls: list[AggregateCall] = field(default_factory=list)
 
-    def over(self, scalar: Scalar) -> Scalar:
-        """The expression over the Aggregate's columns. Raises 42803."""
+    def over(self, scalar: Scalar, *, inside: bool = False) -> Scalar:
+        """The expression over the Aggregate's columns; `inside`: it is read by a subquery. Raises 42803."""
         for i, key in enumerate(self.keys):
             if key == scalar:
                 return Column(i, key.type)
@@ -59,11 +60,12 @@ class Groups:
                 self.calls.append(call)
             return Column(len(self.keys) + self.calls.index(call), call.type)
         if isinstance(scalar, Column):
-            raise GroupingError(
-                f'column "{self._name(scalar)}" must appear in the GROUP BY clause or be used in an aggregate function',
-                position=scalar.position,
-            )
-        return rebuilt(scalar, self.over)
+            shown = f'column "{self._name(scalar)}" must appear in the GROUP BY clause or be used in an aggregate function'
+            if inside:
+                shown = f'subquery uses ungrouped column "{self._name(scalar)}" from outer query'
+            raise GroupingError(shown, position=scalar.position)
+        inside = inside or subquery(scalar) is not None
+        return rebuilt(scalar, lambda s: self.over(s, inside=inside))
 
     def _name(self, column: Column) -> str:
         for table in self.scope.tables:

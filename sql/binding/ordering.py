@@ -9,14 +9,16 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lake.errors import DatatypeMismatch, InvalidColumnReference, SyntaxError_, TailgateError
+from lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidColumnReference, SyntaxError_, TailgateError
 from lake.types import INT8, Field
 from sql.binding.coercion import check_comparable, coerce, plain
 from sql.binding.expressions import Expressions
 from sql.binding.outputs import Output, by_name, by_number
 from sql.binding.places import leftmost
+from sql.correlation import arguments_of, has_subqueries
 from sql.grammar.names import position
 from sql.plan import Column, Distinct, Limit, Literal, Project, Relation, Scalar, Sort, SortKey, TopK, nullable
+from sql.rewrite import columns_of
 
 Ordered = list[tuple[Scalar, exp.Expr]]  # what to sort by, over the input, each with its node
 
@@ -121,7 +123,9 @@ def rows(node: exp.Expr, clause: str, binder: Expressions) -> Scalar:
     found = coerce(scalar, INT8, binder.parameters, "assignment")
     if found is None:
         raise DatatypeMismatch(f"argument of {clause} must be type bigint, not type {plain(scalar.type)}", position=leftmost(node))
-    column = node.find(exp.Column)
+    column = next((c for c in node.find_all(exp.Column) if columns_of(found)), None)
     if column is not None:
         raise InvalidColumnReference(f"argument of {clause} must not contain variables", position=position(column))
+    if has_subqueries(found) or list(arguments_of(found)):
+        raise FeatureNotSupported(f"a {clause} that depends on rows is not supported", position=leftmost(node))
     return found

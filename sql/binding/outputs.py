@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from lake.errors import AmbiguousColumn, InvalidColumnReference, SyntaxError_
+from sql.correlation import subqueries_of
 from sql.grammar.names import position
 from sql.plan import Scalar
+
+SUBQUERY = "(SELECT …)"  # stands for the name of its column
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +26,12 @@ class Output:
     node: exp.Expr | None = None
 
 
-def column_name(node: exp.Expr) -> str:
-    """What PostgreSQL calls an output column without AS."""
-    return _figure(node)[1] or "?column?"
+def column_name(node: exp.Expr, scalar: Scalar) -> str:
+    """What PostgreSQL calls an output column without AS; of a subquery, as its column is called."""
+    name = _figure(node)[1]
+    if name is SUBQUERY:
+        return next((s.relation.columns[s.column].name for s in subqueries_of(scalar)), "?column?")
+    return name or "?column?"
 
 
 def _figure(node: exp.Expr) -> tuple[int, str]:
@@ -49,6 +55,8 @@ def _figure(node: exp.Expr) -> tuple[int, str]:
             default = node.args.get("default")
             strength, name = _figure(default) if default is not None else (0, "")
             return (strength, name) if strength > 1 else (1, "case")
+        case exp.Subquery():
+            return 2, SUBQUERY
         case exp.Exists():
             return 2, "exists"
         case exp.Array():

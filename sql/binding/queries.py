@@ -21,21 +21,24 @@ from lake.types import Field
 from sql.binding.coercion import Parameters, check_comparable
 from sql.binding.expressions import Expressions
 from sql.binding.grouping import Groups, has_aggregates
+from sql.binding.levels import Closure, Level, find_table
 from sql.binding.ordering import Finish, order_of, sorted_and_cut
 from sql.binding.outputs import Output, by_name, by_number, column_name
 from sql.binding.places import aggregate_place, leftmost
 from sql.binding.scope import Scope, placed
 from sql.binding.sets import combined
-from sql.binding.tables import Names, Source, bind_table
+from sql.binding.tables import Names, Source, beside, bind_table
+from sql.correlation import arguments_of, has_subqueries
 from sql.grammar.names import position
 from sql.plan import (
     Aggregate,
     Column,
     Filter,
-    Join,
+    Project,
     Relation,
     Scalar,
     SortKey,
+    Union_,
     Values,
     nullable,
 )  # fmt: skip
@@ -50,10 +53,11 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class Queries:
-    """Binds queries. `view`: for a view, where no parameters and nothing that changes by itself may stand."""
+    """Binds queries. `view`: for a view, where no parameters and nothing that changes by itself may stand; `outer`: the queries around."""
 
     parameters: Parameters = field(default_factory=Parameters)
     view: bool = False
+    outer: Closure | None = None
 
     def query(self, tree: exp.Expr, names: Names) -> Relation:
         """A query with its WITH; output columns of unknown type are text."""
@@ -70,9 +74,9 @@ class Queries:
             case exp.Select():
                 return self._select(tree, names)
             case exp.SetOperation():
-                return self._modified(tree, self._combined(tree, names))
+                return self._modified(tree, self._combined(tree, names), names)
             case exp.Values():
-                return self._modified(tree, self._values(tree))
+                return self._modified(tree, self._values(tree, names), names)
             case exp.Subquery():
                 return self.query(tree.this, names)
         raise FeatureNotSupported(f"{type(tree).__name__} is not supported", position=position(tree))
@@ -104,8 +108,9 @@ class Queries:
             if tree.args.get(key):
                 found = tree.args[key]
                 raise FeatureNotSupported(f"{words} is not supported", position=position(found) if isinstance(found, exp.Expr) else None)
-        source = self._from(tree, names)
-        plan, binder = source.plan, Expressions(source.scope, self.parameters, view=self.view)
+        level = Level(self, names)
+        source = self._from(tree, level)
+        plan, binder = source.plan, Expressions(source.scope, level)
         if (where := tree.args.get("where")) is not None:
             plan = Filter(plan, binder.within("WHERE").boolean(where.this, "WHERE"))
         outputs = self._outputs(tree, binder, source)
@@ -128,15 +133,13 @@ class Queries:
                 plan = Filter(plan, condition)
         return Finish(tree, binder, outputs, ordered, on).over(plan)
 
-    def _from(self, tree: exp.Select, names: Names) -> Source:
+    def _from(self, tree: exp.Select, level: Level) -> Source:
         clause = tree.args.get("from_")
         if clause is None:
             return Source(ONE_ROW, Scope())
-        source = bind_table(clause.this, names, self)
+        source = bind_table(clause.this, level)
         for join in tree.args.get("joins") or []:
-            right = bind_table(join.this, names, self)
-            scope = source.scope.joined(right.scope, len(source.plan.columns))
-            source = Source(Join(source.plan, right.plan, "cross", None, position(join.this)), scope)
+            source = beside(source, join.this, level, position(join.this))
         return source
 
     def _outputs(self, tree: exp.Select, binder: Expressions, source: Source) -> list[Output]:
@@ -147,12 +150,13 @@ class Queries:
                     raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
                 found += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                table = source.scope.table(node.text("table"), position(node))
+                table = find_table(binder, node.text("table"), position(node))
                 found += [Output(c.name, placed(c.scalar, position(node))) for c in table.columns]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
-                name = node.alias if isinstance(node, exp.Alias) else column_name(node)
-                found.append(Output(name, binder.typed(inner), inner))
+                scalar = binder.typed(inner)
+                name = node.alias if isinstance(node, exp.Alias) else column_name(node, scalar)
+                found.append(Output(name, scalar, inner))
         return found
 
     def _groups(self, tree: exp.Select, binder: Expressions, outputs: list[Output]) -> Groups | None:
@@ -189,12 +193,12 @@ class Queries:
         left, right = (self.query(s.this if isinstance(s, exp.Subquery) else s, names) for s in sides)
         return combined(tree, left, right, self.parameters)
 
-    def _values(self, tree: exp.Values) -> Relation:
+    def _values(self, tree: exp.Values, names: Names) -> Relation:
         rows = [row.expressions for row in tree.expressions]
         if any(len(r) != len(rows[0]) for r in rows):
             wrong = next(r for r in rows if len(r) != len(rows[0]))
             raise SyntaxError_("VALUES lists must all be the same length", position=leftmost(wrong[0]))
-        binder = Expressions(Scope(), self.parameters, "VALUES", False, self.view)
+        binder = Expressions(Scope(), Level(self, names), "VALUES", False)
         bound = [[binder.bind(n) for n in row] for row in rows]
         fields = []
         for i in range(len(rows[0])):
@@ -202,18 +206,19 @@ class Queries:
             for b, scalar in zip(bound, column, strict=True):
                 b[i] = scalar
             fields.append(Field(f"column{i + 1}", type, any(nullable(b[i], ()) for b in bound)))
-        return Values(tuple(map(tuple, bound)), tuple(fields))
+        return written_out(tuple(map(tuple, bound)), tuple(fields))
 
-    def _modified(self, tree: exp.Expr, plan: Relation) -> Relation:
+    def _modified(self, tree: exp.Expr, plan: Relation, names: Names) -> Relation:
         """ORDER BY and LIMIT of a set operation or VALUES: only output columns, by name or number."""
         outputs = [Output(f.name, Column(i, f.type)) for i, f in enumerate(plan.columns)]
+        binder = Expressions(Scope(), Level(self, names))
         order = tree.args.get("order")
         keys = []
         for node in order.expressions if order is not None else []:
             output = by_name(node.this, outputs, "ORDER BY") or by_number(node.this, outputs, "ORDER BY")
             if output is None:
                 if isinstance(node.this, exp.Column):
-                    Expressions(Scope(), self.parameters).bind(node.this)
+                    binder.bind(node.this)
                 raise FeatureNotSupported(
                     "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
                     detail="Only result column names can be used, not expressions or functions.",
@@ -221,13 +226,20 @@ class Queries:
                     position=leftmost(node.this),
                 )
             keys.append(SortKey(output.scalar, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
-        return sorted_and_cut(tree, plan, tuple(keys), Expressions(Scope(), self.parameters, view=self.view))
+        return sorted_and_cut(tree, plan, tuple(keys), binder)
 
 
 def _distinct_on(tree: exp.Select) -> list[exp.Expr]:
     distinct = tree.args.get("distinct")
     on = distinct.args.get("on") if distinct is not None else None
     return list(on.expressions) if on is not None else []
+
+
+def written_out(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]) -> Relation:
+    """The rows of VALUES; with subqueries, or in one that reads what is around it, each is computed."""
+    if any(has_subqueries(s) or list(arguments_of(s)) for row in rows for s in row):
+        return Union_(tuple(Project(ONE_ROW, row, columns) for row in rows), columns)
+    return Values(rows, columns)
 
 
 def _is_column(node: exp.Expr, binder: Expressions) -> bool:

@@ -23,10 +23,13 @@ from sql.binding import scope as scopes
 from sql.binding.coercion import Parameters
 from sql.binding.expressions import Expressions
 from sql.binding.functions import bind_function
+from sql.binding.levels import Closure, Level, shown
 from sql.binding.scope import Named, Scope, Table
 from sql.grammar.names import position
 from sql.grammar.queries import query as parse_query
 from sql.plan import And, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
+from sql.rewrite import columns_of
+from sql.subqueries import Dependent, as_relation
 from sql.tokens import Cursor
 
 if TYPE_CHECKING:
@@ -65,19 +68,51 @@ def tree_of(text: str) -> exp.Expr:
     return tree
 
 
-def bind_table(node: exp.Expr, names: Names, queries: Queries) -> Source:
+def bind_table(node: exp.Expr, level: Level) -> Source:
     """One item of FROM with its joins."""
-    source = _primary(node, names, queries)
+    source = _primary(node, level)
     for join in node.args.get("joins") or []:
-        source = _join(source, join, names, queries)
+        source = _join(source, join, level)
     return source
 
 
-def _primary(node: exp.Expr, names: Names, queries: Queries) -> Source:
+def beside(left: Source, node: exp.Expr, level: Level, at: int | None) -> Source:
+    """What stands behind a comma: a cross join, whose right side may read the left if it is LATERAL."""
+    closure = _around(left, level)
+    right = bind_table(node, _within(level, closure))
+    scope = left.scope.joined(right.scope, len(left.plan.columns))
+    return Source(_joined(left, right, "cross", None, at, closure), scope)
+
+
+def _around(left: Source, level: Level, kind: JoinKind = "inner") -> Closure:
+    """What an item of FROM can see of what stands left of it."""
+    place = Expressions(left.scope, level, "FROM clause of their own query level", False)
+    return Closure(place, item=True, refused=kind in ("right", "full"))
+
+
+def _within(level: Level, closure: Closure) -> Level:
+    return replace(level, queries=replace(level.queries, outer=closure))
+
+
+def _joined(left: Source, right: Source, kind: JoinKind, condition: Scalar | None, at: int | None, closure: Closure) -> Relation:
+    arguments = closure.arguments(right.plan)
+    if not any(map(columns_of, arguments)):
+        return Join(left.plan, right.plan, kind, condition, at)
+    return as_relation(Dependent(left.plan, right.plan, closure.depth, arguments, "inner" if kind == "cross" else kind, condition, at))
+
+
+def _primary(node: exp.Expr, level: Level) -> Source:
+    source = _unregistered(node, level)
+    if not isinstance(node, exp.Subquery) or not isinstance(node.this, exp.Table | exp.Subquery | exp.Lateral):
+        level.tables.extend(t for t in source.scope.tables if t.alias)
+    return source
+
+
+def _unregistered(node: exp.Expr, level: Level) -> Source:
     at = position(node)
     match node:
-        case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not isinstance(inner, exp.Query) or inner.args.get("joins"):
-            source = bind_table(inner, names, queries)
+        case exp.Subquery(this=exp.Table() | exp.Subquery() | exp.Lateral() as inner) if _is_join(inner):
+            source = bind_table(inner, level)
             alias = node.args.get("alias")
             if alias is None:
                 return source
@@ -85,23 +120,30 @@ def _primary(node: exp.Expr, names: Names, queries: Queries) -> Source:
             plan = Project(source.plan, tuple(c.scalar for c in source.scope.columns), fields)
             return _aliased(plan, fields, alias, "")
         case exp.Subquery():
-            bound = queries.nested(node.this, names)
+            bound = level.queries.nested(node.this, level.names)
             return _aliased(bound, bound.columns, node.args.get("alias"), "")
-        case exp.Lateral():
-            raise FeatureNotSupported("LATERAL is not supported", position=at)
+        case exp.Lateral() if isinstance(node.this, exp.Subquery):
+            bound = shown(level).nested(node.this.this, level.names)
+            return _aliased(bound, bound.columns, node.args.get("alias"), "")
         case exp.Table() if node.args.get("rows_from"):
             raise FeatureNotSupported("ROWS FROM is not supported", position=at)
-        case exp.Table() if not isinstance(node.this, exp.Identifier):
-            binder = Expressions(Scope(), queries.parameters, "functions in FROM", False, queries.view)
+        case exp.Lateral() | exp.Table() if not isinstance(node.this, exp.Identifier):
+            binder = Expressions(Scope(), replace(level, queries=shown(level)), "functions in FROM", False)
             return Source(*bind_function(node, binder, Values(((),), ())))
         case exp.Table():
             if node.args.get("sample"):
                 raise FeatureNotSupported("TABLESAMPLE is not supported", position=position(node.args["sample"]))
-            return _relation(node, names, queries)
+            return _relation(node, level)
     raise FeatureNotSupported(f"{type(node).__name__} in FROM is not supported", position=at)
 
 
-def _relation(node: exp.Table, names: Names, queries: Queries) -> Source:
+def _is_join(node: exp.Expr) -> bool:
+    """Whether what stands in parentheses is a join, not a query."""
+    return not isinstance(node, exp.Query) or bool(node.args.get("joins"))
+
+
+def _relation(node: exp.Table, level: Level) -> Source:
+    names, queries = level.names, level.queries
     at, name, schema = position(node), node.name, node.text("db")
     if schema == "" and name in names.ctes:
         plan, columns = names.ctes[name]
@@ -128,7 +170,7 @@ def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Rel
     if names.depth >= VIEW_DEPTH_MAX:
         raise ProgramLimitExceeded("views over views are nested too deep", position=at)
     inner = Names(names.catalog, depth=names.depth + 1)
-    plan = replace(queries, parameters=Parameters(), view=True).nested(tree_of(item.query), inner)
+    plan = replace(queries, parameters=Parameters(), view=True, outer=None).nested(tree_of(item.query), inner)
     if plan.columns == item.columns:
         return plan
     return Project(plan, tuple(Column(i, f.type) for i, f in enumerate(plan.columns)), item.columns)
@@ -145,36 +187,36 @@ def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None,
 SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
 
 
-def _join(left: Source, node: exp.Join, names: Names, queries: Queries) -> Source:
-    right = bind_table(node.this, names, queries)
+def _join(left: Source, node: exp.Join, level: Level) -> Source:
     at = position(node)
-    width = len(left.plan.columns)
-    scope = left.scope.joined(right.scope, width)
     if node.args.get("kind") == "CROSS":
-        return Source(Join(left.plan, right.plan, "cross", None, at), scope)
+        return beside(left, node.this, level, at)
     kind = SIDES.get(node.args.get("side") or "", "inner")
+    closure = _around(left, level, kind)
+    right = bind_table(node.this, _within(level, closure))
+    scope = left.scope.joined(right.scope, len(left.plan.columns))
     using = [i.name for i in node.args.get("using") or []]
     if node.args.get("method") == "NATURAL":
         rights = {c.name for c in right.scope.columns}
         using = [c.name for c in left.scope.columns if c.name in rights]
         if not using:
-            return Source(Join(left.plan, right.plan, "cross" if kind == "inner" else kind, _true(kind), at), scope)
+            return Source(_joined(left, right, "cross" if kind == "inner" else kind, _true(kind), at, closure), scope)
     if using or node.args.get("using"):
-        return _using(left, right, using, kind, node, queries)
-    binder = Expressions(scope, queries.parameters, "JOIN conditions", False, queries.view)
-    return Source(Join(left.plan, right.plan, kind, binder.boolean(node.args["on"], "JOIN/ON"), at), scope)
+        return _using(left, right, using, kind, node, closure)
+    condition = Expressions(scope, level, "JOIN conditions", False).boolean(node.args["on"], "JOIN/ON")
+    return Source(_joined(left, right, kind, condition, at, closure), scope)
 
 
 def _true(kind: JoinKind) -> Scalar | None:
     return None if kind == "inner" else Literal(True, BOOL)
 
 
-def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: exp.Join, queries: Queries) -> Source:
+def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: exp.Join, closure: Closure) -> Source:
     """JOIN … USING (…) [AS alias]: equal columns, shown once, before the others; the alias is of those alone."""
     at, alias = position(node), node.args.get("alias")
     width = len(left.plan.columns)
     moved = right.scope.moved(width)
-    binder = Expressions(Scope(), queries.parameters)
+    binder = Expressions(Scope(), closure.binder.level)
     conditions: list[Scalar] = []
     merged: list[Named] = []
     for name in using:
@@ -197,4 +239,4 @@ def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: 
         if any(t.alias == alias.name for t in tables):
             raise DuplicateAlias(f'table name "{alias.name}" specified more than once', position=position(alias))
         tables = (*tables, Table(alias.name, tuple(merged)))
-    return Source(Join(left.plan, right.plan, kind, condition, at), Scope((*merged, *rest), tables))
+    return Source(_joined(left, right, kind, condition, at, closure), Scope((*merged, *rest), tables))

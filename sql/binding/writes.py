@@ -28,16 +28,18 @@ from lake.types import BOOL, INT8, UNKNOWN, Field, Type
 from sql.binding import scope as scopes
 from sql.binding.coercion import MODIFIED, Parameters, coerce, common_numeric, plain
 from sql.binding.expressions import Expressions
+from sql.binding.levels import Level, find_table
 from sql.binding.outputs import column_name
 from sql.binding.places import leftmost
-from sql.binding.queries import Queries
+from sql.binding.queries import Queries, written_out
 from sql.binding.scope import Named, Scope, Table, placed
-from sql.binding.tables import Names, Source, bind_table
+from sql.binding.tables import Names, Source, beside
+from sql.decorrelation import decorrelate
 from sql.functions import catalogue
 from sql.grammar.expressions import expression
 from sql.grammar.names import position
 from sql.input.numbers import RANGES
-from sql.plan import Aggregate, AggregateCall, And, Column, Filter, Join, Literal, Project, Relation, Scalar, Scan, Values, nullable
+from sql.plan import Aggregate, AggregateCall, And, Column, Filter, Join, Literal, Project, Relation, Scalar, Scan, nullable
 from sql.properties import fixed
 from sql.statements.values import Name, QueryText
 from sql.statements.written import Assignment, ColumnName, CopyFrom, Default, Delete, Expression, Given, Insert, Returned, Truncate, Update
@@ -65,7 +67,7 @@ class Writes:
         self.catalog = catalog
         self.parameters = Parameters(parameters or (), parameters is not None)
         self.names = Names(catalog)
-        self.queries = Queries(self.parameters)
+        self.level = Level(Queries(self.parameters), self.names)
 
     # ---- INSERT ------------------------------------------------------------------------------------------------------------
 
@@ -76,7 +78,7 @@ class Writes:
         match statement.rows:
             case None:
                 row = self._filled(table, {})
-                rows: Relation = Values((row,), _fields(table.columns, [row]))
+                rows: Relation = written_out((row,), _fields(table.columns, [row]))
             case QueryText() as query:
                 rows = self._selected(table, targets, named, query)
             case given:
@@ -85,7 +87,8 @@ class Writes:
         incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
         scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name)
         returning = self._returning(incoming, scope, statement.returning)
-        return InsertRows(table, rows, existing, conflict, returning, self._types(), tuple(self.names.used))
+        plans = (None if p is None else decorrelate(p) for p in (existing, returning))
+        return InsertRows(table, decorrelate(rows), next(plans), conflict, next(plans), self._types(), tuple(self.names.used))
 
     def copy(self, statement: CopyFrom) -> tuple[InsertRows, tuple[int, ...]]:
         """The write of COPY, and the positions of the columns that come. Columns that do not come have their defaults."""
@@ -112,13 +115,13 @@ class Writes:
             raise SyntaxError_("INSERT has more expressions than target columns", position=_place(given[0][len(targets)]))
         if named and width < len(targets):
             raise SyntaxError_("INSERT has more target columns than expressions", position=named[width].position)
-        binder = Expressions(Scope(), self.parameters, "VALUES", aggregates=False)
+        binder = Expressions(Scope(), self.level, "VALUES", aggregates=False)
         defaults = {i: self._default(table, i) for i in range(len(table.columns))}
         rows = []
         for row in given:
             found = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
             rows.append(tuple(found.get(i, defaults[i]) for i in range(len(table.columns))))
-        return Values(tuple(rows), _fields(table.columns, rows))
+        return written_out(tuple(rows), _fields(table.columns, rows))
 
     def _filled(self, table: Item, found: dict[int, Scalar]) -> tuple[Scalar, ...]:
         """A row, with defaults in the places that are not given."""
@@ -132,7 +135,7 @@ class Writes:
                 parameter = self.parameters.at(int(node.name), position(node))
                 if parameter.type == UNKNOWN:
                     coerce(parameter, table.columns[target].type, self.parameters, "assignment")
-        body = self.queries.query(tree, self.names)
+        body = self.level.queries.query(tree, self.names)
         width = len(body.columns)
         if width > len(targets):
             place = position(shown[len(targets)]) if len(shown) == width else None
@@ -181,7 +184,7 @@ class Writes:
         old = scopes.of(alias, table.columns, relation=table.name).moved(width + 1)
         excluded = tuple(Named(f.name, Column(i, f.type)) for i, f in enumerate(table.columns))
         scope = Scope(old.columns, (*old.tables, Table("excluded", excluded)))
-        binder = Expressions(scope, self.parameters, "UPDATE", aggregates=False)
+        binder = Expressions(scope, self.level, "UPDATE", aggregates=False)
         passes: Scalar = Literal(True, BOOL)
         if clause.where is not None:
             passes = replace(binder, clause="WHERE").boolean(clause.where.tree, "WHERE")
@@ -228,12 +231,9 @@ class Writes:
         target, weight = _counted(table)
         source = Source(target, scopes.of(alias, table.columns, relation=table.name))
         for node in statement.sources:
-            right = bind_table(node, self.names, self.queries)
-            source = Source(
-                Join(source.plan, right.plan, "cross", None, position(node)), source.scope.joined(right.scope, len(source.plan.columns))
-            )
+            source = beside(source, node, self.level, position(node))
         plan = source.plan
-        binder = Expressions(source.scope, self.parameters, "UPDATE", aggregates=False)
+        binder = Expressions(source.scope, self.level, "UPDATE", aggregates=False)
         pinned = False
         if statement.where is not None:
             condition = replace(binder, clause="WHERE").boolean(statement.where.tree, "WHERE")
@@ -261,7 +261,7 @@ class Writes:
             behind = width + 1 + len(new)
             if len(fields) > behind:
                 rows = Project(rows, tuple(Column(i, f.type) for i, f in enumerate(fields[:behind])), fields[:behind])
-        return ChangeRows(table, rows, assignments is not None, pinned, returning, self._types(), tuple(self.names.used))
+        return ChangeRows(table, decorrelate(rows), assignments is not None, pinned, returning, self._types(), tuple(self.names.used))
 
     def _set(self, table: Item, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
         """The new row; columns that are not set stay those from `begin` on."""
@@ -288,18 +288,18 @@ class Writes:
         return Project(input, tuple(s for _, s in outputs), fields)
 
     def _outputs(self, scope: Scope, items: tuple[Returned, ...]) -> list[tuple[str, Scalar]]:
-        binder = Expressions(scope, self.parameters, "RETURNING", aggregates=False)
+        binder = Expressions(scope, self.level, "RETURNING", aggregates=False)
         found: list[tuple[str, Scalar]] = []
         for item in items:
             node = item.tree
             if isinstance(node, exp.Star):
                 found += [(c.name, placed(c.scalar, position(node))) for c in scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                found += [(c.name, c.scalar) for c in scope.table(node.text("table"), position(node)).columns]
+                found += [(c.name, c.scalar) for c in find_table(binder, node.text("table"), position(node)).columns]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
-                name = node.alias if isinstance(node, exp.Alias) else column_name(node)
-                found.append((name, binder.typed(inner)))
+                scalar = binder.typed(inner)
+                found.append((node.alias if isinstance(node, exp.Alias) else column_name(node, scalar), scalar))
         return found
 
     def _types(self) -> tuple[Type, ...]:
@@ -349,8 +349,10 @@ def default_of(column: Field, text: str | None) -> Scalar:
     cursor.finish()
     if next(tree.find_all(exp.Column), None) is not None:
         raise FeatureNotSupported("cannot use column reference in DEFAULT expression")
+    if next(tree.find_all(exp.Select), None) is not None:
+        raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
     parameters = Parameters()
-    scalar = Expressions(Scope(), parameters, "DEFAULT expressions", aggregates=False).bind(tree)
+    scalar = Expressions(Scope(), _nowhere(parameters), "DEFAULT expressions", aggregates=False).bind(tree)
     try:
         return assigned(column, scalar, parameters, None)
     except DatatypeMismatch as error:
@@ -388,8 +390,13 @@ def _fields(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) -> t
     return tuple(found)
 
 
+def _nowhere(parameters: Parameters) -> Level:
+    """Where no relation can be named."""
+    return Level(Queries(parameters), Names(Catalog()))
+
+
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
-    return Expressions(Scope(), parameters).operate("=", [Column(left, type), Column(right, type)], None)
+    return Expressions(Scope(), _nowhere(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
 
 
 def _counted(table: Item) -> tuple[Relation, Scalar]:

@@ -14,13 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.plan.casts import cast_to
-from engine.plan.fallible import fallible
-from engine.plan.scalars import conjunction, equated, renumber
+from engine.plan.scalars import equated, renumber
 from engine.plan.words import label, names
 from lake.types import BOOL, FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
+from sql.fallible import fallible
 from sql.plan import Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar
 from sql.relations import bottom_up, project
-from sql.rewrite import columns_of, conjuncts, shifted
+from sql.rewrite import columns_of, conjunction, conjuncts, shifted
 
 TRUE = Literal(True, BOOL)
 UNLIKE = frozenset({"interval", "jsonb", "record"})  # types whose equal values may be stored differently

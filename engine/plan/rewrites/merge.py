@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from engine.plan.scalars import conjunction
 from sql.plan import Aggregate, Column, Filter, Literal, Project, Relation, Scalar
 from sql.relations import bottom_up, is_identity, read_by, with_scalars
-from sql.rewrite import conjuncts, substituted, walk
+from sql.rewrite import conjunction, conjuncts, substituted, walk
 
 
 def merge_filters(relation: Relation) -> Relation:

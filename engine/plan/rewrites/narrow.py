@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan.fallible import fallible
-from engine.plan.scalars import conjunction, renumber
+from engine.plan.scalars import renumber
 from engine.plan.words import label, names
 from lake.types import Field
+from sql.fallible import fallible
 from sql.plan import Aggregate, Column, Filter, Join, Project, Relation, Scalar
 from sql.relations import inputs, scalars_of, with_inputs, with_scalars
-from sql.rewrite import columns_of, conjuncts, parts, rebuilt, shifted
+from sql.rewrite import columns_of, conjunction, conjuncts, parts, rebuilt, shifted
 
 Moved = dict[Scalar, int]  # an expression, and the column that it is now
 

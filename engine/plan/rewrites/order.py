@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from engine.plan.fallible import fallible
-from engine.plan.scalars import conjunction, renumber, ties
+from engine.plan.scalars import renumber, ties
+from sql.fallible import fallible
 from sql.plan import Filter, Join, Relation, Scalar
 from sql.relations import inputs, take, with_inputs
-from sql.rewrite import columns_of, conjuncts, shifted
+from sql.rewrite import columns_of, conjunction, conjuncts, shifted
 
 
 def order_joins(relation: Relation) -> Relation:

@@ -7,18 +7,18 @@
     σ_c(γ_{k; f}(R)) = γ_{k; f}(σ_{c∘k}(R))           c of the keys alone
 
 Below a join or an aggregate a condition is asked of rows that it was not asked of above, so there only conditions that cannot fail
-move (`engine.plan.fallible`), and none that stands after one which stays.
+move (`sql.fallible`), and none that stands after one which stays.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan.fallible import fallible
-from engine.plan.scalars import conjunction, ties
+from engine.plan.scalars import ties
+from sql.fallible import fallible
 from sql.plan import Aggregate, Distinct, Filter, Join, JoinKind, Project, Relation, Scalar, SetOperation, Union_
 from sql.relations import inputs, with_inputs
-from sql.rewrite import columns_of, conjuncts, shifted, substituted
+from sql.rewrite import columns_of, conjunction, conjuncts, shifted, substituted
 
 
 def push_filters(relation: Relation) -> Relation:

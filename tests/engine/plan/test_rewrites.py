@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from engine.plan.fallible import fallible
 from engine.plan.rewrites import PASSES, equijoin, merge, narrow, order, outer, prune, push, rewrite
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import equated
 from lake.types import Field
 from sql import plan
+from sql.fallible import fallible
 from sql.relations import walk
 from sql.rewrite import columns_of, conjuncts
 from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans

@@ -1,0 +1,222 @@
+"""Names further out: from a query to the queries around it, and the errors where a name means nothing.
+
+    SELECT … FROM users u WHERE EXISTS (SELECT … FROM orders o, LATERAL (SELECT … WHERE u.id = o.user_id) l)
+    Level ◄────── Closure ────────────── Level ◄──────── Closure ──────────── Level
+
+A name that is not found in FROM is looked for one closure further out, and so on; where it is found it becomes an argument of that
+closure. A closure around an item of FROM shows what stands left of it, to LATERAL alone.
+
+Source: PostgreSQL 15, src/backend/parser/parse_relation.c; its guesses at typos too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from lake.errors import InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedTable
+from sql.binding.scope import Table
+from sql.correlation import arguments_of, arguments_read
+from sql.plan import Literal, Parameter, Relation, Scalar
+from sql.subqueries import Argument, as_scalar
+
+if TYPE_CHECKING:
+    from sql.binding.expressions import Expressions
+    from sql.binding.queries import Queries
+    from sql.binding.tables import Names
+
+DISTANCE_MAX = 3  # edits between a typo and what was meant
+UNSEEN = "but it cannot be referenced from this part of the query."
+
+
+@dataclass(frozen=True)
+class Level:
+    """One query. `tables`: what its FROM has brought so far, whether it can be seen or not, for errors; `queries` binds those inside."""
+
+    queries: Queries
+    names: Names
+    tables: list[Table] = field(default_factory=list)
+
+    @property
+    def outer(self) -> Closure | None:
+        return self.queries.outer
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Between a query and the place where it stands, over which `binder` binds.
+
+    `item`: whether that is an item of FROM, whose left neighbours only LATERAL shows (`lateral`), and none of them for a RIGHT or FULL
+    JOIN (`refused`). `captured`: what was found here, over the rows of the place.
+    """
+
+    binder: Expressions
+    item: bool = False
+    lateral: bool = False
+    refused: bool = False
+    captured: list[Scalar] = field(default_factory=list)
+
+    @property
+    def depth(self) -> int:
+        return 1 + (self.further.depth if self.further is not None else 0)
+
+    @property
+    def further(self) -> Closure | None:
+        return self.binder.level.outer
+
+    @property
+    def visible(self) -> bool:
+        return self.lateral or not self.item
+
+    def capture(self, scalar: Scalar, position: int | None = None) -> Scalar:
+        """The argument that a scalar of this place is inside."""
+        if isinstance(scalar, Literal | Parameter):
+            return scalar
+        if scalar not in self.captured:
+            self.captured.append(scalar)
+        return as_scalar(Argument(self.depth, self.captured.index(scalar), scalar.type, position))
+
+    def arguments(self, relation: Relation, *scalars: Scalar) -> tuple[Scalar, ...]:
+        """What was captured; what the relation does not read after all (an aggregate that moved out) is NULL."""
+        read = {a.number for a in arguments_read(relation) if a.depth == self.depth}
+        read |= {a.number for s in scalars for a in arguments_of(s) if a.depth == self.depth}
+        return tuple(s if n in read else Literal(None, s.type) for n, s in enumerate(self.captured))
+
+
+def shown(level: Level) -> Queries:
+    """What binds a LATERAL item of FROM: with its left neighbours, which closures of one query within each other show."""
+
+    def mark(closure: Closure | None) -> Closure | None:
+        if closure is None or not closure.item or closure.binder.level.tables is not level.tables:
+            return closure
+        own = closure.binder.level
+        queries = replace(own.queries, outer=mark(own.outer))
+        return replace(closure, binder=replace(closure.binder, level=replace(own, queries=queries)), lateral=True)
+
+    return replace(level.queries, outer=mark(level.outer))
+
+
+def find_column(binder: Expressions, name: str, table: str | None, position: int | None) -> Scalar:
+    """What a column's name means. Raises 42703, 42702, 42P01, 42P10."""
+    found = _found(binder, name, table, position)
+    if found is not None:
+        return found
+    if table is not None and not any(b.scope.table(table) for b, _ in _places(binder)):
+        raise missing_table(binder, table, position)
+    raise _missing_column(binder, name, table, position)
+
+
+def _found(binder: Expressions, name: str, table: str | None, position: int | None) -> Scalar | None:
+    for place, closure in _places(binder):
+        of = place.scope.table(table) if table is not None else None
+        if table is not None and of is None:
+            continue
+        found = place.scope.column(name, of, position)
+        if found is not None and closure is not None:
+            if closure.refused:
+                shown = next(t.alias for t in place.scope.tables if any(c.name == name for c in t.columns) and table in (None, t.alias))
+                raise InvalidColumnReference(
+                    f'invalid reference to FROM-clause entry for table "{shown}"',
+                    detail="The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
+                    position=position,
+                )
+            return closure.capture(found, position)
+        if found is not None or of is not None:
+            return found
+    return None
+
+
+def find_table(binder: Expressions, alias: str, position: int | None) -> Table:
+    """What an alias stands for, for `alias.*`. Raises 42P01."""
+    for place, closure in _places(binder):
+        if (table := place.scope.table(alias)) is not None:
+            if closure is None:
+                return table
+            return replace(table, columns=tuple(replace(c, scalar=closure.capture(c.scalar, position)) for c in table.columns))
+    raise missing_table(binder, alias, position)
+
+
+def _places(binder: Expressions) -> Iterator[tuple[Expressions, Closure | None]]:
+    """Where a name may be found, from the inside: the place, and the closure that it is seen through."""
+    yield binder, None
+    closure = binder.level.outer
+    while closure is not None:
+        if closure.visible:
+            yield closure.binder, closure
+        closure = closure.further
+
+
+# ---- errors ------------------------------------------------------------------------------------------------------------------
+
+
+def _tables(binder: Expressions) -> Iterator[Table]:
+    """All tables of this query and of those around it, seen or not."""
+    seen: list[list[Table]] = []
+    closure: Closure | None = None
+    while True:
+        if not any(binder.level.tables is s for s in seen):
+            seen.append(binder.level.tables)
+        closure = binder.level.outer
+        if closure is None:
+            break
+        binder = closure.binder
+    for tables in seen:
+        yield from tables
+
+
+def missing_table(binder: Expressions, alias: str, position: int | None) -> TailgateError:
+    for table in _tables(binder):
+        if alias not in (table.alias, table.relation):
+            continue
+        hint = f'There is an entry for table "{table.alias}", {UNSEEN}'
+        if table.alias != alias:
+            if not any(table.alias == t.alias for b, _ in _places(binder) for t in b.scope.tables):
+                continue
+            hint = f'Perhaps you meant to reference the table alias "{table.alias}".'
+        return UndefinedTable(f'invalid reference to FROM-clause entry for table "{alias}"', hint=hint, position=position)
+    return UndefinedTable(f'missing FROM-clause entry for table "{alias}"', position=position)
+
+
+def _missing_column(binder: Expressions, name: str, table: str | None, position: int | None) -> TailgateError:
+    """42703 with the column that was likely meant."""
+    shown = f"{table}.{name}" if table is not None else f'"{name}"'
+
+    def error(hint: str | None) -> TailgateError:
+        return UndefinedColumn(f"column {shown} does not exist", hint=hint, position=position)
+
+    best, near = DISTANCE_MAX + 1, list[str]()
+    for t in _tables(binder):
+        penalty = distance(table, t.alias) if table is not None else 0
+        for c in t.columns:
+            edits = distance(name, c.name)
+            if edits == 0 and penalty == 0:
+                return error(
+                    f'There is a column named "{name}" in table "{t.alias}", but it cannot be referenced from this part of the query.'
+                )
+            if edits > len(name) // 2 or edits + penalty > DISTANCE_MAX:
+                continue
+            edits += penalty
+            if edits < best:
+                best, near = edits, []
+            if edits == best:
+                near.append(f'"{t.alias}.{c.name}"')
+    if len(near) in (1, 2):
+        return error("Perhaps you meant to reference the column " + " or the column ".join(near) + ".")
+    return error(None)
+
+
+def distance(a: str, b: str) -> int:
+    """Levenshtein's; more than DISTANCE_MAX may come out as anything above it.
+
+    >>> distance("user_id", "uesr_id")
+    2
+    """
+    if abs(len(a) - len(b)) > DISTANCE_MAX:
+        return DISTANCE_MAX + 1
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        diagonal, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
+    return row[-1]

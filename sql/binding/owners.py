@@ -1,0 +1,55 @@
+"""Which query an aggregate is one of: the innermost whose columns it reads, which may be a query further out.
+
+Source: PostgreSQL 15, check_agg_arguments() in src/backend/parser/parse_agg.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lake.errors import GroupingError
+from sql.binding.grouping import has_aggregates, placeholder
+from sql.correlation import arguments_of
+from sql.plan import AggregateCall, Scalar
+from sql.relations import read_by
+from sql.rewrite import columns_of, rebuilt
+from sql.subqueries import argument
+
+if TYPE_CHECKING:
+    from sql.binding.expressions import Expressions
+    from sql.binding.levels import Closure
+
+
+def owned(binder: Expressions, call: AggregateCall) -> Scalar:
+    """The aggregate where it stands: of its own query, or as an argument from the one that it belongs to. Raises 42803."""
+    read = read_by(call)
+    depths = [a.depth for s in read for a in arguments_of(s)]
+    if not depths or any(columns_of(s) for s in read):
+        if not binder.aggregates:
+            raise GroupingError(f"aggregate functions are not allowed in {binder.clause}", position=call.position)
+        return placeholder(call)
+    closure = binder.level.outer
+    while closure is not None and closure.depth != max(depths):
+        closure = closure.further
+    assert closure is not None
+    moved = _outside(call, closure)
+    if any(map(has_aggregates, read_by(moved))):
+        raise GroupingError("aggregate function calls cannot be nested", position=call.position)
+    if not closure.binder.aggregates:
+        raise GroupingError(f"aggregate functions are not allowed in {closure.binder.clause}", position=call.position)
+    return closure.capture(placeholder(moved))
+
+
+def _outside(call: AggregateCall, closure: Closure) -> AggregateCall:
+    """Over the rows of the place around the closure."""
+
+    def new(scalar: Scalar) -> Scalar:
+        found = argument(scalar)
+        if found is not None and found.depth == closure.depth:
+            return closure.captured[found.number]
+        return rebuilt(scalar, new)
+
+    order = tuple(replace(k, expression=new(k.expression)) for k in call.order)
+    condition = None if call.filter is None else new(call.filter)
+    return replace(call, arguments=tuple(map(new, call.arguments)), order=order, filter=condition)

@@ -1,0 +1,56 @@
+"""Comparisons of rows: (a, b) = (c, d), (a, b) < (c, d), (a, b) IN ((1, 2), (3, 4)).
+
+Source: PostgreSQL 15, "Row and Array Comparisons"; make_row_comparison_op() in parse_expr.c.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from lake.errors import FeatureNotSupported, SyntaxError_
+from sql.binding import subqueries
+from sql.grammar.names import position
+from sql.plan import And, Or, Scalar
+
+if TYPE_CHECKING:
+    from sql.binding.expressions import Expressions
+
+STRICT = {"<": "<", "<=": "<", ">": ">", ">=": ">"}  # what decides at the first columns that differ
+
+
+def bind_comparison(binder: Expressions, sign: str, left: exp.Expr, right: exp.Expr, at: int | None) -> Scalar:
+    if isinstance(right, exp.Subquery) and isinstance(left, exp.Tuple):
+        return subqueries.bind_row(binder, sign, left, right, at)
+    if not isinstance(left, exp.Tuple) or not isinstance(right, exp.Tuple):
+        raise FeatureNotSupported("a row as a value is not supported", position=position(left if isinstance(left, exp.Tuple) else right))
+    return compared(binder, sign, [binder.bind(e) for e in left.expressions], [binder.bind(e) for e in right.expressions], at)
+
+
+def bind_in(binder: Expressions, left: exp.Tuple, items: list[exp.Expr], at: int | None, *, negated: bool) -> Scalar:
+    sign = "<>" if negated else "="
+    tests = tuple(bind_comparison(binder, sign, left, item, at) for item in items)
+    return tests[0] if len(tests) == 1 else And(tests) if negated else Or(tests)
+
+
+def compared(binder: Expressions, sign: str, left: list[Scalar], right: list[Scalar], at: int | None) -> Scalar:
+    """A comparison column by column. Raises 42601, 0A000, and what its operators raise."""
+    if len(left) != len(right):
+        raise SyntaxError_("unequal number of entries in row expressions", position=at)
+    if not left:
+        raise FeatureNotSupported("cannot compare rows of zero length", position=at)
+    if sign in ("=", "<>"):
+        tests = tuple(binder.operate(sign, [a, b], at) for a, b in zip(left, right, strict=True))
+        return tests[0] if len(tests) == 1 else And(tests) if sign == "=" else Or(tests)
+    if sign not in STRICT and len(left) > 1:
+        raise FeatureNotSupported(
+            f"could not determine interpretation of row comparison operator {sign}",
+            hint="Row comparison operators must be associated with btree operator families.",
+            position=at,
+        )
+    *firsts, last = zip(left, right, strict=True)
+    found = binder.operate(sign, list(last), at)
+    for a, b in reversed(firsts):
+        found = Or((binder.operate(STRICT[sign], [a, b], at), And((binder.operate("=", [a, b], at), found))))
+    return found

@@ -1,0 +1,90 @@
+"""IN, op ANY and op ALL as EXISTS.
+
+    x IN Q            EXISTS (Q where x = y), and if that is false: NULL if EXISTS (Q where (x = y) IS NULL)
+    NOT x IN Q        in a condition: neither of the two
+
+Where (x = y) IS NULL is cut in two (y is NULL of a row; x is NULL and there is a row), so that what remains are joins on equalities, or
+with few rows. What cannot be NULL is not asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lake.types import BOOL, Field
+from sql.correlation import arguments_of, arguments_read
+from sql.functions.comparison import SIGNS
+from sql.plan import And, Call, Case, Filter, IsNull, Literal, Not, Or, Scalar, nullable
+from sql.rewrite import columns_of, rebuilt
+from sql.subqueries import Subquery, argument, as_scalar
+
+
+def as_exists(asked: Subquery, columns: tuple[Field, ...], *, sure: bool = False) -> Scalar:
+    """The value over rows of `columns`; `sure`: where NULL counts as false."""
+    holds = as_scalar(_where(asked, _condition(asked)))
+    unknown = () if sure else _unknown(asked, columns)
+    if not unknown:
+        return holds
+    either = unknown[0] if len(unknown) == 1 else Or(unknown)
+    return Case(((holds, Literal(True, BOOL)), (either, Literal(None, BOOL))), Literal(False, BOOL), BOOL)
+
+
+def negated(asked: Subquery, columns: tuple[Field, ...]) -> list[Scalar]:
+    """The conditions that together are true where NOT of it is."""
+    return [Not(as_scalar(_where(asked, _condition(asked)))), *map(Not, _unknown(asked, columns))]
+
+
+def _condition(asked: Subquery) -> Scalar:
+    assert asked.condition is not None
+    return asked.condition
+
+
+def _where(asked: Subquery, condition: Scalar) -> Subquery:
+    return replace(asked, kind="exists", relation=Filter(asked.relation, condition), condition=None)
+
+
+def _unknown(asked: Subquery, columns: tuple[Field, ...]) -> tuple[Scalar, ...]:
+    """Conditions over the rows around, one of which is true if the condition is NULL of a row of the subquery."""
+    condition, inner = _condition(asked), asked.relation.columns
+    while isinstance(condition, Not):
+        condition = condition.argument
+    sides = _sides(condition)
+    if sides is None:
+        return (as_scalar(_where(asked, IsNull(condition))),)
+    outside, inside = sides
+    found: list[Scalar] = []
+    if _nullable(inside, inner):
+        found.append(as_scalar(_where(asked, IsNull(inside))))
+    given = _given(outside, asked)
+    if _nullable(given, columns):
+        if any(a.depth == asked.depth for a in arguments_read(asked.relation)):
+            found.append(as_scalar(_where(asked, IsNull(outside))))
+        else:
+            found.append(And((IsNull(given), as_scalar(replace(asked, kind="exists", condition=None)))))
+    return tuple(found)
+
+
+def _sides(condition: Scalar) -> tuple[Scalar, Scalar] | None:
+    """Of a comparison that is NULL just where a side is: the side that reads the arguments alone, and the one that reads the columns."""
+    if not isinstance(condition, Call) or condition.function.kind != "operator" or condition.function.name not in SIGNS:
+        return None
+    one, other = condition.arguments
+    for outside, inside in ((one, other), (other, one)):
+        if not columns_of(outside) and not list(arguments_of(inside)):
+            return outside, inside
+    return None
+
+
+def _given(scalar: Scalar, asked: Subquery) -> Scalar:
+    """Over the rows around the subquery."""
+    found = argument(scalar)
+    if found is not None and found.depth == asked.depth:
+        return asked.arguments[found.number]
+    return rebuilt(scalar, lambda s: _given(s, asked))
+
+
+def _nullable(scalar: Scalar, columns: tuple[Field, ...]) -> bool:
+    """Casts are looked through: they give NULL for NULL alone."""
+    if isinstance(scalar, Call) and scalar.function.kind == "cast":
+        return _nullable(scalar.arguments[0], columns)
+    return nullable(scalar, columns)

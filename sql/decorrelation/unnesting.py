@@ -1,0 +1,398 @@
+"""A relation that reads arguments becomes one that holds, beside its columns, the arguments which each of its rows is for.
+
+    R(d), for each d            ──►  R' with R(d) = the rows of R' whose `places` are d, and R' has R's columns first
+
+    σ_{c = d}(R)                ──►  R with c in the place of d                        an equality gives the argument
+    σ_{p(d)}(R)                 ──►  R ⋈_p D                                           D: the domain, the distinct arguments
+    γ_{k; f}(R)                 ──►  γ_{k, d; f}(R')                                   without keys: D ⟕ γ_{d; f}(R'), count is 0
+    R ⋈ S                       ──►  R' ⋈_{d = d} S'
+    top-k, window by k          ──►  by k, d
+    R ∪ S, R ∩ S, R - S         ──►  of R' and S', each with all arguments
+
+What reads no argument stays as it is: it is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from typing_extensions import assert_never
+
+from lake.types import BOOL, Field
+from sql.correlation import arguments_of, arguments_read
+from sql.decorrelation.aggregates import over_nothing
+from sql.fallible import fallible
+from sql.functions import catalogue
+from sql.functions.comparison import SIGNS, TYPES
+from sql.plan import (
+    Aggregate,
+    Call,
+    Coalesce,
+    Column,
+    Distinct,
+    Filter,
+    Generate,
+    IsDistinct,
+    IsNull,
+    Join,
+    Limit,
+    Not,
+    Project,
+    Relation,
+    Scalar,
+    Scan,
+    SetOperation,
+    Sort,
+    TopK,
+    Union_,
+    Values,
+    Window,
+    nullable,
+)
+from sql.properties import key
+from sql.relations import project, read_by, scalars_of, take, walk, with_inputs, with_scalars
+from sql.rewrite import columns_of, conjunction, conjuncts, moved, rebuilt
+from sql.subqueries import Argument, argument
+
+
+@dataclass(frozen=True)
+class Unnested:
+    """`places`: which column holds which argument; `nulls`: those of them where NULL stands for an argument that is NULL.
+
+    A row with NULL in another place is for no argument.
+    """
+
+    relation: Relation
+    places: dict[int, int] = field(default_factory=dict)
+    nulls: frozenset[int] = frozenset()
+
+
+def equal(one: Scalar, other: Scalar, nulls: bool) -> Scalar:
+    """Whether two values of a type are the same; `nulls`: two NULLs are."""
+    name = one.type.name
+    if not nulls and name in TYPES and not one.type.is_array:
+        (found,) = (f for f in catalogue.operators("=") if f.arguments == (name, name))
+        return Call(found, (one, other), BOOL)
+    return Not(IsDistinct(one, other))
+
+
+class Unnesting:
+    """Of one closure: its depth, its arguments over the rows of `base`.
+
+    `exact`: nothing is computed for arguments that no row of `base` has, because what is computed can fail; so the domain is joined
+    even where an equality would give the argument.
+    """
+
+    def __init__(self, depth: int, arguments: tuple[Scalar, ...], base: Relation) -> None:
+        self.depth = depth
+        self.arguments = list(arguments)
+        self._base = base
+        self._all: frozenset[int] = frozenset()
+        self._exact = False
+
+    def of(self, relation: Relation) -> Unnested:
+        self._begin(relation)
+        return self(relation)
+
+    def groups_of(self, node: Aggregate) -> Unnested:
+        """As `groups`, of a whole subquery."""
+        self._begin(node)
+        return self.groups(node)
+
+    def _begin(self, relation: Relation) -> None:
+        self._all = self.reads(relation)
+        self._exact = any(fallible(s) for node in walk(relation) if self.reads(node) for s in scalars_of(node))
+
+    def reads(self, relation: Relation) -> frozenset[int]:
+        """The numbers of the closure's arguments that a relation reads."""
+        return frozenset(a.number for a in arguments_read(relation) if a.depth == self.depth)
+
+    def read(self, *scalars: Scalar) -> frozenset[int]:
+        """Those which scalars read."""
+        return frozenset(a.number for s in scalars for a in arguments_of(s) if a.depth == self.depth)
+
+    def given(self, scalar: Scalar) -> Scalar:
+        """Over rows of the base: what is inside an argument is there what it was given."""
+        return self._replaced(scalar, lambda a: self.arguments[a.number])
+
+    def __call__(self, relation: Relation) -> Unnested:
+        if not self.reads(relation):
+            return Unnested(relation)
+        match relation:
+            case Filter(input, condition):
+                return self.filtered(self(input), conjuncts(condition))
+            case Project(input, expressions, columns):
+                below = self._bound(self(input), *expressions)
+                return self._over(below, expressions, columns)
+            case Join():
+                return self._join(relation)
+            case Aggregate():
+                groups = self.groups(relation)
+                return groups if relation.keys else self._total(relation, groups)
+            case Distinct(input):
+                below = self(input)
+                return replace(below, relation=Distinct(below.relation))
+            case Sort(input):
+                return self(input)
+            case Limit(Sort(input, keys), count, offset, position):
+                return self(TopK(input, (), keys, count, offset, position=position))
+            case Limit(input, count, offset, position):
+                return self(TopK(input, (), (), count, offset, position=position))
+            case TopK() | Window() | Generate():
+                return self._by_arguments(relation)
+            case Union_(inputs, columns):
+                parts = self._alike(tuple(map(self, inputs)), len(columns))
+                fields = parts[0].relation.columns[len(columns) :]
+                return replace(parts[0], relation=Union_(tuple(p.relation for p in parts), columns + fields))
+            case SetOperation(left, right, columns=columns):
+                one, other = self._alike((self(left), self(right)), len(columns))
+                fields = one.relation.columns[len(columns) :]
+                return replace(one, relation=replace(relation, left=one.relation, right=other.relation, columns=columns + fields))
+            case Scan() | Values():
+                raise AssertionError("reads nothing")
+            case _:
+                assert_never(relation)
+
+    # ---- one input ---------------------------------------------------------------------------------------------------------------
+
+    def filtered(self, below: Unnested, conditions: tuple[Scalar, ...]) -> Unnested:
+        waiting: list[Scalar] = []
+        for condition in conditions:
+            bound = self._given_by(condition, below) if self.read(condition) - below.places.keys() and not self._exact else None
+            if bound is None:
+                waiting.append(condition)
+            else:
+                below = bound
+        joined = tuple(c for c in waiting if self.read(c) - below.places.keys())
+        if joined:
+            below = self._with_domain(below, self.read(*joined), joined)
+        rest = tuple(self._inside(c, below) for c in waiting if c not in joined)
+        return replace(below, relation=Filter(below.relation, conjunction(rest))) if rest else below
+
+    def _given_by(self, condition: Scalar, below: Unnested) -> Unnested | None:
+        """With an argument's place filled, if the condition is that a value of the relation equals it."""
+        if not isinstance(condition, Call) or condition.function.name != "=" or condition.function.kind != "operator":
+            return None
+        name = condition.arguments[0].type.name
+        if condition.function.arguments != (name, name) or name not in TYPES:
+            return None
+        one, other = condition.arguments
+        for outside, inside in ((one, other), (other, one)):
+            if columns_of(outside) or not self.read(outside) or fallible(outside):
+                continue
+            if columns_of(inside) and not self.read(inside) - below.places.keys():
+                return self._placed(below, self._number(outside), self._inside(inside, below))
+        return None
+
+    def _number(self, scalar: Scalar) -> int:
+        """The argument which a scalar of arguments is: one more, if it is not just one."""
+        found = argument(scalar)
+        if found is not None:
+            return found.number
+        self.arguments.append(self.given(scalar))
+        return len(self.arguments) - 1
+
+    def _placed(self, below: Unnested, number: int, scalar: Scalar) -> Unnested:
+        if number in below.places:
+            same = equal(self._column(below.relation, below.places[number]), scalar, False)
+            return replace(below, relation=Filter(below.relation, same))
+        if isinstance(scalar, Column):
+            return replace(below, places={**below.places, number: scalar.index})
+        columns = below.relation.columns
+        own = tuple(self._column(below.relation, i) for i in range(len(columns)))
+        wide = project(below.relation, (*own, scalar), (*columns, Field(_name(scalar, below.relation), scalar.type)))
+        return replace(below, relation=wide, places={**below.places, number: len(columns)})
+
+    def _by_arguments(self, relation: TopK | Window | Generate) -> Unnested:
+        below = self._bound(self(relation.input), *scalars_of(relation))
+        places = tuple(self._column(below.relation, p) for p in below.places.values())
+        node = with_inputs(with_scalars(relation, lambda s: self._inside(s, below)), (below.relation,))
+        if isinstance(node, TopK):
+            node = replace(node, keys=node.keys + places)
+        elif isinstance(node, Window):
+            node = replace(node, partition=node.partition + places)
+        width, wide = len(relation.input.columns), len(below.relation.columns)
+        return _arranged(replace(below, relation=node), (*range(width), *range(wide, len(node.columns))))
+
+    def groups(self, node: Aggregate) -> Unnested:
+        """The groups of each argument; without keys, of the arguments that have rows."""
+        below = self._bound(self(node.input), *node.keys, *(s for c in node.aggregates for s in read_by(c)))
+        moved = with_scalars(node, lambda s: self._inside(s, below))
+        assert isinstance(moved, Aggregate)
+        numbers, keys = tuple(below.places), len(node.keys)
+        places = tuple(self._column(below.relation, p) for p in below.places.values())
+        made = Aggregate(below.relation, moved.keys + places, moved.aggregates)
+        found = Unnested(made, {n: keys + i for i, n in enumerate(numbers)}, below.nulls)
+        return _arranged(found, (*range(keys), *range(keys + len(places), len(made.columns))))
+
+    def _total(self, node: Aggregate, groups: Unnested) -> Unnested:
+        """With a row for arguments that have none."""
+        numbers = tuple(groups.places)
+        domain, count = self._domain(numbers), len(numbers)
+        pairs = (
+            equal(self._column(domain, i), self._column(groups.relation, groups.places[n], count), n in groups.nulls)
+            for i, n in enumerate(numbers)
+        )
+        joined = Join(domain, groups.relation, "left", conjunction(tuple(pairs)))
+        calls = tuple(over_nothing(c, self._column(groups.relation, i, count)) for i, c in enumerate(node.aggregates))
+        places = tuple(self._column(domain, i) for i in range(count))
+        made = project(joined, calls + places, node.columns + domain.columns)
+        return Unnested(made, {n: len(calls) + i for i, n in enumerate(numbers)}, self._nullable(numbers))
+
+    # ---- two inputs and more -----------------------------------------------------------------------------------------------------
+
+    def _join(self, join: Join) -> Unnested:
+        left, right = self(join.left), self(join.right)
+        conditions = conjuncts(join.condition)
+        need = (self.read(*conditions) | left.places.keys() | right.places.keys()) if join.kind not in ("inner", "cross") else frozenset()
+        if join.kind in ("left", "full", "semi", "anti"):
+            left = self._with_domain(left, need, ())
+        if join.kind in ("right", "full"):
+            right = self._with_domain(right, need, ())
+        if join.kind == "full":
+            left, right = self._without_junk(left, need), self._without_junk(right, need)
+        width, wide = len(join.left.columns), len(left.relation.columns)
+        shared = left.places.keys() & right.places.keys()
+        pairs = tuple(
+            equal(
+                self._column(left.relation, left.places[n]),
+                self._column(right.relation, right.places[n], wide),
+                n in left.nulls & right.nulls,
+            )
+            for n in sorted(shared)
+        )
+        behind = {n: wide + p for n, p in right.places.items()}
+        both = Unnested(join, {**behind, **left.places}, _nulls(left, right))
+
+        def apart(scalar: Scalar) -> Scalar:
+            """Over the columns of both as they are now."""
+            return self._inside(moved(scalar, width, wide - width), both)
+
+        now = tuple(c for c in conditions if not self.read(c) - both.places.keys())
+        terms = pairs + tuple(map(apart, now))
+        kind = "cross" if not terms and join.kind == "inner" else "inner" if terms and join.kind == "cross" else join.kind
+        made = Join(left.relation, right.relation, kind, conjunction(terms) if terms else join.condition, join.position)
+        if join.kind in ("semi", "anti"):
+            return replace(left, relation=made)
+        columns = (*range(width), *range(wide, wide + len(join.right.columns)))
+        if join.kind == "full":
+            return self._coalesced(made, columns, left, behind)
+        places = {"left": left.places, "right": behind}.get(join.kind, both.places)
+        meant = {"left": left.nulls, "right": right.nulls}.get(join.kind, both.nulls)
+        found = _arranged(Unnested(made, places, meant), columns)
+        return self.filtered(found, tuple(c for c in conditions if c not in now))
+
+    def _coalesced(self, made: Join, columns: tuple[int, ...], left: Unnested, behind: dict[int, int]) -> Unnested:
+        """A full join's arguments are those of either side."""
+        own = tuple(self._column(made, i) for i in columns)
+        places = tuple(
+            Coalesce((self._column(made, p), self._column(made, behind[n])), self.arguments[n].type) for n, p in left.places.items()
+        )
+        fields = tuple(made.columns[i] for i in columns) + tuple(Field("?column?", p.type) for p in places)
+        numbers = {n: len(own) + i for i, n in enumerate(left.places)}
+        return Unnested(project(made, own + places, fields), numbers, left.nulls)
+
+    def _alike(self, parts: tuple[Unnested, ...], width: int) -> tuple[Unnested, ...]:
+        """Each with all arguments that one of them has, in the same order behind the columns."""
+        numbers = frozenset(n for p in parts for n in p.places)
+        parts = tuple(self._with_domain(p, numbers, ()) for p in parts)
+        nulls = frozenset(n for p in parts for n in p.nulls)
+        parts = tuple(self._without_junk(p, nulls) for p in parts)
+        made = (replace(p, places={n: p.places[n] for n in sorted(numbers)}, nulls=nulls) for p in parts)
+        return tuple(_arranged(p, tuple(range(width))) for p in made)
+
+    def _without_junk(self, part: Unnested, numbers: frozenset[int]) -> Unnested:
+        """Without the rows that are for no argument, where NULL in a place is going to mean something."""
+        columns = part.relation.columns
+        terms = tuple(
+            Not(IsNull(self._column(part.relation, p)))
+            for n, p in part.places.items()
+            if n in numbers - part.nulls and columns[p].nullable and n in self._nullable((n,))
+        )
+        return replace(part, relation=Filter(part.relation, conjunction(terms))) if terms else part
+
+    # ---- the domain --------------------------------------------------------------------------------------------------------------
+
+    def _bound(self, below: Unnested, *scalars: Scalar) -> Unnested:
+        """With a place for each argument that the scalars read."""
+        return self._with_domain(below, self.read(*scalars), ())
+
+    def _with_domain(self, below: Unnested, numbers: frozenset[int], conditions: tuple[Scalar, ...]) -> Unnested:
+        """Joined with the domain, if one of these arguments has no place; the conditions are the join's."""
+        if not numbers - below.places.keys():
+            return below
+        wanted = tuple(sorted(numbers | below.places.keys() | (self._all if self._exact else frozenset())))
+        domain, width = self._domain(wanted), len(below.relation.columns)
+        pairs = tuple(
+            equal(self._column(below.relation, below.places[n]), self._column(domain, i, width), n in below.nulls)
+            for i, n in enumerate(wanted)
+            if n in below.places
+        )
+        new = {n: width + i for i, n in enumerate(wanted) if n not in below.places}
+        nulls = self._nullable(tuple(n for n in new if not any(self._rejects_null(c, n) for c in conditions)))
+        found = Unnested(below.relation, {**below.places, **new}, below.nulls | nulls)
+        terms = pairs + tuple(self._inside(c, found) for c in conditions)
+        joined = Join(below.relation, domain, "inner" if terms else "cross", conjunction(terms) if terms else None)
+        return replace(found, relation=joined)
+
+    def _domain(self, numbers: tuple[int, ...]) -> Relation:
+        """The distinct values of these arguments."""
+        scalars = tuple(self.arguments[n] for n in numbers)
+        fields = tuple(Field(_name(s, self._base), s.type, nullable(s, self._base.columns)) for s in scalars)
+        domain = project(self._base, scalars, fields)
+        return domain if key(domain) is not None else Distinct(domain)
+
+    def _nullable(self, numbers: tuple[int, ...]) -> frozenset[int]:
+        return frozenset(n for n in numbers if nullable(self.arguments[n], self._base.columns))
+
+    def _rejects_null(self, condition: Scalar, number: int) -> bool:
+        """Whether a condition is not true where the argument is NULL, as far as one can see."""
+        if not isinstance(condition, Call) or condition.function.name not in SIGNS or condition.function.kind != "operator":
+            return False
+        sides = (a.arguments[0] if isinstance(a, Call) and a.function.kind == "cast" else a for a in condition.arguments)
+        found = (argument(s) for s in sides)
+        return any(a is not None and a.depth == self.depth and a.number == number for a in found)
+
+    # ---- scalars -----------------------------------------------------------------------------------------------------------------
+
+    def _over(self, below: Unnested, expressions: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Unnested:
+        """The projection, with the places behind it."""
+        own = tuple(self._inside(e, below) for e in expressions)
+        kept = tuple(self._column(below.relation, p) for p in below.places.values())
+        fields = columns + tuple(below.relation.columns[p] for p in below.places.values())
+        places = {n: len(own) + i for i, n in enumerate(below.places)}
+        return replace(below, relation=project(below.relation, own + kept, fields), places=places)
+
+    def _inside(self, scalar: Scalar, below: Unnested) -> Scalar:
+        """Over the relation's columns, where the arguments are columns too."""
+        return self._replaced(scalar, lambda a: Column(below.places[a.number], a.type, a.position))
+
+    def _replaced(self, scalar: Scalar, new: Callable[[Argument], Scalar]) -> Scalar:
+        found = argument(scalar)
+        if found is not None and found.depth == self.depth:
+            return new(found)
+        return rebuilt(scalar, lambda s: self._replaced(s, new))
+
+    @staticmethod
+    def _column(relation: Relation, index: int, by: int = 0) -> Column:
+        return Column(index + by, relation.columns[index].type)
+
+
+def _arranged(found: Unnested, columns: tuple[int, ...]) -> Unnested:
+    """These columns first, then the places."""
+    places = {n: len(columns) + i for i, n in enumerate(found.places)}
+    return replace(found, relation=take(found.relation, (*columns, *found.places.values())), places=places)
+
+
+def _nulls(left: Unnested, right: Unnested) -> frozenset[int]:
+    """An argument that both sides have is NULL only if both mean it."""
+    both = left.places.keys() & right.places.keys()
+    return frozenset(n for n in left.nulls | right.nulls if n not in both or n in left.nulls & right.nulls)
+
+
+def _name(scalar: Scalar, relation: Relation) -> str:
+    """For people; of a cast, that of what is cast."""
+    if isinstance(scalar, Call) and scalar.function.kind == "cast":
+        return _name(scalar.arguments[0], relation)
+    return relation.columns[scalar.index].name if isinstance(scalar, Column) else "?column?"
