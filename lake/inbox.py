@@ -8,7 +8,7 @@ to be read, also after a crash. Every epoch has a folder of its own: an engine t
 only, where nobody looks any more. A new epoch takes over what is not yet read, all at once, by the name of its folder.
 
 An entry is records, big-endian: channel, key, value as a length (4 bytes, -1 for NULL) and bytes; then partition (4), offset (8) and
-milliseconds (8). engine/java's InboxSource reads the same.
+milliseconds (8); then the headers, sized as a whole: name and value of each as above. engine/java's InboxSource reads the same.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Record:
     partition: int = 0
     offset: int = 0
     timestamp: int = 0
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
     def parts(self) -> list[bytes]:
         """Its bytes, in pieces."""
@@ -51,6 +52,7 @@ class Record:
             *_sized(self.key),
             *_sized(self.value),
             struct.pack(">iqq", self.partition, self.offset, self.timestamp),
+            *_sized(b"".join(p for k, v in self.headers for p in (*_sized(k.encode()), *_sized(v))) if self.headers else None),
         ]
 
 
@@ -75,6 +77,7 @@ def records(data: bytes) -> Iterator[tuple[str, memoryview | None]]:
         channel, _, value = taken(), taken(), taken()
         assert channel is not None
         at += 20
+        taken()
         yield bytes(channel).decode(), value
 
 

@@ -1,4 +1,5 @@
-"""Schemas of a Confluent-compatible registry, as CREATE SOURCE needs them: the newest of a subject.
+"""Schemas of a Confluent-compatible registry, as CREATE SOURCE needs them: the newest of a subject, with the types that it takes from
+others (references) written out.
 
 Source: Confluent Schema Registry, "API Reference".
 """
@@ -11,9 +12,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
-from lake.errors import ConnectionFailure, FeatureNotSupported, InvalidParameterValue
+from engine.plan.sources import avro
+from lake.errors import ConnectionFailure, FeatureNotSupported, InvalidParameterValue, UndefinedObject
 
 ANSWER_TIMEOUT = timedelta(seconds=10)  # longest wait for one answer: a statement waits for at most two of them
 ANSWER_BYTES_MAX = 4 * 1024 * 1024  # of one schema; the largest that Debezium was seen to write has 0.1
@@ -31,19 +33,38 @@ class Registry:
     """Asks a registry over HTTP; a user and password may stand in the URL."""
 
     def latest(self, url: str, subject: str) -> str | None:
+        found = self._version(url, subject, "latest")
+        if found is None:
+            return None
+        before: dict[str, str] = {}
+        self._references(url, found, before)
+        return str(found["schema"]) if not before else avro.written(avro.parse(*before.values(), str(found["schema"])))
+
+    def _references(self, url: str, schema: dict[str, Any], found: dict[str, str]) -> None:
+        """The schemas that one names, in the order in which they name one another."""
+        for reference in schema.get("references") or ():
+            subject, version = str(reference["subject"]), str(reference["version"])
+            if f"{subject}/{version}" not in found:
+                other = self._version(url, subject, version)
+                if other is None:
+                    raise UndefinedObject(f'schema registry has no version {version} of subject "{subject}"')
+                self._references(url, other, found)
+                found[f"{subject}/{version}"] = str(other["schema"])
+
+    def _version(self, url: str, subject: str, version: str) -> dict[str, Any] | None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write it as http://host:port.")
         host = parts.hostname if ":" not in parts.hostname else f"[{parts.hostname}]"
         base = urllib.parse.urlunsplit((parts.scheme, host + (f":{parts.port}" if parts.port else ""), parts.path.rstrip("/"), "", ""))
-        request = urllib.request.Request(f"{base}/subjects/{urllib.parse.quote(subject, safe='')}/versions/latest")
+        request = urllib.request.Request(f"{base}/subjects/{urllib.parse.quote(subject, safe='')}/versions/{version}")
         request.add_header("Accept", "application/vnd.schemaregistry.v1+json, application/json")
         if parts.username:
             pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
             request.add_header("Authorization", "Basic " + base64.b64encode(pair.encode()).decode())
         try:
             with urllib.request.urlopen(request, timeout=ANSWER_TIMEOUT.total_seconds()) as answer:
-                body = json.loads(answer.read(ANSWER_BYTES_MAX))
+                body: dict[str, Any] = json.loads(answer.read(ANSWER_BYTES_MAX))
         except urllib.error.HTTPError as e:
             if e.code == 404:
                 return None
@@ -52,6 +73,4 @@ class Registry:
             raise ConnectionFailure(f"schema registry {base} does not answer: {e}") from None
         if body.get("schemaType", "AVRO") != "AVRO":
             raise FeatureNotSupported(f"the schema of {subject} is {body['schemaType']}, only Avro is supported")
-        if body.get("references"):
-            raise FeatureNotSupported(f"the schema of {subject} refers to other subjects, which is not supported")
-        return str(body["schema"])
+        return body

@@ -6,6 +6,7 @@ records by older and newer schemas are brought to it one by one. What the option
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -16,8 +17,9 @@ from engine.plan.sources import avro, debezium, layout
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, UndefinedObject
 from lake.types import Field, field_to_json
-from sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Format, Json, Text, option
+from sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Regex, Text, option
 
+GROUP = re.compile(r"\(\?P?<(?=[A-Za-z])")  # the begin of a named group, as Python or Java writes it
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Kafka takes as a topic's name
 
 # options that change nothing here: how Materialize reads, or what is always so
@@ -75,15 +77,13 @@ def _refuse(statement: CreateSource) -> None:
     if not TOPIC.fullmatch(statement.topic):
         raise InvalidParameterValue(f'"{statement.topic}" is not the name of a topic')
     for include in statement.include:
-        if include.kind == "headers":
-            raise FeatureNotSupported("INCLUDE HEADERS is not supported")
         if include.kind == "key" and statement.envelope == "debezium":
             raise FeatureNotSupported(
                 "INCLUDE KEY with ENVELOPE DEBEZIUM is not supported", hint="The columns of the key are columns of the row."
             )
-    if statement.columns is not None and not isinstance(statement.value_format, Json):
+    if statement.columns is not None and not isinstance(statement.value_format, Json | Csv | Regex):
         raise FeatureNotSupported(
-            "columns can only be declared for FORMAT JSON", hint="Create a view to give columns other names and types."
+            "columns can only be declared for FORMAT JSON, CSV and REGEX", hint="Create a view to give columns other names and types."
         )
     if statement.columns is not None and not statement.columns:
         raise InvalidObjectDefinition("a source needs a column at least")
@@ -96,6 +96,8 @@ def _refuse(statement: CreateSource) -> None:
         )
     for name, value in statement.options:
         if name == "decimal_handling_mode" and statement.envelope == "debezium" and value in DECIMALS:
+            continue
+        if name in ("start_offset", "kafka_time_offset"):
             continue
         if (name == "isolation_level" and str(value).lower() == "read_committed") or name in PASSED_OVER:
             continue
@@ -116,16 +118,35 @@ def _options(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any]:
         "key_format": _key_format(statement, registry),
         "columns": None,
         "primary_key": list(statement.primary_key),
-        "include": [[i.kind, i.name] for i in statement.include],
+        "include": [[i.kind, i.name, i.header, i.bytes] if i.kind == "header" else [i.kind, i.name] for i in statement.include],
     }
     if statement.columns is not None:
         options["columns"] = [_column(c) for c in statement.columns]
     if option(statement.options, "decimal_handling_mode") == "string":
         options["decimals"] = "string"
+    if (start := _start(statement)) is not None:
+        options["start"] = start
     for format in (options["value_format"], options["key_format"]):
         if format is not None and "registry" in format:
             options["registry"] = format["registry"]
     return options
+
+
+def _start(statement: CreateSource) -> dict[str, Any] | None:
+    """Where to begin, as it was said: {"offsets": [of each partition]} or {"time": ms, below zero from now}. The runtime asks Kafka."""
+    offsets, time = option(statement.options, "start_offset"), option(statement.options, "kafka_time_offset")
+    if offsets is not None and time is not None:
+        raise InvalidParameterValue("a start offset and a start timestamp exclude one another")
+    if time is not None:
+        if not isinstance(time, int) or isinstance(time, bool):
+            raise InvalidParameterValue("a start timestamp is a number of milliseconds")
+        return {"time": time}
+    if offsets is None:
+        return None
+    given = list(offsets) if isinstance(offsets, tuple) else [offsets]
+    if not all(isinstance(o, int) and not isinstance(o, bool) and o >= 0 for o in given):
+        raise InvalidParameterValue("start offsets are numbers from 0 up")
+    return {"offsets": given}
 
 
 def _column(column: ColumnDefinition) -> dict[str, Any]:
@@ -136,7 +157,12 @@ def _column(column: ColumnDefinition) -> dict[str, Any]:
 def _value_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any]:
     format = statement.value_format
     if not isinstance(format, Avro):
-        return _plain(format)
+        return _plain(format, declared=statement.columns is not None)
+    if format.schema is not None:
+        schema = avro.parse(_json(format.schema))
+        if statement.envelope == "debezium":
+            schema = envelope_of(schema, "the statement", before=statement.key_format is None)
+        return {"type": "avro", "schema": avro.written(schema), "wire": _wire(format)}
     url = _registry(format)
     subject = f"{statement.topic}-value"
     found = registry.latest(url, subject)
@@ -158,6 +184,10 @@ def _key_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, An
     format = statement.key_format or statement.value_format
     if not wanted and statement.key_format is None:
         return None
+    if isinstance(format, Avro) and format.schema is not None:
+        if statement.key_format is None:
+            return None
+        return {"type": "avro", "schema": avro.written(avro.parse(_json(format.schema))), "wire": _wire(format)}
     if isinstance(format, Avro):
         subject = f"{statement.topic}-key"
         found = registry.latest(_registry(format), subject)
@@ -169,13 +199,26 @@ def _key_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, An
             f'schema registry has no subject "{subject}"',
             hint="Name what identifies a row with PRIMARY KEY (…) NOT ENFORCED." if statement.envelope == "debezium" else None,
         )
-    if statement.key_format is None and isinstance(format, Json):
+    if statement.key_format is None and isinstance(format, Json | Csv | Regex):
         return None
+    if isinstance(format, Csv | Regex):
+        raise FeatureNotSupported(f"KEY FORMAT {type(format).__name__.upper()} is not supported")
     return _plain(format)
 
 
-def _plain(format: Format) -> dict[str, Any]:
+def _plain(format: Format, *, declared: bool = False) -> dict[str, Any]:
     match format:
+        case Csv(columns, header, delimiter):
+            names = list(header) or [f"column{i + 1}" for i in range(columns)]
+            return {"type": "csv", "names": names, "header": list(header), "delimiter": delimiter, "nulls": declared}
+        case Regex(pattern):
+            named = {at: name for name, at in re.compile(GROUP.sub("(?P<", pattern)).groupindex.items()}
+            count = re.compile(GROUP.sub("(?P<", pattern)).groups
+            return {
+                "type": "regex",
+                "pattern": GROUP.sub("(?<", pattern),
+                "names": [named.get(i + 1, f"column{i + 1}") for i in range(count)],
+            }
         case Bytes():
             return {"type": "bytes"}
         case Text():
@@ -185,13 +228,26 @@ def _plain(format: Format) -> dict[str, Any]:
 
 
 def _registry(format: Avro) -> str:
-    if format.registry is None:
-        raise FeatureNotSupported(
-            "an Avro schema in the statement is not supported", hint="Use FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY 'url'."
-        )
+    assert format.registry is not None
     for name, _ in format.options:
         raise FeatureNotSupported(f'option "{name}" of a schema registry is not supported')
     return format.registry.rstrip("/")
+
+
+def _wire(format: Avro) -> bool:
+    """Whether messages begin with Confluent's header although the statement has the schema."""
+    for name, _ in format.options:
+        if name != "confluent_wire_format":
+            raise FeatureNotSupported(f'option "{name}" of an Avro schema is not supported')
+    return bool(option(format.options, "confluent_wire_format", True))
+
+
+def _json(schema: str) -> str:
+    try:
+        json.loads(schema)
+    except ValueError as e:
+        raise InvalidParameterValue(f"the Avro schema is no JSON: {e}") from None
+    return schema
 
 
 def envelope_of(schema: Any, subject: str, *, before: bool) -> Any:

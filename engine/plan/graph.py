@@ -22,7 +22,7 @@ from typing import Literal
 from lake.types import INT4, INT8, TEXT, Field, Type
 
 # what the first step of a Kafka source's shape may name; `value` is a struct for AVRO and for JSON with declared columns
-DECODED = ("key", "value", "__topic", "__partition", "__offset", "__timestamp")
+DECODED = ("key", "value", "__topic", "__partition", "__offset", "__timestamp", "__headers")
 
 # what the first step of a dead letter edge's shape may name
 DEAD_LETTER = ("topic", "partition", "offset", "timestamp", "key", "value", "error")
@@ -87,15 +87,17 @@ class FormatSpec:
     """How the bytes of a key or a value become a column.
 
     none: not decoded, the column is NULL of type binary. bytes: as they are. text: UTF-8 as a string. json: canonical text of a
-    jsonb. json_columns: an object as a struct of `columns` (Spark DDL). connect_json: Debezium's envelope or key, columns as
+    jsonb. csv: a line as a struct of texts, as `schema` says (JSON: columns, delimiter, header, nulls). regex: the groups of `schema`
+    as a struct of texts. json_columns: an object as a struct of `columns` (Spark DDL). connect_json: Debezium's envelope or key, columns as
     `schema` says (engine/java, ConnectJson). avro: by the writer's schema that its id names in `registry` (a URL), resolved to
-    the reader's `schema` (JSON text).
+    the reader's `schema` (JSON text); without a registry the writer's is the same, and `wire` tells whether an id stands in front.
     """
 
-    kind: Literal["none", "bytes", "text", "json", "json_columns", "connect_json", "avro"]
+    kind: Literal["none", "bytes", "text", "json", "json_columns", "connect_json", "csv", "regex", "avro"]
     columns: str = ""
     schema: str = ""
     registry: str = ""
+    wire: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ what is new.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -122,6 +123,14 @@ class Circuits:
                 return formats.jsonColumns(self._struct(spec.columns))
             case "connect_json":
                 return formats.connectJson(spec.schema)
+            case "csv":
+                of = json.loads(spec.schema)
+                header = self._array(self._jvm.String, of["header"])
+                return formats.csv(of["columns"], of["delimiter"], header, of["nulls"])
+            case "regex":
+                return formats.regex(spec.schema)
+            case "avro" if not spec.registry:
+                return formats.avroInline(spec.schema, spec.wire)
             case "avro":
                 return formats.avro(spec.schema, spec.registry)
         raise ValueError(spec.kind)

@@ -17,7 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +266,8 @@ class Engine:
                     offsets[reader.name] = self._begin(reader)
                 except TailgateError as e:
                     self._stall(reader.name, e.message)
-            self._readers = tuple(r for r in wanted if r.name in offsets)
+            wanted = tuple(replace(r, topics=tuple(t for t in r.topics if t in offsets[r.name])) for r in wanted if r.name in offsets)
+            self._readers = tuple(r for r in wanted if r.topics)
             self._checkpoint = self.lake.path / "checkpoint" / f"{self.writer.epoch}.{start}"
             frame = inputs.stream(self.session, self.inbox.folder, self.newest.inbox, self._readers, offsets)
             with self.committed:
@@ -285,8 +286,25 @@ class Engine:
     def _begin(self, reader: Reader) -> kafka.Offsets:
         """Where a reader goes on: the log's offsets; partitions that the log does not know begin at their first record."""
         known: Mapping[str, Mapping[str, int]] = self.newest.offsets.get(reader.name, {})
-        there = kafka.bounds(reader.brokers, list(reader.topics), dict(reader.options))
-        return {topic: {p: known.get(topic, {}).get(p, low) for p, (low, _) in partitions.items()} for topic, partitions in there.items()}
+        there = self._look(reader)
+        return {
+            topic: {p: known.get(topic, {}).get(p, low) for p, (low, _) in found.bounds.items()}
+            for topic, found in there.items()
+            if f"{reader.name}/{topic}" not in self.stalls
+        }
+
+    def _look(self, reader: Reader) -> dict[str, kafka.Topic]:
+        """A reader's topics; one that cannot be read on is stalled, alone. Raises 08006 if the broker does not answer."""
+        there = kafka.look(reader.brokers, list(reader.topics), dict(reader.options))
+        for topic in reader.topics:
+            error = self._fault(reader, topic, there.get(topic))
+            if error is not None:
+                self._stall(f"{reader.name}/{topic}", error)
+        return there
+
+    def _fault(self, reader: Reader, topic: str, found: kafka.Topic | None) -> str | None:
+        ids = [s.options.get("topic_id") for s in self._sources if s.options["channel"] == f"{reader.name}/{topic}"]
+        return kafka.fault(topic, found, ids[0] if ids else None, self.newest.offsets.get(reader.name, {}).get(topic, {}))
 
     def _watch(self, query: Any, start: int) -> None:
         try:
@@ -320,27 +338,18 @@ class Engine:
         if thrown is not None and _is(failure, "tailgate.SourceStalled"):
             self._stall(str(thrown.channel()), str(thrown.getMessage()))
             return
+        stalled = set(self.stalls)
         for reader in self._readers:
             try:
-                there = kafka.bounds(reader.brokers, list(reader.topics), dict(reader.options))
-                self._check_loss(reader, there)
+                self._look(reader)
             except TailgateError as e:
                 self._stall(reader.name, e.message)
-                return
+        if set(self.stalls) != stalled:
+            return
         self._failures += 1
         log.error("a tick failed", exc_info=failure)
         if self._failures >= FAILURES_MAX:
             raise failure
-
-    def _check_loss(self, reader: Reader, there: Mapping[str, Mapping[str, tuple[int, int]]]) -> None:
-        for topic, partitions in there.items():
-            for p, at in self.newest.offsets.get(reader.name, {}).get(topic, {}).items():
-                low, high = partitions.get(p, (0, 0))
-                if not low <= at <= high:
-                    raise TailgateError(
-                        f"topic {topic}, partition {p} holds offsets {low} to {high}, but {at} is next: "
-                        "records were deleted or the topic was made anew"
-                    )
 
     def _answers_again(self) -> bool:
         """Whether something stalled can go on; it is then no longer stalled."""
@@ -348,8 +357,11 @@ class Engine:
             for reader in readers(self._sources):
                 if name == reader.name or name.startswith(reader.name + "/"):
                     try:
-                        there = kafka.bounds(reader.brokers, list(reader.topics), dict(reader.options))
-                        self._check_loss(reader, there)
+                        there = kafka.look(reader.brokers, list(reader.topics), dict(reader.options))
+                        topic = name[len(reader.name) + 1 :]
+                        if topic and (error := self._fault(reader, topic, there.get(topic))) is not None:
+                            stall.error = error
+                            continue
                         for registry in _registries(s for s in self._sources if s.options["channel"] == name):
                             self._registry.latest(registry, "tailgate-answers")
                     except TailgateError as e:

@@ -22,7 +22,7 @@ from engine.plan.replacing import bases, group, readers, replacement, switched
 from engine.runtime import kafka
 from engine.runtime.engine import Changes, Engine
 from engine.runtime.fills import Fill, History
-from engine.runtime.readers import reader_name
+from engine.runtime.readers import beginning, place, reader_name
 from engine.runtime.restoring import remove_lost, restored
 from lake.catalog import ERRORS, Catalog, Change, Item, ready, skips
 from lake.entry import Header, stream
@@ -141,15 +141,14 @@ class Installation:
         for id in sorted(bases(item, catalog)):
             source = catalog[id]
             if source.kind == "source" and not source.stored:
-                topic = source.options["topic"]
                 try:
-                    there = kafka.bounds(source.options["brokers"], [topic], source.options.get("kafka", {}))[topic]
+                    there = kafka.topic(*place(source)).bounds
                 except ConnectionFailure:
                     if str(id) not in known:
                         raise
                     starts[str(id)] = known[str(id)]
                     continue
-                starts[str(id)] = {p: low for p, (low, _) in there.items()}
+                starts[str(id)] = beginning(source, there)
                 if any(low > known.get(str(id), {}).get(p, low) for p, (low, _) in there.items()):
                     log.warning("topic %s has lost records that %s was made of; it is filled without them", topic, item.name)
         return replace(item, options={**item.options, "starts": starts})
@@ -183,8 +182,9 @@ class Installation:
         for source in live:
             reader, topic = reader_name(source), source.options["topic"]
             if topic not in known.get(reader, {}):
-                there = kafka.bounds(source.options["brokers"], [topic], source.options.get("kafka", {}))[topic]
-                out.setdefault(reader, {})[topic] = {p: low if source.stored else high for p, (low, high) in there.items()}
+                there = kafka.topic(*place(source)).bounds
+                begin = beginning(source, there) if source.stored else {p: high for p, (_, high) in there.items()}
+                out.setdefault(reader, {})[topic] = begin
         return out
 
     def _live(self, catalog: Catalog) -> tuple[Item, ...]:

@@ -6,8 +6,12 @@ A broker that does not answer is 08006 and retriable; a topic that is missing is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from time import time_ns
+from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from lake.errors import ConnectionFailure, UndefinedObject
 from lake.inbox import Record
@@ -35,23 +39,75 @@ def consumer(brokers: str, options: Mapping[str, str]) -> Consumer:
     )
 
 
-def bounds(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[str, dict[str, tuple[int, int]]]:
-    """Of every partition of the topics: the first offset there is, and the one after the last."""
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What a broker says of a topic. `id`: never another topic's, even of the same name. `bounds`: of each partition its first offset
+    and the one after its last."""
+
+    id: str
+    bounds: dict[str, tuple[int, int]]
+
+
+def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[str, Topic]:
+    """Those of the topics that exist."""
     client = consumer(brokers, options)
     try:
         known = client.list_topics(timeout=ANSWER_S).topics
-        out: dict[str, dict[str, tuple[int, int]]] = {}
-        for topic in topics:
-            found = known.get(topic)
-            if found is None or found.error is not None:
-                raise UndefinedObject(
-                    f'topic "{topic}" does not exist on {brokers}',
-                    hint="Create the topic first, or check its name with SHOW TOPICS of your Kafka tools.",
-                )
-            out[topic] = {
-                str(p): client.get_watermark_offsets(TopicPartition(topic, p), timeout=ANSWER_S) for p in sorted(found.partitions)
-            }
-        return out
+        there = [t for t in topics if t in known and known[t].error is None]
+        if not there:
+            return {}
+        admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **options})
+        described = admin.describe_topics(TopicCollection(there), request_timeout=ANSWER_S)
+        return {
+            topic: Topic(
+                str(described[topic].result(ANSWER_S).topic_id),
+                {str(p): client.get_watermark_offsets(TopicPartition(topic, p), timeout=ANSWER_S) for p in sorted(known[topic].partitions)},
+            )
+            for topic in there
+        }
+    except KafkaException as e:
+        raise ConnectionFailure(f"Kafka at {brokers} does not answer: {e.args[0].str()}") from e
+    finally:
+        client.close()
+
+
+def topic(brokers: str, name: str, options: Mapping[str, str]) -> Topic:
+    """42704 if it is not there."""
+    found = look(brokers, [name], options).get(name)
+    if found is None:
+        raise UndefinedObject(
+            f'topic "{name}" does not exist on {brokers}',
+            hint="Create the topic first, or check its name with SHOW TOPICS of your Kafka tools.",
+        )
+    return found
+
+
+def fault(name: str, found: Topic | None, id: str | None, next: Mapping[str, int]) -> str | None:
+    """Why a topic cannot be read on from the `next` offset of each partition; None if it can. `id`: of the topic that was read."""
+    if found is None:
+        return f'topic "{name}" does not exist'
+    if id is not None and found.id != id:
+        return f'topic "{name}" was deleted and made anew: drop the source and create it again to read the new one'
+    for p, at in next.items():
+        low, high = found.bounds.get(p, (0, 0))
+        if not low <= at <= high:
+            return f"topic {name}, partition {p} holds offsets {low} to {high}, but {at} is next: records were deleted"
+    return None
+
+
+def start(
+    brokers: str, name: str, options: Mapping[str, str], bounds: Mapping[str, tuple[int, int]], said: Mapping[str, Any]
+) -> dict[str, int]:
+    """Where each partition begins for what a statement said (engine.ddl.source), within what is there."""
+    if "offsets" in said:
+        wanted = {p: said["offsets"][int(p)] if int(p) < len(said["offsets"]) else 0 for p in bounds}
+        return {p: min(max(wanted[p], low), high) for p, (low, high) in bounds.items()}
+    time = said["time"] if said["time"] >= 0 else time_ns() // 1_000_000 + said["time"]
+    client = consumer(brokers, options)
+    try:
+        asked = [TopicPartition(name, int(p), time) for p in bounds]
+        found = {str(t.partition): t.offset for t in client.offsets_for_times(asked, timeout=ANSWER_S)}
+        return {p: found[p] if low <= found.get(p, -1) <= high else high for p, (low, high) in bounds.items()}
     except KafkaException as e:
         raise ConnectionFailure(f"Kafka at {brokers} does not answer: {e.args[0].str()}") from e
     finally:
@@ -80,7 +136,15 @@ def history(
                     open_.pop(partition, None)  # what is left before the end is no record: a marker of a transaction
                 elif partition in open_:
                     if message.offset() < open_[partition]:
-                        yield Record(channel, message.key(), message.value(), partition, message.offset(), message.timestamp()[1])
+                        yield Record(
+                            channel,
+                            message.key(),
+                            message.value(),
+                            partition,
+                            message.offset(),
+                            message.timestamp()[1],
+                            tuple(message.headers() or ()),
+                        )
                     if message.offset() + 1 >= open_[partition]:
                         del open_[partition]
     except KafkaException as e:

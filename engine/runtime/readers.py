@@ -38,6 +38,17 @@ def reader_name(item: Item) -> str:
     return str(item.options["channel"]).rsplit("/", 1)[0]
 
 
+def place(source: Item) -> tuple[str, str, dict[str, str]]:
+    """Brokers, topic and settings."""
+    return source.options["brokers"], source.options["topic"], source.options.get("kafka", {})
+
+
+def beginning(source: Item, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+    """The first record of each partition that a source reads."""
+    start = source.options.get("start", {})
+    return {p: min(max(low, start.get(p, low)), high) for p, (low, high) in bounds.items()}
+
+
 def readers(sources: Iterable[Item]) -> tuple[Reader, ...]:
     """The readers that these sources need."""
     found: dict[str, tuple[Item, set[str]]] = {}
@@ -64,6 +75,7 @@ def stream(session: SparkSession, inbox: Path, consumed: int, readers: tuple[Rea
             .option("startingOffsets", json.dumps({t: offsets[reader.name][t] for t in reader.topics}))
             .option("maxOffsetsPerTrigger", str(ROWS_PER_TICK))
             .option("failOnDataLoss", "true")
+            .option("includeHeaders", "true")
             .option("fetchOffset.numRetries", "1")
             .option("kafka.isolation.level", "read_committed")
             .option("kafka.fetch.max.wait.ms", "10")  # else every tick at a low rate takes 500 ms more

@@ -16,6 +16,7 @@ from engine.plan.plans import Streams
 from engine.runtime import kafka
 from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
+from engine.runtime.readers import place
 from lake.catalog import Catalog, Change, Item
 from lake.errors import AdminShutdown, FeatureNotSupported, UndefinedTable
 from lake.roles import OPERATOR_ID
@@ -108,15 +109,19 @@ class Statements:
     def _on_channel(self, source: Item, catalog: Catalog) -> Item:
         """The source with the reader that brings its topic.
 
-        A keyed source reads its topic from the beginning, so it shares no reader with another source of that topic.
+        A stored source reads its topic from the beginning, so it shares no reader with another source of that topic; nor does one
+        of a topic that was made anew with those of the topic before.
         """
-        brokers, topic = source.options["brokers"], source.options["topic"]
-        kafka.bounds(brokers, [topic], source.options.get("kafka", {}))
-        taken = {i.options["channel"] for i in catalog.items.values() if i.kind == "source" and (i.stored or source.stored)}
+        brokers, topic, settings = place(source)
+        found = kafka.topic(brokers, topic, settings)
+        said = source.options.get("start")
+        start = {} if said is None else {"start": kafka.start(brokers, topic, settings, found.bounds, said)}
+        others = [i for i in catalog.items.values() if i.kind == "source"]
+        taken = {i.options["channel"] for i in others if i.stored or source.stored or i.options.get("topic_id") != found.id}
         number = 0
         while f"{brokers}#{number}/{topic}" in taken:
             number += 1
-        return replace(source, options={**source.options, "channel": f"{brokers}#{number}/{topic}"})
+        return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{brokers}#{number}/{topic}"})
 
     def _await(self, item: Item) -> None:
         """Until an item is filled; raises what went wrong, and then leaves nothing of it."""

@@ -21,6 +21,7 @@ from sql.statements.values import (
     CreateSink,
     CreateSource,
     CreateView,
+    Csv,
     Deallocate,
     DeclareCursor,
     Discard,
@@ -41,6 +42,7 @@ from sql.statements.values import (
     OptionValue,
     Prepare,
     QueryText,
+    Regex,
     Release,
     Reset,
     RoleOptions,
@@ -75,9 +77,11 @@ from sql.statements.written import (
 
 __all__ = [
     "SHOWS", "AlterRole", "Assignment", "Avro", "Begin", "Bytes", "CloseCursor", "ColumnDefinition", "ColumnName", "Commit", "CopyFrom",
-    "CopyTo", "CreateRole", "CreateSink", "CreateSource", "CreateTable", "CreateView", "Deallocate", "DeclareCursor", "Default", "Delete",
+    "CopyTo", "CreateRole", "CreateSink", "CreateSource", "CreateTable", "CreateView", "Csv",
+    "Deallocate", "DeclareCursor", "Default", "Delete",
     "Discard", "Drop", "DropRole", "Empty", "Envelope", "Execute", "Explain", "Expression", "Fetch", "Format", "Given", "Grant", "Include",
-    "Insert", "Json", "Name", "ObjectKind", "OnConflict", "OptionValue", "Options", "Prepare", "QueryText", "Release", "Reset", "Returned",
+    "Insert", "Json", "Name", "ObjectKind", "OnConflict", "OptionValue", "Options", "Prepare", "QueryText", "Regex", "Release", "Reset",
+    "Returned",
     "RoleOptions", "Rollback", "RollbackTo", "Savepoint", "Select", "Set", "Show", "Statement", "StatementText", "TableColumn", "Tail",
     "Text", "Truncate", "Update", "option", "parse", "split",
 ]  # fmt: skip

@@ -5,6 +5,8 @@ Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 
 from __future__ import annotations
 
+import re
+
 from lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, TailgateError, UndefinedColumn
 from lake.types import Type
 from sql.grammar.names import name
@@ -16,11 +18,13 @@ from sql.statements.values import (
     ColumnDefinition,
     CreateSink,
     CreateSource,
+    Csv,
     Envelope,
     Format,
     Include,
     Json,
     Options,
+    Regex,
     Text,
     option,
 )
@@ -29,6 +33,7 @@ from sql.typenames import resolve
 
 DEFAULT_PORT = 9092
 MICROSECONDS = 6  # digits of seconds
+COLUMNS_MAX = 1600  # of a relation, as in PostgreSQL
 
 
 def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
@@ -205,9 +210,49 @@ def _format(cursor: Cursor) -> Format:
             return Json()
         case "avro":
             return _avro(cursor)
-        case "csv" | "protobuf" | "regex" as word:
-            raise _unsupported(f"FORMAT {word.upper()}", at, "The formats are AVRO, JSON, TEXT and BYTES.")
+        case "csv":
+            return _csv(cursor)
+        case "regex":
+            return _regex(cursor)
+        case "protobuf":
+            raise _unsupported("FORMAT PROTOBUF", at, "The formats are AVRO, JSON, CSV, REGEX, TEXT and BYTES.")
     raise cursor.error()
+
+
+def _csv(cursor: Cursor) -> Csv:
+    """WITH n COLUMNS | HEADER (name, …) [DELIMITED BY 'c']"""
+    cursor.expect_word("with")
+    at = cursor.position
+    header: tuple[str, ...] = ()
+    if cursor.word("header"):
+        if not cursor.at("("):
+            raise InvalidParameterValue("the columns of a CSV header must be named", hint="Write HEADER (name, …).", position=at)
+        header = column_names(cursor)
+        count = len(header)
+    else:
+        count = cursor.integer()
+        cursor.expect_word("columns")
+    if not 1 <= count <= COLUMNS_MAX:
+        raise InvalidParameterValue(f"a source has between 1 and {COLUMNS_MAX} columns", position=at)
+    delimiter = ","
+    if cursor.word("delimited", "by"):
+        at = cursor.position
+        delimiter = cursor.string()
+        if len(delimiter) != 1 or delimiter in '"\r\n':
+            raise InvalidParameterValue("the delimiter must be one character, no quote and no line end", position=at)
+    return Csv(count, header, delimiter)
+
+
+def _regex(cursor: Cursor) -> Regex:
+    at = cursor.position
+    pattern = cursor.string()
+    try:
+        groups = re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", pattern)).groups
+    except re.error as e:
+        raise InvalidParameterValue(f"invalid regular expression: {e}", position=at) from None
+    if not groups:
+        raise InvalidParameterValue("the regular expression has no group", hint="Each group becomes a column.", position=at)
+    return Regex(pattern)
 
 
 def _avro(cursor: Cursor) -> Avro:
@@ -246,10 +291,17 @@ def _include(cursor: Cursor) -> tuple[Include, ...]:
     while True:
         at = cursor.position
         kind = cursor.any_word("key", "partition", "offset", "timestamp", "headers", "header", "topic")
-        if kind in ("header", "topic"):
-            raise _unsupported(f"INCLUDE {kind.upper()}", at)
+        if kind == "topic":
+            raise _unsupported("INCLUDE TOPIC", at, "A source reads one topic.")
         if kind is None:
             raise cursor.error()
+        if kind == "header":
+            header = cursor.string()
+            cursor.expect_word("as")
+            found.append(Include("header", name(cursor).name, header, cursor.word("bytes")))
+            if not cursor.sign(","):
+                return tuple(found)
+            continue
         found.append(Include(kind, name(cursor).name if cursor.word("as") else None))  # type: ignore[arg-type]
         if not cursor.sign(","):
             return tuple(found)

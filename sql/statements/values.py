@@ -82,16 +82,34 @@ class Avro:
     options: Options = ()
 
 
-Format: TypeAlias = Bytes | Text | Json | Avro
+@dataclass(frozen=True, slots=True)
+class Csv:
+    """A line of `columns` fields: columns column1, column2, …; or those of `header`, which a first line names in an order of its own."""
+
+    columns: int
+    header: tuple[str, ...] = ()
+    delimiter: str = ","
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """A column of text for each group: its name, or column1, column2, …"""
+
+    pattern: str
+
+
+Format: TypeAlias = Bytes | Text | Json | Avro | Csv | Regex
 Envelope: TypeAlias = Literal["none", "debezium", "upsert"]
 
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """INCLUDE KEY | PARTITION | OFFSET | TIMESTAMP | HEADERS [AS name]."""
+    """INCLUDE KEY | PARTITION | OFFSET | TIMESTAMP | HEADERS [AS name], or HEADER 'header' AS name [BYTES]."""
 
-    kind: Literal["key", "partition", "offset", "timestamp", "headers"]
+    kind: Literal["key", "partition", "offset", "timestamp", "headers", "header"]
     name: str | None = None
+    header: str = ""
+    bytes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

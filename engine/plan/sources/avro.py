@@ -10,8 +10,9 @@ Spark's type for it (engine/java, `AvroTypes`); `spell` says how that becomes th
     date, timestamp[tz]  int and long with a unit; a text with a zone
     time, interval       int and long of a time of day; interval where a connector's TIME goes below 0 and above 24 h (MySQL, MariaDB)
     text, uuid, jsonb    string by its name; enums are text
-    jsonb                records and maps
-    type[]               arrays of what is stored as it comes
+    jsonb                records and maps, arrays of arrays and of several types
+    type[]               arrays
+    name1, name2, …      a column for each type of a union of several beside null
 
 Source: Avro 1.12 specification; Debezium 3, "Data type mappings".
 """
@@ -58,6 +59,11 @@ class Column:
     type: Type
     nullable: bool
     stored: Spell
+    field: str = ""  # of the record; the column's name if it is not that of a union's member
+
+    @property
+    def of(self) -> str:
+        return self.field or self.name
 
 
 def _same(text: str) -> str:
@@ -139,8 +145,9 @@ def resolved(schema: Schema) -> Schema:
     return go(schema, "", ())
 
 
-def parse(text: str) -> Schema:
-    return resolved(json.loads(text))
+def parse(*texts: str) -> Schema:
+    """The last of some schemas; those before it are of types that later ones name."""
+    return resolved([json.loads(t) for t in texts])[-1]
 
 
 def written(schema: Schema) -> str:
@@ -167,13 +174,18 @@ def written(schema: Schema) -> str:
 
 
 def present(schema: Schema) -> tuple[Schema, bool]:
-    """The type beside null, and whether there is a null; 0A000 if there are more."""
+    """The one type beside null, and whether there is a null; 0A000 if there are more."""
     if not isinstance(schema, list):
         return schema, schema["type"] == "null"
-    others = [s for s in schema if s["type"] != "null"]
+    others = branches(schema)
     if len(others) != 1:
-        raise FeatureNotSupported(f"an Avro union of {len(others)} types beside null is not supported")
+        raise FeatureNotSupported(f"an Avro union of {len(others)} types beside null is not supported here")
     return others[0], len(others) < len(schema)
+
+
+def branches(schema: Schema) -> list[Schema]:
+    """The types of a union beside null; of another schema itself."""
+    return [s for s in (schema if isinstance(schema, list) else [schema]) if s["type"] != "null"]
 
 
 def is_record(schema: Schema) -> bool:
@@ -189,12 +201,25 @@ def columns(record: Schema, *, signed_times: bool = False) -> tuple[Column, ...]
     """A column for each field of a record. `signed_times`: its connector's TIME is a duration."""
     out = []
     for name, schema in fields(record).items():
+        if len(members := branches(schema)) > 1:
+            out += _members(name, members, signed_times)
+            continue
         try:
             type, nullable, spell = column(schema, signed_times=signed_times)
         except FeatureNotSupported as e:
             raise FeatureNotSupported(f'column "{name}": {e.message}', hint=e.hint) from None
         out.append(Column(name, type, nullable, spell))
     return tuple(out)
+
+
+def _members(name: str, branches: list[Schema], signed_times: bool) -> list[Column]:
+    """A union of several types: a column for each, name1, name2, …, one of which is not NULL."""
+    out = []
+    for i, branch in enumerate(branches):
+        type, spell = _type(branch, signed_times)
+        member = f"member{i}"
+        out.append(Column(f"{name}{i + 1}", type, True, lambda x, spell=spell, member=member: spell(f"{x}.{member}"), name))  # type: ignore[misc]
+    return out
 
 
 def column(schema: Schema, *, signed_times: bool = False) -> tuple[Type, bool, Spell]:
@@ -210,12 +235,15 @@ def _type(schema: Schema, signed_times: bool) -> tuple[Type, Spell]:
     if name == VARIABLE_DECIMAL:
         return NUMERIC, _same
     if kind in ("record", "map"):
-        return JSONB, lambda x: jsonb_of(f"to_json({x}, map('ignoreNullFields', 'false'))")
+        return JSONB, _json_of
     if kind == "array":
-        element, element_spell = _type(present(schema["items"])[0], signed_times)
-        if element_spell is not _same or element.is_array:
-            raise FeatureNotSupported(f"an array of {element} is not supported in Avro")
-        return element.array(), _same
+        items = branches(schema["items"])
+        if len(items) != 1 or items[0]["type"] == "array":  # of different types, or of arrays: no array of PostgreSQL's
+            return JSONB, _json_of
+        element, spell = _type(items[0], signed_times)
+        if spell is _same:
+            return element.array(), _same
+        return element.array(), lambda x: f"transform({x}, e -> {spell('e')})"
     if kind == "null":
         raise FeatureNotSupported("a column that is always NULL is not supported in Avro")
     if schema.get("logicalType") == "decimal" and kind in ("bytes", "fixed"):
@@ -223,6 +251,9 @@ def _type(schema: Schema, signed_times: bool) -> tuple[Type, Spell]:
         if precision > NUMERIC_PRECISION:
             raise FeatureNotSupported(f"a decimal of {precision} digits is not supported, at most {NUMERIC_PRECISION}")
         return Type("numeric", (precision, scale)), _same
+    if kind == "fixed" and schema.get("logicalType") == "uuid":
+        digits = r"^(.{8})(.{4})(.{4})(.{4})(.{12})$"
+        return UUID, lambda x: f"regexp_replace(lower(hex({x})), '{digits}', '$1-$2-$3-$4-$5')"
     meaning = NAMED.get(str(name)) or NAMED.get(str(schema.get("logicalType")))
     if meaning is None or kind not in ("int", "long", "string"):
         small = kind == "int" and schema.get("connect.type") in ("int8", "int16")
@@ -236,6 +267,10 @@ def _type(schema: Schema, signed_times: bool) -> tuple[Type, Spell]:
     if meaning == TIME:
         return TIME, micros_of
     return meaning, _same
+
+
+def _json_of(x: str) -> str:
+    return jsonb_of(f"to_json({x}, map('ignoreNullFields', 'false'))")
 
 
 def connectors(schema: Schema) -> Iterator[str]:

@@ -5,12 +5,14 @@ so the two cannot disagree. Options:
 
     topic, brokers, channel       where the records come from; the channel is "<reader>/<topic>"
     kafka                         more settings of the reader
-    value_format, key_format      {"type": "bytes" | "text" | "json" | "avro", "schema": reader's schema, "registry": URL}; no key: null
+    value_format, key_format      {"type": "bytes" | "text" | "json" | "csv" | "regex" | "avro", …: what it says}; no key: null
+                                  avro: "schema" of the reader, "registry" URL or absent, "wire": whether an id stands in front
     envelope                      "none" | "upsert" | "debezium"
     columns                       of JSON, the declared ones (lake.types.field_to_json; "precision" of a time), or null
     decimals                      of Debezium's JSON without a schema: "precise" (base64) or "string"
     primary_key                   names of columns, of PRIMARY KEY (…) NOT ENFORCED
-    include                       [kind, name] of each INCLUDE
+    include                       [kind, name] of each INCLUDE; ["header", name, header, as bytes]
+    start, topic_id               where each partition begins (none: at its first record); what tells the topic from another of its name
 
 Columns by envelope:
 
@@ -31,9 +33,9 @@ from engine.plan.sources import avro, debezium
 from engine.plan.sources.keys import SCALARS, key_columns, message_key
 from engine.plan.sources.made import Decoded, Made, by_name
 from engine.plan.sources.reads import Document, Reads, Struct, native
-from engine.plan.sources.spell import name, required
+from engine.plan.sources.spell import cast_of, jsonb_of, name, required, text
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition
-from lake.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, Field, Type, field_from_json
+from lake.types import BOOL, BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, Field, Type, field_from_json
 
 Options = Mapping[str, Any]
 
@@ -83,7 +85,7 @@ def _none(options: Options) -> Layout:
 
 def _upsert(options: Options) -> Layout:
     at = Decoded()
-    key = key_columns(options, alias=dict(options["include"]).get("key"))
+    key = key_columns(options, alias=next((i[1] for i in options["include"] if i[0] == "key"), None))
     value = [m for m in _value(options, at.value) if m.field.name not in {k.field.name for k in key}]
     made = [*key, *value, *_included(options, at)]
     if options["columns"] is not None:  # in the order in which they were declared
@@ -209,8 +211,21 @@ def _value(options: Options, at: str) -> list[Made]:
             return _rows(options, Struct(at))
         type, nullable, stored = avro.column(schema)
         return [Made(Field("data", type, nullable), stored(at))]
+    if format["type"] in ("csv", "regex"):
+        return _texts(options, at)
     type = SCALARS[format["type"]]
     return [Made(Field("text" if type == TEXT else "data", type, False), at)]
+
+
+def _texts(options: Options, at: str) -> list[Made]:
+    """The columns of a line: declared ones by PostgreSQL's cast of the text, in their order."""
+    given = [f"{at}.c{i}" for i in range(len(options["value_format"]["names"]))]
+    declared = _declared(options)
+    if not declared:
+        return [Made(Field(n, TEXT), g) for n, g in zip(options["value_format"]["names"], given, strict=True)]
+    if len(declared) != len(given):
+        raise InvalidObjectDefinition(f"{len(declared)} columns are declared, and the format has {len(given)}")
+    return [Made(f, cast_of(g, TEXT, f.type)) for f, g in zip(declared, given, strict=True)]
 
 
 def _rows(options: Options, at: Reads, *path: str) -> list[Made]:
@@ -221,7 +236,7 @@ def _rows(options: Options, at: Reads, *path: str) -> list[Made]:
         if options["envelope"] == "debezium":
             schema = avro.fields(schema)["after"]
         columns = avro.columns(schema, signed_times=signed)
-        return [Made(Field(c.name, c.type, c.nullable), c.stored(at.field(*path, c.name))) for c in columns]
+        return [Made(Field(c.name, c.type, c.nullable), c.stored(at.field(*path, c.of))) for c in columns]
     if options["columns"] is None:
         raise InvalidObjectDefinition(
             "the columns of a JSON source with this envelope must be declared", hint="CREATE SOURCE name (column type, …) FROM KAFKA …"
@@ -245,7 +260,7 @@ def _not_null(options: Options, made: list[Made], unless: str | None = None) -> 
 
 def _included_key(options: Options) -> list[Made]:
     """INCLUDE KEY of an append-only source; the key may be NULL there."""
-    wanted = [alias for kind, alias in options["include"] if kind == "key"]
+    wanted = [i[1] for i in options["include"] if i[0] == "key"]
     if not wanted:
         return []
     if options["key_format"] is None:
@@ -256,12 +271,30 @@ def _included_key(options: Options) -> list[Made]:
 
 
 def _included(options: Options, at: Decoded) -> list[Made]:
+    """The columns of INCLUDE but for the key's."""
     places = {"partition": at.partition, "offset": at.offset, "timestamp": at.timestamp}
-    return [
-        Made(Field(alias or kind, INCLUDED[kind], kind == "timestamp"), places[kind])
-        for kind, alias in options["include"]
-        if kind in places
-    ]
+    out = []
+    for kind, alias, *header in options["include"]:
+        if kind in places:
+            out.append(Made(Field(alias or kind, INCLUDED[kind], kind == "timestamp"), places[kind]))
+        elif kind == "headers":
+            out.append(Made(Field(alias or kind, JSONB), _headers(at.headers)))
+        elif kind == "header":
+            out.append(_header(at.headers, alias, *header))
+    return out
+
+
+def _headers(at: str) -> str:
+    """[{"key": …, "value": …}, …], values as text; as \\x and digits where they are none."""
+    text = "CASE WHEN is_valid_utf8(CAST(h.value AS STRING)) THEN CAST(h.value AS STRING) ELSE concat('\\\\x', lower(hex(h.value))) END"
+    return jsonb_of(f"to_json(transform({at}, h -> named_struct('key', h.key, 'value', {text})), map('ignoreNullFields', 'false'))")
+
+
+def _header(at: str, column: str, header: str, bytes: bool) -> Made:
+    """The last header of a name; NULL if there is none."""
+    value = f"element_at(transform(filter({at}, h -> h.key = {text(header)}), h -> h.value), -1)"
+    value = f"CASE WHEN exists({at}, h -> h.key = {text(header)}) THEN {value} END"
+    return Made(Field(column, BYTEA), value) if bytes else Made(Field(column, TEXT), f"tg_convert_from({value}, 'utf8')")
 
 
 def _fields(made: list[Made]) -> tuple[Field, ...]:
@@ -274,8 +307,14 @@ def _fields(made: list[Made]) -> tuple[Field, ...]:
 def _format(format: Options | None) -> FormatSpec:
     if format is None:
         return FormatSpec("none")
-    if format["type"] == "avro":
-        return FormatSpec("avro", schema=format["schema"], registry=format["registry"])
+    match format["type"]:
+        case "avro":
+            return FormatSpec("avro", schema=format["schema"], registry=format.get("registry", ""), wire=format.get("wire", True))
+        case "csv":
+            of = {"columns": len(format["names"]), "delimiter": format["delimiter"], "header": format["header"], "nulls": format["nulls"]}
+            return FormatSpec("csv", schema=json.dumps(of))
+        case "regex":
+            return FormatSpec("regex", schema=format["pattern"])
     return FormatSpec(format["type"])
 
 

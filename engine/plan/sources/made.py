@@ -27,11 +27,7 @@ class Decoded:
     partition: str = name(DECODED[3])
     offset: str = name(DECODED[4])
     timestamp: str = name(DECODED[5])
-
-    @staticmethod
-    def selected() -> Decoded:
-        """After a step that selects them in this order."""
-        return Decoded("c0", "c1", "c2", "c3", "c4")
+    headers: str = name(DECODED[6])
 
 
 def by_name(made: list[Made], names: list[str]) -> list[Made]:

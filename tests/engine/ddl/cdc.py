@@ -15,14 +15,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.ddl import Registry, create_source
+from engine.ddl import Registry, create_source, create_view
 from engine.plan import circuit
 from engine.plan.plans import Streams
 from lake.catalog import Catalog, Change, Item
 from sql.statements import CreateSource, parse
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "debezium"
-KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+KAFKA = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int, "
+    "headers array<struct<key: string, value: binary>>"
+)
 
 Message = dict[str, Any]
 
@@ -89,6 +92,11 @@ class Source:
         assert isinstance(parsed, CreateSource)
         self.items = create_source(parsed, statement, Catalog(), Registry())
         catalog = Catalog().apply(Change(put=self.items))
+        if not self.items[0].stored:  # it has no rows of its own: a view of it has
+            view = f"CREATE MATERIALIZED VIEW all_of_it AS SELECT * FROM {self.items[0].name}"
+            made = create_view(parse(view), view, catalog)  # type: ignore[arg-type]
+            catalog = catalog.apply(Change(put=(made,)))
+            self.items = (*self.items, made)
         self.session, self.state, self.ids, self.partitions = session, folder, "", partitions
         self.circuit = Circuits(session).build(circuit.compile_catalog(catalog, Streams(catalog)))
         self.rows: dict[int, Counter[tuple[Any, ...]]] = {i.id: Counter() for i in self.items}
@@ -104,7 +112,8 @@ class Source:
         for m in batch:
             key, value = (None if m[f] is None else bytearray(base64.b64decode(m[f])) for f in ("key_b64", "value_b64"))
             at = datetime.fromtimestamp(m["timestamp"] / 1000, timezone.utc)
-            rows.append((key, value, self.item.options["channel"], m["partition"], m["offset"], at, 0))
+            headers = [(k, None if v is None else bytearray(base64.b64decode(v))) for k, v in m.get("headers") or ()]
+            rows.append((key, value, self.item.options["channel"], m["partition"], m["offset"], at, 0, headers or None))
         frame = self.session.createDataFrame(rows, KAFKA).coalesce(1)
         result = self.circuit.tick(frame._jdf, str(self.state), self.ticks + 1, self.ids, self.partitions)
         self.ids = result.stateIds()
@@ -116,6 +125,11 @@ class Source:
                 held[tuple(values)] += weight
                 if not held[tuple(values)]:
                     del held[tuple(values)]
+
+    def given(self, batch: list[Message]) -> list[tuple[Any, ...]]:
+        """The rows of an append-only source, in the order of their first columns; the columns are its own."""
+        self.send(batch)
+        return sorted(self.rows[self.items[2].id].elements(), key=lambda row: [(v is None, str(v)) for v in row][:1])
 
     def counted(self, *columns: str) -> Counter[tuple[Any, ...]]:
         names = [c.name for c in self.item.columns]

@@ -3,6 +3,7 @@ package tailgate;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.avro.AvroRuntimeException;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
@@ -20,12 +21,15 @@ final class AvroFormat extends Format {
   private static final String SHORT = "the message ends within a value";
   private final String reader;
   private final AvroRegistry registry;
+  private final boolean wire;
   private transient DataType type;
   private transient Map<Integer, AvroReads.Read> known;
   private transient UnsafeRowWriter out;
   private transient AvroBytes in;
 
-  AvroFormat(String reader, AvroRegistry registry) {
+  /** Without a registry (null) the reader's schema is the writer's too; `wire`: that a message begins with the id of its schema all the same. */
+  AvroFormat(String reader, AvroRegistry registry, boolean wire) {
+    this.wire = wire;
     this.reader = reader;
     this.registry = registry;
     type();  // what cannot become a type is refused here, not row by row
@@ -38,10 +42,11 @@ final class AvroFormat extends Format {
     try {
       out.reset();
       out.zeroOutNullBytes();
-      if (message.length < 5 || message[0] != 0) throw undecodable("not in Confluent's wire format");
       in.bytes = message;
-      in.at = 1;
-      read(in.id()).read(in, out, 0);
+      in.at = 0;
+      if (wire && (message.length < 5 || message[in.at++] != 0)) throw undecodable("not in Confluent's wire format");
+      int id = wire ? in.id() : 0;
+      read(registry == null ? 0 : id).read(in, out, 0);
       if (in.at != message.length) throw undecodable((message.length - in.at) + " bytes after the end of the value");
       return out.getRow().get(0, type());
     } catch (ArithmeticException e) {
@@ -63,7 +68,7 @@ final class AvroFormat extends Format {
     AvroReads.Read read = known.get(id);
     if (read != null) return read;
     try {
-      String writer = registry.byId(id);
+      List<String> writer = registry == null ? List.of(reader) : registry.byId(id);
       if (writer == null) throw undecodable("schema " + id + " is not in the registry");
       read = new AvroReads(out).resolve(AvroTypes.parse(writer), AvroTypes.parse(reader));
       known.put(id, read);

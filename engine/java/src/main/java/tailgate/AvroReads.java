@@ -40,6 +40,7 @@ final class AvroReads {
       int size = size(AvroTypes.type(to));
       return to.isNullable() ? (in, out, slot) -> setNull(out, slot, size) : mismatch(from, to);
     }
+    if (AvroTypes.several(to)) return several(from, to);
     Schema target = AvroTypes.present(to);
     Unit unit = AvroTypes.unit(target) == null || AvroTypes.unit(from) == null ? AvroTypes.unit(target) : AvroTypes.unit(from);
     boolean whole = from.getType() == Schema.Type.INT || from.getType() == Schema.Type.LONG;
@@ -79,6 +80,26 @@ final class AvroReads {
   /** Fails when such a value comes, not before: one branch of a union may never be used. */
   private static Read mismatch(Schema from, Schema to) {
     return (in, out, slot) -> { throw new SqlError("22P02", "a value of type " + from.getType().getName() + " cannot be read as " + to.getType().getName()); };
+  }
+
+  /** One of several types into its member: that of the same name and type, else the first that it can be read as. */
+  private Read several(Schema from, Schema to) {
+    List<Schema> branches = AvroTypes.branches(to);
+    int chosen = -1;
+    for (int i = 0; i < branches.size() && chosen < 0; i++) if (branches.get(i).getType() == from.getType() && branches.get(i).getFullName().equals(from.getFullName())) chosen = i;
+    for (int i = 0; i < branches.size() && chosen < 0; i++)
+      if (org.apache.avro.SchemaCompatibility.checkReaderWriterCompatibility(branches.get(i), from).getType() == org.apache.avro.SchemaCompatibility.SchemaCompatibilityType.COMPATIBLE) chosen = i;
+    if (chosen < 0) return mismatch(from, to);
+    UnsafeRowWriter members = new UnsafeRowWriter(out, branches.size());
+    Read read = resolve(from, branches.get(chosen));
+    int member = chosen, n = branches.size();
+    return (in, out, slot) -> {
+      int before = out.cursor();
+      members.resetRowWriter();
+      for (int i = 0; i < n; i++) if (i != member) members.setNullAt(i);
+      read.read(in, members, member);
+      out.setOffsetAndSizeFromPreviousCursor(slot, before);
+    };
   }
 
   private Read record(Schema from, Schema to) {

@@ -1,58 +1,92 @@
 package tailgate;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.Serializable;
 import java.net.URI;
+import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.Map;
+import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Writer schemas by id, from a registry that speaks Confluent's HTTP interface. What it has answered is kept for as long as the process lives: an id never means another schema.
- * Left out: schema references, basic auth.
+ * A schema may name types of other subjects (references), which come first.
  */
 final class AvroRegistry implements Serializable {
   private static final long serialVersionUID = 1;
   private static final long MISSING_MS = 10_000;                     // an id that was not found is asked for again after this: schemas are registered before they are used
+  private static final int MISSING_MAX = 10_000;                     // of them that are remembered: malformed messages name any
   private static final Duration ANSWER = Duration.ofSeconds(10);     // longest wait for one answer
   private static final Map<String, Answers> ANSWERS = new ConcurrentHashMap<>();
-  private final String url;
+  private final String url, shown, user;
 
-  private record Answers(Map<Integer, String> known, Map<Integer, Long> missing) {}
+  private record Answers(Map<Integer, List<String>> known, Map<Integer, Long> missing) {}
 
-  private AvroRegistry(String url) { this.url = url; }
+  /** A user and a password may stand in the URL; `shown` is without them. */
+  private AvroRegistry(String url) {
+    URI at = URI.create(url);
+    this.url = url;
+    this.user = at.getUserInfo();
+    this.shown = user == null ? url : url.replace(at.getRawUserInfo() + "@", "");
+  }
 
   static AvroRegistry of(String url) { return new AvroRegistry(url.replaceAll("/+$", "")); }
 
-  /** The schema as JSON, or null if there is none with this id. Throws if the registry does not answer. */
-  String byId(int id) throws IOException {
+  /** The schema as JSON, after those it names, or null if there is none with this id. Throws if the registry does not answer. */
+  List<String> byId(int id) throws IOException {
     Answers answers = ANSWERS.computeIfAbsent(url, u -> new Answers(new ConcurrentHashMap<>(), new ConcurrentHashMap<>()));
-    String schema = answers.known.get(id);
+    List<String> schema = answers.known.get(id);
     if (schema != null) return schema;
     Long since = answers.missing.get(id);
     if (since != null && System.currentTimeMillis() - since < MISSING_MS) return null;
     schema = ask(id);
+    if (schema == null && answers.missing.size() >= MISSING_MAX) answers.missing.clear();
     if (schema == null) answers.missing.put(id, System.currentTimeMillis());
     else answers.known.put(id, schema);
     return schema;
   }
 
-  private String ask(int id) throws IOException {
-    HttpRequest request = HttpRequest.newBuilder(URI.create(url + "/schemas/ids/" + id)).timeout(ANSWER).build();
+  private List<String> ask(int id) throws IOException {
+    JsonNode found = get("/schemas/ids/" + id);
+    if (found == null) return null;
+    Map<String, String> all = new LinkedHashMap<>();
+    references(found, all);
+    List<String> schemas = new ArrayList<>(all.values());
+    schemas.add(found.get("schema").textValue());
+    return schemas;
+  }
+
+  private void references(JsonNode schema, Map<String, String> found) throws IOException {
+    for (JsonNode r : schema.path("references")) {
+      String path = "/subjects/" + URLEncoder.encode(r.get("subject").textValue(), StandardCharsets.UTF_8).replace("+", "%20") + "/versions/" + r.get("version").asInt();
+      if (found.containsKey(path)) continue;
+      JsonNode other = get(path);
+      if (other == null) throw new IOException("schema registry " + shown + " has no " + path);
+      references(other, found);
+      found.put(path, other.get("schema").textValue());
+    }
+  }
+
+  /** Null for 404. */
+  private JsonNode get(String path) throws IOException {
+    HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(shown + path)).timeout(ANSWER).header("Accept", "application/vnd.schemaregistry.v1+json, application/json");
+    if (user != null) request.header("Authorization", "Basic " + Base64.getEncoder().encodeToString(user.getBytes(StandardCharsets.UTF_8)));
     try {
-      HttpResponse<String> answer = HttpClient.newBuilder().connectTimeout(ANSWER).build().send(request, HttpResponse.BodyHandlers.ofString());
+      HttpResponse<String> answer = HttpClient.newBuilder().connectTimeout(ANSWER).build().send(request.build(), HttpResponse.BodyHandlers.ofString());
       if (answer.statusCode() == 404) return null;
       if (answer.statusCode() != 200) throw new IOException("it answered " + answer.statusCode());
-      return new ObjectMapper().readTree(answer.body()).get("schema").textValue();
+      return new ObjectMapper().readTree(answer.body());
     } catch (InterruptedException e) {
       throw new InterruptedIOException();
     } catch (IOException e) {
-      throw new IOException("schema registry " + url + " does not answer: " + (e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage()), e);
+      throw new IOException("schema registry " + shown + " does not answer: " + (e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage()), e);
     }
   }
 }

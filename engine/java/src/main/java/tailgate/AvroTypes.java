@@ -9,8 +9,8 @@ import org.apache.spark.sql.types.*;
 /**
  * The Spark type of an Avro schema, and the unit of a number that means a time.
  *
- * <p>Debezium's times without a zone are TIMESTAMP_NTZ; those of day are intervals, because a TIME of MariaDB goes from -838 to 838 hours. Left out: unions of more than one type beside
- * null, recursive schemas. Source: Debezium 3, "Temporal values".
+ * <p>Debezium's times without a zone are TIMESTAMP_NTZ; those of day are intervals, because a TIME of MariaDB goes from -838 to 838 hours. A union of several types is a struct
+ * with a member for each. Left out: recursive schemas. Source: Debezium 3, "Temporal values".
  */
 final class AvroTypes {
   private AvroTypes() {}
@@ -51,7 +51,13 @@ final class AvroTypes {
       case ENUM -> DataTypes.StringType;
       case BYTES, FIXED -> s.getLogicalType() instanceof LogicalTypes.Decimal d ? DataTypes.createDecimalType(d.getPrecision(), d.getScale()) : DataTypes.BinaryType;
       case NULL -> DataTypes.NullType;
-      case UNION -> type(present(s), inside);
+      case UNION -> {
+        List<Schema> branches = branches(s);
+        if (branches.size() == 1) yield type(branches.get(0), inside);
+        StructType struct = new StructType();
+        for (int i = 0; i < branches.size(); i++) struct = struct.add("member" + i, type(branches.get(i), inside), true);
+        yield struct;
+      }
       case ARRAY -> DataTypes.createArrayType(type(s.getElementType(), inside), s.getElementType().isNullable());
       case MAP -> DataTypes.createMapType(DataTypes.StringType, type(s.getValueType(), inside), s.getValueType().isNullable());
       case RECORD -> {
@@ -71,13 +77,27 @@ final class AvroTypes {
 
   static DataType type(Schema s) { return type(s, new ArrayDeque<>()); }
 
+  /** The types of a union beside null. */
+  static List<Schema> branches(Schema union) { return union.getTypes().stream().filter(t -> t.getType() != Schema.Type.NULL).toList(); }
+
   /** The one type of a union beside null. */
   static Schema present(Schema union) {
     if (union.getType() != Schema.Type.UNION) return union;
-    List<Schema> types = union.getTypes().stream().filter(t -> t.getType() != Schema.Type.NULL).toList();
+    List<Schema> types = branches(union);
     if (types.size() != 1) throw new AvroRuntimeException("union of " + types.size() + " types beside null");
     return types.get(0);
   }
 
-  static Schema parse(String json) { return new Schema.Parser().setValidateDefaults(false).parse(json); }
+  /** Whether it is a struct with a member for each type, of which one is not NULL. */
+  static boolean several(Schema s) { return s.getType() == Schema.Type.UNION && branches(s).size() > 1; }
+
+  static Schema parse(String json) { return parse(List.of(json)); }
+
+  /** The last of some schemas; later ones may name types of earlier ones. */
+  static Schema parse(List<String> schemas) {
+    Schema.Parser parser = new Schema.Parser().setValidateDefaults(false);
+    Schema last = null;
+    for (String schema : schemas) last = parser.parse(schema);
+    return last;
+  }
 }

@@ -5,6 +5,8 @@ import java.util.*;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -27,7 +29,8 @@ import org.apache.spark.sql.types.StructType;
 public final class Circuit implements Serializable {
   private static final long serialVersionUID = 1;
   /** Columns of Kafka's rows. */
-  static final int KEY = 0, VALUE = 1, TOPIC = 2, PARTITION = 3, OFFSET = 4, TIMESTAMP = 5;
+  static final int KEY = 0, VALUE = 1, TOPIC = 2, PARTITION = 3, OFFSET = 4, TIMESTAMP = 5, HEADERS = 7;
+  static final ArrayType HEADERS_TYPE = DataTypes.createArrayType(new StructType().add("key", "string").add("value", "binary"));
   static final StructType DEAD = new StructType().add("topic", "string").add("partition", "int").add("offset", "long").add("timestamp", "timestamp")
       .add("key", "binary").add("value", "binary").add("error", "string");
   static final StructType ERROR = new StructType().add("sqlstate", "string").add("message", "string");

@@ -25,7 +25,7 @@ public interface Decoder extends Serializable {
 
   // ---- for py4j -------------------------------------------------------------------------------------------------------------
 
-  /** Columns `key`, `value` by their formats, then `__topic`, `__partition`, `__offset`, `__timestamp`. */
+  /** Columns `key`, `value` by their formats, then `__topic`, `__partition`, `__offset`, `__timestamp`, `__headers`. */
   static Decoder kafka(Format key, Format value) { return new KafkaDecoder(key, value); }
 
   /** The value is an Arrow IPC stream with the row's columns and `__weight`: many weighted rows in one record. */

@@ -32,11 +32,20 @@ public abstract class Format implements Serializable {
   /** struct of the declared columns, read by name from a JSON object */
   public static Format jsonColumns(StructType columns) { return new JsonColumns(columns); }
 
+  /** struct of n strings c0, c1, …: the fields of one line. `header`: the columns' names, if a first line tells their order; `nulls`: that an empty field without quotes is NULL */
+  public static Format csv(int columns, String delimiter, String[] header, boolean nulls) { return new CsvFormat(columns, delimiter.charAt(0), header, nulls); }
+
+  /** struct of strings c0, c1, …: the groups of an expression that matches the whole text, in their order */
+  public static Format regex(String expression) { return new RegexFormat(expression); }
+
   /** Debezium's envelope or key in Kafka Connect's JSON: see {@link ConnectJson} */
   public static Format connectJson(String spec) { return new ConnectJson(spec); }
 
   /** the reader schema's type, from Confluent's wire format; the writer's schema comes from the registry by its id */
-  public static Format avro(String readerSchema, String registryUrl) { return new AvroFormat(readerSchema, AvroRegistry.of(registryUrl)); }
+  public static Format avro(String readerSchema, String registryUrl) { return new AvroFormat(readerSchema, AvroRegistry.of(registryUrl), true); }
+
+  /** the same of messages that were all written with the reader's schema; `wire`: they begin with an id all the same */
+  public static Format avroInline(String schema, boolean wire) { return new AvroFormat(schema, null, wire); }
 
   private static final class Plain extends Format {
     private static final long serialVersionUID = 1;

@@ -12,6 +12,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.connector.catalog.*;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.*;
@@ -35,7 +37,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * <p>An entry is a file named by its number, 1 and up without gaps. It is whole before `advance` names it and never changes, so a batch can be read
  * again; its owner removes it when the log has passed it. An entry is records, big-endian: topic, key, value as a length (4, -1 for NULL) and bytes; then partition (4),
- * offset (8) and milliseconds (8), which become Kafka's columns of these names.
+ * offset (8) and milliseconds (8), which become Kafka's columns of these names; then the headers, sized as a whole, name and value of each sized too.
  *
  * <p>Every batch in which the clock moved has one row of the topic {@link #CLOCK} with the time. A batch that is run again has the same time. The time can be known before the
  * batch is run: it is the second number of this source's line in the checkpoint's `offsets/<batch>`, which is `[entry, clock]`.
@@ -51,7 +53,8 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
   private static final long CLOCK_MS = 10_000;  // an empty tick costs 70-100 ms of CPU
 
   private static final StructType ROW = new StructType().add("key", "binary").add("value", "binary").add("topic", "string").add("partition", "int")
-      .add("offset", "long").add("timestamp", "timestamp").add("timestampType", "int");
+      .add("offset", "long").add("timestamp", "timestamp").add("timestampType", "int")
+      .add("headers", Circuit.HEADERS_TYPE);
   private static final Map<String, Inbox> INBOXES = new ConcurrentHashMap<>();
 
   /** One folder of this process. */
@@ -222,7 +225,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     @Override public boolean next() throws IOException {
       if (!told) {
         told = true;
-        row = row(null, null, CLOCK.getBytes(StandardCharsets.UTF_8), 0, range.clock, range.clock);
+        row = row(null, null, CLOCK.getBytes(StandardCharsets.UTF_8), 0, range.clock, range.clock, null);
         return true;
       }
       while (in == null || in.available() == 0) {
@@ -231,17 +234,27 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
         in = new DataInputStream(new ByteArrayInputStream(Files.readAllBytes(Path.of(range.folder, Long.toString(++entry)))));
       }
       byte[] topic = bytes(), key = bytes(), value = bytes();
-      row = row(key, value, topic, in.readInt(), in.readLong(), in.readLong());
+      row = row(key, value, topic, in.readInt(), in.readLong(), in.readLong(), headers(bytes()));
       return true;
     }
 
-    private byte[] bytes() throws IOException {
+    private static ArrayData headers(byte[] bytes) throws IOException {
+      if (bytes == null) return null;
+      List<Object> all = new ArrayList<>();
+      DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
+      while (in.available() > 0) all.add(new GenericInternalRow(new Object[] {UTF8String.fromBytes(bytes(in)), bytes(in)}));
+      return new GenericArrayData(all.toArray());
+    }
+
+    private static byte[] bytes(DataInputStream in) throws IOException {
       int length = in.readInt();
       return length < 0 ? null : in.readNBytes(length);
     }
 
-    private static InternalRow row(byte[] key, byte[] value, byte[] topic, int partition, long offset, long millis) {
-      return new GenericInternalRow(new Object[] {key, value, UTF8String.fromBytes(topic), partition, offset, millis * 1000, 0});
+    private byte[] bytes() throws IOException { return bytes(in); }
+
+    private static InternalRow row(byte[] key, byte[] value, byte[] topic, int partition, long offset, long millis, ArrayData headers) {
+      return new GenericInternalRow(new Object[] {key, value, UTF8String.fromBytes(topic), partition, offset, millis * 1000, 0, headers});
     }
 
     @Override public InternalRow get() { return row; }

@@ -16,7 +16,8 @@ final class KafkaDecoder implements Decoder {
 
   @Override public StructType schema() {
     return new StructType().add("key", key.type()).add("value", value.type())
-        .add("__topic", "string", false).add("__partition", "int", false).add("__offset", "long", false).add("__timestamp", "timestamp");
+        .add("__topic", "string", false).add("__partition", "int", false).add("__offset", "long", false).add("__timestamp", "timestamp")
+        .add("__headers", Circuit.HEADERS_TYPE);
   }
 
   @Override public void decode(InternalRow record, Rows rows) {
@@ -24,6 +25,7 @@ final class KafkaDecoder implements Decoder {
         record.isNullAt(Circuit.KEY) ? null : key.decode(record.getBinary(Circuit.KEY)),
         record.isNullAt(Circuit.VALUE) ? null : value.decode(record.getBinary(Circuit.VALUE)),
         record.getUTF8String(Circuit.TOPIC), record.getInt(Circuit.PARTITION), record.getLong(Circuit.OFFSET),
-        record.isNullAt(Circuit.TIMESTAMP) ? null : record.getLong(Circuit.TIMESTAMP)}), 1);
+        record.isNullAt(Circuit.TIMESTAMP) ? null : record.getLong(Circuit.TIMESTAMP),
+        record.numFields() <= Circuit.HEADERS || record.isNullAt(Circuit.HEADERS) ? null : record.getArray(Circuit.HEADERS)}), 1);
   }
 }

@@ -1,0 +1,30 @@
+package tailgate;
+
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** A line of text as the groups of an expression that is found in it; one without a match is a dead letter. */
+final class RegexFormat extends Format {
+  private static final long serialVersionUID = 1;
+  private final Pattern pattern;
+
+  RegexFormat(String expression) { pattern = Pattern.compile(expression); }
+
+  @Override DataType type() {
+    StructType type = new StructType();
+    for (int i = 0; i < pattern.matcher("").groupCount(); i++) type = type.add("c" + i, "string");
+    return type;
+  }
+
+  @Override Object decode(byte[] bytes) {
+    Matcher m = pattern.matcher(UTF8String.fromBytes(Utf8.checked(bytes)).toString());
+    if (!m.find()) throw new SqlError("22P02", "the text does not match the regular expression");
+    Object[] groups = new Object[m.groupCount()];
+    for (int i = 0; i < groups.length; i++) groups[i] = UTF8String.fromString(m.group(i + 1));
+    return new GenericInternalRow(groups);
+  }
+}

@@ -1,0 +1,156 @@
+"""Formats and what is included beside the value, through the real circuit: the message's bytes, and the row."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import fastavro
+import pytest
+
+from lake.errors import TailgateError
+from tests.engine.ddl.cdc import Message, Source
+
+pytestmark = pytest.mark.spark
+
+
+def source(session: Any, folder: Path, rest: str, columns: str = "") -> Source:
+    return Source(session, folder, f"CREATE SOURCE s {columns} FROM KAFKA BROKER 'kafka:9092' TOPIC 't' {rest}")
+
+
+def raw(*values: bytes, key: bytes | None = None) -> list[Message]:
+    encoded = [base64.b64encode(v).decode() for v in values]
+    of_key = None if key is None else base64.b64encode(key).decode()
+    return [{"partition": 0, "offset": i, "timestamp": 1500, "key_b64": of_key, "value_b64": v} for i, v in enumerate(encoded)]
+
+
+def test_csv(session: Any, tmp_path: Path) -> None:
+    lines = (b"1,a\n", b'2,"b, ""c""\nd"', b",x", b"1,2,3", b'"open', b"\xff,x")
+    made = source(session, tmp_path / "1", "FORMAT CSV WITH 2 COLUMNS")
+    assert [c.name for c in made.item.columns] == ["column1", "column2"]
+    assert made.given(raw(*lines)) == [("", "x"), ("1", "a"), ("2", 'b, "c"\nd')]
+    assert len(made.reasons()) == 3
+    typed = source(session, tmp_path / "2", "FORMAT CSV WITH 2 COLUMNS DELIMITED BY ';'", "(n int, t text)")
+    assert typed.given(raw(b'1;"2;3"', b";", b"x;y", b'"";z')) == [(1, "2;3"), (None, None)]
+    named = source(session, tmp_path / "3", "FORMAT CSV WITH HEADER (id, name)")
+    assert named.given(raw(b"name,other,id\nAnn,x,7", b"name\nAnn")) == [("7", "Ann")]
+
+
+def test_regex(session: Any, tmp_path: Path) -> None:
+    made = source(session, tmp_path, r"FORMAT REGEX '^(?P<ip>[\d.]+) (\w+)( \d+)?$'")
+    assert [c.name for c in made.item.columns] == ["ip", "column2", "column3"]
+    assert made.given(raw(b"10.0.0.1 GET", b"nothing", b"10.0.0.2 PUT 5")) == [("10.0.0.1", "GET", None), ("10.0.0.2", "PUT", " 5")]
+    assert made.reasons() == ["the text does not match the regular expression"]
+
+
+def test_what_is_included(session: Any, tmp_path: Path) -> None:
+    made = source(
+        session,
+        tmp_path,
+        "KEY FORMAT TEXT VALUE FORMAT TEXT INCLUDE KEY AS k, PARTITION, OFFSET AS at, TIMESTAMP, HEADERS, "
+        "HEADER 'trace' AS trace, HEADER 'raw' AS raw BYTES",
+    )
+    first, second = raw(b"a", b"b", key=b"key")
+    first["headers"] = [["trace", "b25l"], ["raw", "/wA="], ["trace", "dHdv"]]
+    moment = datetime(1970, 1, 1, 0, 0, 1, 500000, tzinfo=timezone.utc)
+    headers = json.dumps([{"key": "trace", "value": "one"}, {"key": "raw", "value": "\\xff00"}, {"key": "trace", "value": "two"}])
+    assert made.given([first, second]) == [
+        ("a", "key", 0, 0, moment, headers, "two", b"\xff\x00"),
+        ("b", "key", 0, 1, moment, None, None, None),
+    ]
+
+
+UNION = {"type": "record", "name": "Pair", "fields": [{"name": "x", "type": "int"}]}
+ALL = {
+    "type": "record",
+    "name": "All",
+    "fields": [
+        {"name": "flag", "type": "boolean"},
+        {"name": "f", "type": "float"},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {
+            "name": "fixed_price",
+            "type": {"type": "fixed", "name": "Price", "size": 4, "logicalType": "decimal", "precision": 9, "scale": 2},
+        },
+        {"name": "u", "type": {"type": "string", "logicalType": "uuid"}},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "millis", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "local", "type": {"type": "long", "logicalType": "local-timestamp-micros"}},
+        {"name": "at", "type": {"type": "int", "logicalType": "time-millis"}},
+        {"name": "color", "type": {"type": "enum", "name": "Color", "symbols": ["red", "blue"]}},
+        {"name": "raw", "type": {"type": "fixed", "name": "Two", "size": 2}},
+        {"name": "pair", "type": ["null", UNION]},
+        {"name": "several", "type": ["null", "int", "string", "Pair"]},
+        {"name": "many", "type": {"type": "array", "items": ["null", "long"]}},
+        {"name": "days", "type": {"type": "array", "items": {"type": "int", "logicalType": "date"}}},
+        {"name": "uuids", "type": {"type": "array", "items": {"type": "string", "logicalType": "uuid"}}},
+        {"name": "pairs", "type": {"type": "array", "items": "Pair"}},
+        {"name": "named", "type": {"type": "map", "values": "int"}},
+        {"name": "maybe", "type": ["null", "string"]},
+    ],
+}
+ONE = UUID("00000000-0000-4000-8000-000000000001")
+RECORD = {
+    "flag": True,
+    "f": 0.5,
+    "price": Decimal("-1.25"),
+    "fixed_price": Decimal("3.50"),
+    "u": ONE,
+    "day": date(2026, 1, 2),
+    "millis": datetime(2026, 1, 2, 3, 4, 5, 6000, tzinfo=timezone.utc),
+    "local": datetime(2026, 1, 2, 3, 4, 5, 6),
+    "at": (3, 4),
+    "color": "blue",
+    "raw": b"\x00\xff",
+    "pair": {"x": 1},
+    "several": "text",
+    "many": [1, None],
+    "days": [date(1970, 1, 2)],
+    "uuids": [ONE],
+    "pairs": [{"x": 2}],
+    "named": {"b": 2},
+    "maybe": None,
+}
+
+
+def encoded(schema: Any, record: Any) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(json.dumps(schema))), record)
+    return out.getvalue()
+
+
+def test_every_type_of_avro(session: Any, tmp_path: Path) -> None:
+    from datetime import time
+
+    made = source(session, tmp_path, f"FORMAT AVRO USING SCHEMA '{json.dumps(ALL)}'")
+    several = [{**RECORD, "at": time(3, 4), "several": v} for v in (7, "text", ("Pair", {"x": 3}))]
+    rows = made.given(raw(*(b"\0\0\0\0\x09" + encoded(ALL, r) for r in several), b"\0\0\0\0\x09\x01"))
+    names = [c.name for c in made.item.columns]
+    found = [dict(zip(names, row, strict=True)) for row in rows]
+    assert [(r["several1"], r["several2"], r["several3"]) for r in found] == [
+        (7, None, None),
+        (None, "text", None),
+        (None, None, '{"x": 3}'),
+    ]
+    one = found[0]
+    expected = {
+        **{n: RECORD[n] for n in ("flag", "f", "price", "fixed_price", "day", "millis", "local", "color", "raw", "maybe")},
+        "u": str(ONE), "at": 11_040_000_000, "pair": '{"x": 1}', "many": (1, None), "days": (date(1970, 1, 2),), "uuids": (str(ONE),),
+        "pairs": ('{"x": 2}',), "named": '{"b": 2}',
+    }  # fmt: skip
+    assert {n: one[n] for n in expected} == expected
+    assert made.reasons() == ["the message ends within a value"]
+    bare = source(session, tmp_path / "bare", "FORMAT AVRO USING SCHEMA '\"string\"' WITH (confluent_wire_format = false)")
+    assert bare.given(raw(encoded("string", "word"))) == [("word",)]
+
+
+def test_a_type_that_contains_itself_is_refused_by_name(session: Any, tmp_path: Path) -> None:
+    tree = {"type": "record", "name": "Tree", "fields": [{"name": "left", "type": ["null", "Tree"]}]}
+    with pytest.raises(TailgateError, match="recursive Avro type Tree is not supported"):
+        source(session, tmp_path, f"FORMAT AVRO USING SCHEMA '{json.dumps(tree)}'")

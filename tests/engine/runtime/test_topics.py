@@ -1,0 +1,132 @@
+"""Topics as they are: where reading begins, partitions that come later, transactions, headers, a topic that was made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
+
+from embedded.kafka import Kafka
+from lake import Lake
+from tests.engine.runtime.parts import EngineProcess, rows, until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+class World:
+    """An engine over a Kafka of its own."""
+
+    def __init__(self, folder: Path, kafka: Kafka) -> None:
+        self.kafka = kafka
+        self.engine = EngineProcess(folder / "lake")
+        self.engine.start()
+        self.lake = Lake(folder / "lake")
+        self.producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
+
+    def send(self, topic: str, value: str, **more: Any) -> None:
+        self.producer.produce(topic, value.encode(), **more)
+        self.producer.flush()
+
+    def source(self, name: str, topic: str, rest: str, with_: str = "") -> None:
+        self.engine.execute(f"CREATE SOURCE {name} FROM KAFKA BROKER '{self.kafka.address}' TOPIC '{topic}' {with_} {rest}")
+        if "ENVELOPE" not in rest:
+            self.engine.execute(f"CREATE MATERIALIZED VIEW {name}_v AS SELECT * FROM {name}")
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        return sorted(rows(self.lake, name))
+
+    def status(self, source: str) -> dict[str, Any]:
+        return dict(self.engine.get("/status")["sources"][source])
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("topics")
+    kafka = Kafka(folder / "kafka")
+    kafka.start()
+    made = World(folder, kafka)
+    yield made
+    made.engine.stop()
+    kafka.stop()
+
+
+def test_where_reading_begins(world: World) -> None:
+    world.kafka.create_topic("old", partitions=2)
+    for i in range(4):
+        world.send("old", f"a{i}", partition=0, timestamp=1000 * (i + 1), key=f"k{i}")
+        world.send("old", f"b{i}", partition=1, timestamp=1000 * (i + 1), key=f"l{i}")
+    world.source("from_offset", "old", "FORMAT TEXT", "WITH (start_offset = (3, 2))")
+    world.source("from_first", "old", "FORMAT TEXT", "WITH (start_offset = 3)")
+    world.source("from_time", "old", "FORMAT TEXT", "WITH (kafka_time_offset = 3000)")
+    world.source("keyed", "old", "KEY FORMAT TEXT VALUE FORMAT TEXT ENVELOPE UPSERT", "WITH (kafka_time_offset = 4000)")
+    assert world.rows("from_offset_v") == [("a3",), ("b2",), ("b3",)]
+    assert world.rows("from_first_v") == [("a3",), ("b0",), ("b1",), ("b2",), ("b3",)]
+    assert world.rows("from_time_v") == [("a2",), ("a3",), ("b2",), ("b3",)]
+    until(lambda: world.rows("keyed") == [("k3", "a3"), ("l3", "b3")])
+    world.send("old", "a4", partition=0, key="k4")
+    until(lambda: ("a4",) in world.rows("from_offset_v") and ("k4", "a4") in world.rows("keyed"))
+
+
+def test_a_partition_that_comes_later(world: World) -> None:
+    world.kafka.create_topic("growing")
+    world.source("growing", "growing", "FORMAT TEXT INCLUDE PARTITION, HEADERS, HEADER 'h' AS h")
+    world.send("growing", "one", headers=[("h", b"v")])
+    until(lambda: world.rows("growing_v") == [("one", 0, '[{"key": "h", "value": "v"}]', "v")])
+    admin = AdminClient({"bootstrap.servers": world.kafka.address})
+    admin.create_partitions([NewPartitions("growing", 2)])["growing"].result(10)
+    until(lambda: world.producer.list_topics("growing").topics["growing"].partitions.get(1) is not None)
+    world.send("growing", "two", partition=1)
+    until(lambda: [r[:2] for r in world.rows("growing_v")] == [("one", 0), ("two", 1)])
+    world.engine.execute("CREATE MATERIALIZED VIEW grown AS SELECT text, h FROM growing")
+    assert world.rows("grown") == [("one", "v"), ("two", None)]
+
+
+def test_transactions_that_are_aborted_are_not_read(world: World) -> None:
+    world.kafka.create_topic("transacted")
+    world.source("transacted", "transacted", "FORMAT TEXT")
+    producer = Producer({"bootstrap.servers": world.kafka.address, "transactional.id": "test", "log_level": 2})
+    producer.init_transactions(10)
+    for value, commit in (("aborted", False), ("committed", True)):
+        producer.begin_transaction()
+        producer.produce("transacted", value.encode())
+        producer.flush()
+        (producer.commit_transaction if commit else producer.abort_transaction)(10)
+    until(lambda: world.rows("transacted_v") == [("committed",)])
+    world.engine.execute("CREATE MATERIALIZED VIEW transacted_later AS SELECT * FROM transacted")
+    assert world.rows("transacted_later") == [("committed",)]
+
+
+@pytest.mark.long
+def test_a_topic_made_anew_is_not_mixed_with_the_old_one(world: World) -> None:
+    """Its neighbours on the same broker go on."""
+    world.kafka.create_topic("remade")
+    world.kafka.create_topic("neighbour")
+    world.source("remade", "remade", "FORMAT TEXT")
+    world.source("neighbour", "neighbour", "FORMAT TEXT")
+    world.send("remade", "old")
+    until(lambda: world.rows("remade_v") == [("old",)])
+    world.engine.stop()
+    admin = AdminClient({"bootstrap.servers": world.kafka.address})
+    admin.delete_topics(["remade"])["remade"].result(10)
+    until(lambda: "remade" not in admin.list_topics().topics)
+    world.kafka.create_topic("remade")
+    for value in ("new", "newer", "newest"):  # more than there were: offsets alone would not tell
+        world.send("remade", value)
+    world.engine.start()
+    until(lambda: world.status("remade")["status"] == "stalled")
+    assert "was deleted and made anew" in world.status("remade")["error"]
+    world.send("neighbour", "here")
+    until(lambda: world.rows("neighbour_v") == [("here",)])
+    assert world.rows("remade_v") == [("old",)]
+    world.engine.execute("DROP SOURCE remade CASCADE")
+    world.source("remade", "remade", "FORMAT TEXT")
+    assert world.rows("remade_v") == [("new",), ("newer",), ("newest",)]
+    admin.delete_topics(["neighbour"])["neighbour"].result(10)
+    until(lambda: world.status("neighbour")["status"] == "stalled")
+    world.send("remade", "still read")
+    until(lambda: ("still read",) in world.rows("remade_v"))
