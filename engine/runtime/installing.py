@@ -149,8 +149,10 @@ class Installation:
                     starts[str(id)] = known[str(id)]
                     continue
                 starts[str(id)] = beginning(source, there)
-                if any(low > known.get(str(id), {}).get(p, low) for p, (low, _) in there.items()):
-                    log.warning("topic %s has lost records that %s was made of; it is filled without them", topic, item.name)
+                if any(begin > known.get(str(id), {}).get(p, begin) for p, begin in starts[str(id)].items()):
+                    log.warning(
+                        "topic %s has lost records that %s was made of; it is filled without them", source.options["topic"], item.name
+                    )
         return replace(item, options={**item.options, "starts": starts})
 
     def _errors(self, view: Item, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
