@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from engine.ddl import Registry
-from lake.errors import ConnectionFailure, FeatureNotSupported, InvalidParameterValue
+from lake.errors import ConnectionFailure, FeatureNotSupported, InvalidParameterValue, UndefinedObject
 
 ANSWERS = {
     "t-value": (200, {"schema": '{"type":"string"}'}),
     "a%2Fb": (200, {"schema": '"long"'}),
     "p-value": (200, {"schema": "message M {}", "schemaType": "PROTOBUF"}),
-    "r-value": (200, {"schema": '"x.Y"', "references": [{"name": "x.Y"}]}),
+    "r-value": (200, {"schema": '{"type":"array","items":"x.Y"}', "references": [{"name": "x.Y", "subject": "y-value", "version": 3}]}),
+    "y-value": (200, {"schema": '{"type":"enum","name":"x.Y","symbols":["a"]}'}),
+    "g-value": (200, {"schema": '"x.Z"', "references": [{"name": "x.Z", "subject": "gone", "version": 1}]}),
     "broken": (500, {"error_code": 50001}),
 }
 ASKED: list[str | None] = []
@@ -51,13 +53,18 @@ def test_the_newest_schema_or_none(url: str) -> None:
     assert Registry().latest(url, "nothing") is None
 
 
+def test_types_of_other_subjects_are_written_out(url: str) -> None:
+    found = json.loads(Registry().latest(url, "r-value") or "")
+    assert (found["items"]["namespace"], found["items"]["name"], found["items"]["symbols"]) == ("x", "Y", ["a"])
+
+
 def test_user_and_password_of_the_url(url: str) -> None:
     Registry().latest(url.replace("//", "//ada:p%40ss@"), "t-value")
     assert ASKED[-1] == "Basic YWRhOnBAc3M="
 
 
 @pytest.mark.parametrize(
-    ("subject", "kind"), [("p-value", FeatureNotSupported), ("r-value", FeatureNotSupported), ("broken", ConnectionFailure)]
+    ("subject", "kind"), [("p-value", FeatureNotSupported), ("g-value", UndefinedObject), ("broken", ConnectionFailure)]
 )
 def test_what_is_refused(url: str, subject: str, kind: type[Exception]) -> None:
     with pytest.raises(kind):
