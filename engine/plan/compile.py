@@ -42,7 +42,7 @@ from sql.plan import (
     Window,
 )
 from sql.relations import is_identity, read_by
-from sql.rewrite import columns_of, conjunction, conjuncts
+from sql.rewrite import columns_of, conjunction, conjuncts, shifted
 from sql.spark import expression
 
 Streams = Callable[[Item], Stream]  # the stream of a materialized view
@@ -157,10 +157,16 @@ class _Compiler:
             left = replace(left, append_only=left.append_only and any(i < width for i in measured))
             right = replace(right, append_only=right.append_only and any(i >= width for i in measured))
         kind = "inner" if join.kind == "cross" else join.kind
-        rest = (where(conjunction(on.rest), left.columns + right.columns),) if on.rest else ()
+        hidden = len(left.columns) - len(join.left.columns)  # a row of no columns has one in the stream
+        asked = tuple(shifted(c, hidden) for c in on.rest)
+        rest = (where(conjunction(asked), left.columns + right.columns),) if asked else ()
         if kind == "inner":  # what else was asked is a filter of what comes out
-            return Stream(Joined(left, right, on.left, on.right, kind, on.null_safe), Linear(rest), join.columns, append_only)
-        return Stream(Joined(left, right, on.left, on.right, kind, on.null_safe, *rest), Linear(), join.columns, append_only)
+            joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe), Linear(rest)
+        else:
+            joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe, *rest), Linear()
+        if not join.left.columns or not join.right.columns:
+            shape = then(shape, Select(tuple(f"c{hidden + i}" for i in range(len(join.columns))) or ("true",)))
+        return Stream(joined, shape, join.columns or ONE_COLUMN, append_only)
 
     def _aggregate(self, node: Aggregate) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))

@@ -12,7 +12,7 @@ from engine.plan.rewrites.equijoin import split_joins
 from engine.plan.rewrites.merge import drop_identities, merge_filters, merge_projections
 from engine.plan.rewrites.narrow import narrow_joins
 from engine.plan.rewrites.order import order_joins
-from engine.plan.rewrites.outer import narrow_outer_joins
+from engine.plan.rewrites.outer import anti_joins, narrow_outer_joins
 from engine.plan.rewrites.prune import prune_columns
 from engine.plan.rewrites.push import push_filters
 from engine.plan.rewrites.top import first_rows
@@ -28,6 +28,7 @@ PASSES: tuple[Pass, ...] = (
     merge_projections,
     narrow_outer_joins,
     push_filters,
+    anti_joins,
     order_joins,
     split_joins,
     push_filters,

@@ -1,6 +1,7 @@
-"""Outer joins whose rows with NULLs nobody lets through are joins of fewer kinds.
+"""Outer joins of which not all rows are wanted are other joins.
 
-    σ_{c}(L ⟕ R) = σ_{c}(L ⋈ R)        if c is not true where R's columns are NULL
+    σ_{c}(L ⟕ R) = σ_{c}(L ⋈ R)              if c is not true where R's columns are NULL
+    σ_{r IS NULL}(L ⟕ R) = π_{l, NULL}(L ▷ R)  if r is NULL in no row of R that has a partner: R is then counted, not kept
 
 What filters and other joins above ask is carried down as the columns whose NULL keeps a row from getting any further.
 """
@@ -10,10 +11,47 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.plan.scalars import NO_COLUMNS, rejects_null, strict_in
-from sql.plan import Aggregate, Distinct, Filter, Join, JoinKind, Project, Relation, SetOperation, Sort, Union_
-from sql.relations import inputs, with_inputs
+from sql.plan import (
+    Aggregate,
+    Column,
+    Distinct,
+    Filter,
+    IsNull,
+    Join,
+    JoinKind,
+    Literal,
+    Project,
+    Relation,
+    SetOperation,
+    Sort,
+    Union_,
+)
+from sql.relations import bottom_up, column, inputs, with_inputs
+from sql.rewrite import conjunction, conjuncts
 
 Columns = frozenset[int]
+
+
+def anti_joins(relation: Relation) -> Relation:
+    return bottom_up(relation, _anti)
+
+
+def _anti(relation: Relation) -> Relation:
+    if not isinstance(relation, Filter) or not isinstance(relation.input, Join) or relation.input.kind != "left":
+        return relation
+    join = relation.input
+    width = len(join.left.columns)
+    present = NO_COLUMNS if join.condition is None else rejects_null(join.condition)
+    present |= frozenset(width + i for i, f in enumerate(join.right.columns) if not f.nullable)
+    conditions = conjuncts(relation.condition)
+    asked = [c for c in conditions if isinstance(c, IsNull) and isinstance(c.argument, Column) and width <= c.argument.index in present]
+    if not asked:
+        return relation
+    nulls = tuple(Literal(None, f.type) for f in join.right.columns)
+    alone = replace(join, kind="anti")
+    rows = Project(alone, tuple(column(alone, i) for i in range(width)) + nulls, join.columns)
+    rest = tuple(c for c in conditions if c not in asked)
+    return Filter(rows, conjunction(rest)) if rest else rows
 
 
 def narrow_outer_joins(relation: Relation) -> Relation:

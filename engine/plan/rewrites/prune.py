@@ -1,6 +1,7 @@
 """Columns that nobody reads go as early as they can: a join keeps every column of its inputs.
 
 π_a(L ⋈_k R) = π_a(π_{a_l, k}(L) ⋈_k π_{a_r, k}(R))
+π_l(L ⟕_k R) = π_l(L)                                  if k is a key of R
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from collections.abc import Iterable
 
 from typing_extensions import assert_never
 
+from engine.plan.keys import keys
+from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import renumber
+from sql.fallible import fallible
 from sql.plan import (
     Aggregate,
     Distinct,
@@ -29,7 +33,7 @@ from sql.plan import (
     Window,
 )
 from sql.relations import inputs, read_by, take, with_inputs, with_scalars
-from sql.rewrite import columns_of
+from sql.rewrite import columns_of, conjuncts
 
 Places = dict[int, int]  # where a column of the relation before is in the one after
 
@@ -56,6 +60,8 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
                 return relation, _identity(relation)
             exact = tuple(renumber(expressions[i], places) for i in kept)
             return Project(below, exact, tuple(columns[i] for i in kept)), {old: new for new, old in enumerate(kept)}
+        case Join(left, kind="left") if max(needed, default=0) < len(left.columns) and _at_most_one(relation):
+            return _prune(left, needed)
         case Join(left, right, kind, condition, position):
             width = len(left.columns)
             read = needed | (columns_of(condition) if condition is not None else frozenset())
@@ -93,6 +99,12 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             return _untouched(relation)  # which rows come first, or are equal, is a matter of all columns
         case _:
             assert_never(relation)
+
+
+def _at_most_one(join: Join) -> bool:
+    """Whether no row of the left has two partners, and looking for one cannot fail."""
+    found = matching(join)
+    return any(key <= set(found.right) for key in keys(join.right)) and not any(map(fallible, conjuncts(join.condition)))
 
 
 def _exactly(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
