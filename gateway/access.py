@@ -127,6 +127,8 @@ class Access:
         match statement:
             case s.CreateView(query=query):
                 self.check_schema("CREATE")
+                for item in self._named((statement.name,)) if statement.replace else ():
+                    self.check_owner(item)
                 self._check_read(query)
             case s.CreateSink(from_item=name):
                 self.check_schema("CREATE")

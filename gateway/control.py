@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
 STATUS_TIMEOUT_S = 0.8
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
+
+
+Tell = Callable[[dict[str, Any]], None]  # a notice, before the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,12 @@ class Control:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
-    async def statement(self, sql: str, settings: dict[str, str]) -> Done:
-        """Waits as long as the statement takes: filling a view may take minutes. Cancelling stops waiting."""
-        status, answer = await self._request("POST", "/statement", {"sql": sql, "settings": settings}, None)
+    async def statement(self, sql: str, settings: dict[str, str], tell: Tell | None = None) -> Done:
+        """Waits as long as the statement takes: filling a view may take minutes; `tell` gets what it says meanwhile.
+
+        Cancelling cancels the statement: a view that is not filled yet goes.
+        """
+        status, answer = await self._request("POST", "/statement", {"sql": sql, "settings": settings}, None, tell)
         if status == 200:
             return Done(answer["tag"], answer.get("n", 0), answer.get("time", 0), tuple(answer.get("notices", ())), _lines(answer))
         raise _error(answer)
@@ -71,7 +78,7 @@ class Control:
         return there
 
     async def _request(
-        self, method: str, path: str, body: dict[str, Any] | bytes | None, timeout: float | None
+        self, method: str, path: str, body: dict[str, Any] | bytes | None, timeout: float | None, tell: Tell | None = None
     ) -> tuple[int, dict[str, Any]]:
         engine = self._engine()
         host, _, port = engine.address.rpartition(":")
@@ -84,7 +91,7 @@ class Control:
             head = f"{method} {path} HTTP/1.1\r\nHost: {engine.address}\r\nAuthorization: Bearer {engine.token}\r\nConnection: close\r\n"
             head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
             writer.write(head.encode() + data)
-            return await asyncio.wait_for(_answer(reader), timeout)
+            return await asyncio.wait_for(_answer(reader, tell), timeout)
         except asyncio.TimeoutError:
             raise SystemError_("the engine does not answer", detail=f"{engine.address} gave no answer in {timeout} s.") from None
         except (OSError, asyncio.IncompleteReadError, ValueError):
@@ -95,12 +102,17 @@ class Control:
             writer.close()
 
 
-async def _answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, Any]]:
-    status = int((await reader.readuntil(b"\r\n")).split(b" ", 2)[1])
-    headers: dict[bytes, bytes] = {}
-    while (line := await reader.readuntil(b"\r\n")) != b"\r\n":
-        name, _, value = line.partition(b":")
-        headers[name.strip().lower()] = value.strip()
+async def _answer(reader: asyncio.StreamReader, tell: Tell | None) -> tuple[int, dict[str, Any]]:
+    while True:
+        status = int((await reader.readuntil(b"\r\n")).split(b" ", 2)[1])
+        headers: dict[bytes, bytes] = {}
+        while (line := await reader.readuntil(b"\r\n")) != b"\r\n":
+            name, _, value = line.partition(b":")
+            headers[name.strip().lower()] = value.strip()
+        if status != 102:
+            break
+        if tell is not None:
+            tell(json.loads(headers[b"notice"]))
     if b"content-length" in headers:
         body = await reader.readexactly(min(int(headers[b"content-length"]), ANSWER_BYTES_MAX))
     elif headers.get(b"transfer-encoding", b"").lower() == b"chunked":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.portals import Bound
 from gateway.writing import committing
@@ -28,9 +28,14 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     session.out.flush()
     await _caught_up(session)
     session.access.check_change(bound.statement)
-    done = await session.control.statement(without_password(bound), session.statement_settings())
-    for notice in done.notices:
+
+    def tell(notice: dict[str, Any]) -> None:
         session.notice(notice.get("message", ""), notice.get("severity", "NOTICE"), notice.get("sqlstate", "00000"), notice.get("hint"))
+        session.out.flush()
+
+    done = await session.control.statement(without_password(bound), session.statement_settings(), tell)
+    for notice in done.notices:
+        tell(notice)
     if done.time:
         await session.serving.wait(done.time - 1, MIRROR_TIMEOUT_S)
     return done.tag

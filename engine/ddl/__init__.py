@@ -6,10 +6,14 @@ grants. Each raises what the statement did wrong, or 0A000 with the feature's na
 
 from engine.ddl.drop import drop
 from engine.ddl.registry import Registry, SchemaLookup
+from engine.ddl.replace import replace_view
 from engine.ddl.roles import change_roles
 from engine.ddl.sink import create_sink
 from engine.ddl.source import create_source
 from engine.ddl.table import create_table
 from engine.ddl.view import create_view, errors_item
 
-__all__ = ["Registry", "SchemaLookup", "change_roles", "create_sink", "create_source", "create_table", "create_view", "drop", "errors_item"]
+__all__ = [
+    "Registry", "SchemaLookup", "change_roles", "create_sink", "create_source", "create_table", "create_view", "drop", "errors_item",
+    "replace_view",
+]  # fmt: skip

@@ -8,15 +8,17 @@ from engine.ddl.names import check_new
 from engine.plan.change import Unit, leaves
 from engine.plan.keys import key
 from engine.plan.plans import Streams, bound
+from engine.plan.replacing import below
 from lake.catalog import ERRORS, ON_ERROR, Catalog, Change, Item, skips
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from sql.bind import bind_view
 from sql.statements import CreateView
 
 
-def create_view(statement: CreateView, text: str, catalog: Catalog) -> Item:
+def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None) -> Item:
     """The item of a view; `text` is the statement as typed. A materialized view is compiled, so what cannot be kept is refused here."""
-    check_new(statement.name, catalog)
+    if replacing is None:
+        check_new(statement.name, catalog)
     options = _options(statement)
     query = bind_view(statement, catalog)
     id, named = catalog.next_id, statement.name.name
@@ -25,10 +27,15 @@ def create_view(statement: CreateView, text: str, catalog: Catalog) -> Item:
         return item
     if not query.columns:
         raise InvalidObjectDefinition("a materialized view needs a column at least")
-    catalog.check_new(errors_name(named))
+    if replacing is None:
+        catalog.check_new(errors_name(named))
     view = replace(item, kind="materialized view", key=key(query.plan), stored=True, errors=id + 1, options=options)
     after = catalog.apply(Change(put=(view,)))
     stream = Streams(after, lambda i, c: query.plan if i.id == id else bound(i, c))(view)
+    coming = catalog.replacements()
+    for changing in (catalog[i] for i in sorted(below(item, catalog)) if i in coming):
+        said = f'{changing.kind} "{changing.name}" is still being replaced'
+        raise ObjectNotInPrerequisiteState(said, hint="Create the view when it is ready.")
     for base in (catalog[leaf.item] for leaf in leaves(stream) if not isinstance(leaf, Unit)):
         if skips(base) and not skips(view):
             raise FeatureNotSupported(

@@ -15,8 +15,9 @@ from dataclasses import replace
 from engine.plan import nodes
 from lake.catalog import Catalog, Change, Item
 
-KEPT = ("next_node", "fills")  # options that belong to an id and not to a definition
-OWN = ("group", "stale", *KEPT)
+ANEW = "anew"  # option of a replacement with other columns: it stays under its own id, and what it replaces is dropped
+KEPT = ("next_node", "fills", "comments")  # options that belong to an id and not to a definition
+OWN = ("group", "stale", ANEW, *KEPT)
 
 
 def bases(item: Item, catalog: Catalog) -> set[int]:
@@ -25,6 +26,18 @@ def bases(item: Item, catalog: Catalog) -> set[int]:
     for id in item.depends:
         other = catalog[id]
         found |= bases(other, catalog) if other.kind == "view" else {id}
+    return found
+
+
+def below(item: Item, catalog: Catalog) -> set[int]:
+    """All that an item is made of, at any depth."""
+    found: set[int] = set()
+    queue = list(item.depends)
+    while queue:
+        id = queue.pop()
+        if id not in found:
+            found.add(id)
+            queue += catalog[id].depends
     return found
 
 
@@ -53,19 +66,26 @@ def group(item: Item) -> int:
 
 
 def switched(coming: Iterable[Item], catalog: Catalog) -> Change:
-    """Each replaced item with its replacement's definition, under its own id; the replacements are dropped."""
+    """Each replaced item with its replacement's definition, under its own id; the replacements are dropped, but those made ANEW."""
     coming = tuple(coming)
     places = {item.id: item.replaces for item in coming}
     put: dict[int, Item] = {}
+    drop: list[int] = []
     for item in coming:
         old = catalog[item.replaces]
+        if item.options.get(ANEW):
+            options = {name: value for name, value in item.options.items() if name not in ("group", ANEW)}
+            put[item.id] = replace(item, replaces=0, ready=True, options=options)
+            drop.append(old.id)
+            continue
+        drop.append(item.id)
         options = {name: value for name, value in item.options.items() if name not in OWN}
         options |= {name: old.options[name] for name in KEPT if name in old.options}
         depends = tuple(places.get(d, d) for d in item.depends)
         put[old.id] = replace(item, id=old.id, errors=old.errors, replaces=0, depends=depends, ready=True, options=options, name=old.name)
-    after = catalog.apply(Change(put=tuple(put.values()), drop=tuple(places)))
+    after = catalog.apply(Change(put=tuple(put.values()), drop=tuple(drop)))
     for id, item in put.items():
         if item.kind == "materialized view":
             put[id] = nodes.share(item, after)
             after = after.apply(Change(put=(put[id],)))
-    return Change(tuple(put.values()), tuple(places))
+    return Change(tuple(put.values()), tuple(drop))

@@ -5,6 +5,9 @@
     GET  /newest?after=n                  {"n", "time"} as soon as an entry later than n is there, after 10 s in any case
     GET  /status                          {"sources": {…}, "ticks": n, …}
 
+What a statement says before it is done comes as interim answers: `102 Processing` with the header `Notice: {…}`. Whoever closes the
+connection before the answer cancels what can be cancelled.
+
 Loopback only; every request carries the token of `engine.json`. One thread a request: gateways are few, and each holds one
 long poll.
 """
@@ -15,10 +18,12 @@ import hmac
 import json
 import logging
 import secrets
+import select
+import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from lake.errors import TailgateError
@@ -30,12 +35,22 @@ STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
 WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write: `writes.TRANSACTION_BYTES_MAX`, and its head
 
 
+class Client(Protocol):
+    """Who waits for a statement's answer."""
+
+    def tell(self, notice: dict[str, Any]) -> None:
+        """A notice, at once: before the answer, an interim one with it in a header."""
+
+    def gone(self) -> bool:
+        """Whether nobody waits any more: what the statement began is to be undone."""
+
+
 class Control:
-    """The server. `statement(sql, settings)`, `newest(after, timeout)`, `status()` and `write(body)` give what is sent as JSON."""
+    """The server. `statement(sql, settings, client)`, `newest(after, timeout)`, `status()` and `write(body)` give what is sent as JSON."""
 
     def __init__(
         self,
-        statement: Callable[[str, dict[str, str]], dict[str, Any]],
+        statement: Callable[[str, dict[str, str], Client], dict[str, Any]],
         newest: Callable[[int, float], dict[str, Any]],
         status: Callable[[], dict[str, Any]],
         write: Callable[[bytes], dict[str, Any]],
@@ -79,7 +94,7 @@ class Control:
                         self._answer(200, write(body))
                         return
                     request = json.loads(body)
-                    self._answer(200, statement(request["sql"], request.get("settings", {})))
+                    self._answer(200, statement(request["sql"], request.get("settings", {}), self))
                 except TailgateError as e:
                     self._answer(
                         400, {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position}
@@ -87,6 +102,20 @@ class Control:
                 except Exception as e:
                     log.exception("a statement failed")
                     self._answer(500, {"sqlstate": "XX000", "message": f"{type(e).__name__}: {e}"})
+
+            def tell(self, notice: dict[str, Any]) -> None:
+                try:
+                    self.wfile.write(b"HTTP/1.1 102 Processing\r\nNotice: " + json.dumps(notice).encode() + b"\r\n\r\n")
+                    self.wfile.flush()
+                except OSError:
+                    self.close_connection = True
+
+            def gone(self) -> bool:
+                readable, _, _ = select.select([self.connection], [], [], 0)
+                try:
+                    return bool(readable and not self.connection.recv(1, socket.MSG_PEEK))
+                except OSError:
+                    return True
 
             def _allowed(self) -> bool:
                 given = self.headers.get("Authorization", "")

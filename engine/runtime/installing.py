@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from engine.plan import circuit, nodes
 from engine.plan.errors import Unknown, errors_to_fill
 from engine.plan.plans import Streams
-from engine.plan.replacing import bases, group, readers, replacement, switched
+from engine.plan.replacing import ANEW, bases, group, readers, replacement, switched
 from engine.runtime import kafka
 from engine.runtime.engine import Changes, Engine
 from engine.runtime.fills import Fill, History
@@ -45,6 +45,7 @@ class Installation:
         self.settled = threading.Condition()
         self.fills: dict[int, Fill] = {}
         self.failures: dict[int, Exception] = {}  # of fills that a statement may wait for, by item
+        self.switched: set[int] = set()  # replacements that took their places
         self._filled: set[int] = set()
         engine.rebuild = lambda: self.recover(lost=True)
 
@@ -64,7 +65,7 @@ class Installation:
             broken = self._broken(catalog, lost)
             coming = catalog.replacements()
             stale = [replace(i, options={**i.options, "stale": True}) for i in broken if not nodes.stale(i)]
-            new = []
+            new: list[Item] = []
             for item in broken:
                 if item.id not in coming:
                     new.append(replacement(item, catalog.next_id + 2 * len(new), catalog.next_id))
@@ -74,10 +75,7 @@ class Installation:
                 return
             for item in stale:
                 log.warning('the state of %s "%s" cannot be used; it is filled again', item.kind, item.name)
-            unready = [self._begun(i, catalog) for i in unready]
-            after = catalog.apply(Change(put=(*stale, *unready)))
-            streams = Streams(after)
-            unready = [nodes.number(i, after, streams(i)) if i.kind == "materialized view" else i for i in unready]
+            unready = self._numbered(unready, catalog.apply(Change(put=tuple(stale))))
             state = None
             if lost:
                 log.warning("all state is made again from what the lake holds")
@@ -128,11 +126,18 @@ class Installation:
         self._tell()
         return header
 
-    def numbered(self, view: Item, catalog: Catalog) -> Item:
-        """A new view about to be filled: where its topics begin, and operators of its own. `catalog` has it already."""
-        view = self._begun(view, catalog)
-        catalog = catalog.apply(Change(put=(view,)))
-        return nodes.number(view, catalog, Streams(catalog)(view))
+    def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """New items, those of them that are views about to be filled ready for it. Holds the lock."""
+        unready = {i.id: i for i in self._numbered([i for i in items if not i.ready], self.engine.catalog)}
+        return tuple(unready.get(i.id, i) for i in items)
+
+    def _numbered(self, items: Iterable[Item], catalog: Catalog) -> list[Item]:
+        """Items about to be filled: views with where their topics begin, and operators of their own."""
+        catalog = catalog.apply(Change(put=tuple(items)))
+        begun = [self._begun(i, catalog) if i.kind == "materialized view" else i for i in items]
+        catalog = catalog.apply(Change(put=tuple(begun)))
+        streams = Streams(catalog)
+        return [nodes.number(i, catalog, streams(i)) if i.kind == "materialized view" else i for i in begun]
 
     def _begun(self, item: Item, catalog: Catalog) -> Item:
         """A view with where its topics begin now; where a broker does not answer, where they began when it was filled before."""
@@ -226,7 +231,7 @@ class Installation:
         with self.lock:
             if self.fills.get(fill.item.id) is fill:
                 self._filled.add(fill.item.id)
-                self._settle()
+                self.settle()
 
     def failed(self, fill: Fill, error: Exception) -> None:
         """Told to the statement that waits; without one, a restart of the engine begins the fill anew."""
@@ -235,8 +240,8 @@ class Installation:
                 self.failures[fill.item.id] = error
                 self._tell()
 
-    def _settle(self) -> None:
-        """Makes ready what is filled and reads only what is ready; replacements take their places, a group at one time."""
+    def settle(self) -> None:
+        """Makes ready what is filled and reads only what is ready; replacements take their places, a group at one time. Holds the lock."""
         while True:
             catalog = self.engine.catalog
             groups: dict[int, list[Item]] = {}
@@ -262,8 +267,9 @@ class Installation:
         """The replaced items go on with their replacements' definitions and rows; readers see the difference."""
         catalog = self.engine.catalog
         change = switched(coming, catalog)
-        pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view"]
+        pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view" and not i.options.get(ANEW)]
         differences = [d for old, new in pairs for d in _differences(self.engine, old, new)]
+        self.switched.update(i.id for i in coming)
         self.install(change, changes=lambda: [made for d in differences if (made := d.now()) is not None])
         for item in coming:
             self._ready(item.id)

@@ -7,6 +7,7 @@ One statement changes the catalog at a time. A materialized view is answered whe
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +15,12 @@ from engine import ddl
 from engine.plan.explain import explain, notices
 from engine.plan.plans import Streams
 from engine.runtime import kafka
+from engine.runtime.control import Client
 from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
 from engine.runtime.readers import place
 from lake.catalog import Catalog, Change, Item
-from lake.errors import AdminShutdown, FeatureNotSupported, UndefinedTable
+from lake.errors import AdminShutdown, FeatureNotSupported, QueryCanceled, UndefinedTable
 from lake.roles import OPERATOR_ID
 from sql.statements import (
     AlterRole,
@@ -38,7 +40,8 @@ from sql.statements import (
 Answer = dict[str, Any]
 Creation = CreateSource | CreateView | CreateSink | CreateTable
 TAGS = {CreateSource: "CREATE SOURCE", CreateSink: "CREATE SINK", CreateView: "CREATE VIEW", CreateTable: "CREATE TABLE"}
-WAIT_S = 1.0  # how often a statement that waits for a fill looks whether the engine stops
+WAIT_S = 0.25  # how often a statement that waits for a fill looks whether its client is still there
+TELL_S = 1.0  # how often it says how far the fill is
 
 
 class Statements:
@@ -50,12 +53,12 @@ class Statements:
 
     # ---- for control -----------------------------------------------------------------------------------------------------
 
-    def execute(self, text: str, settings: dict[str, str]) -> Answer:
+    def execute(self, text: str, settings: dict[str, str], client: Client) -> Answer:
         """Runs one statement; the answer of `POST /statement`."""
         statement = parse(text)
         match statement:
             case CreateSource() | CreateView() | CreateSink() | CreateTable():
-                return self._create(statement, text, settings.get("role"))
+                return self._create(statement, text, settings.get("role"), client)
             case Drop():
                 return self._drop(statement)
             case CreateRole() | AlterRole() | DropRole() | Grant():
@@ -70,24 +73,66 @@ class Statements:
 
     # ---- creating --------------------------------------------------------------------------------------------------------
 
-    def _create(self, statement: Creation, text: str, creator: str | None) -> Answer:
+    def _create(self, statement: Creation, text: str, creator: str | None, client: Client) -> Answer:
         tag = TAGS[type(statement)]
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
         with self._installation.lock:
             catalog = self._engine.catalog
-            if statement.if_not_exists and catalog.find(statement.name.name) is not None:
-                return self._answer(tag, f'relation "{statement.name.name}" already exists, skipping')
-            owner = catalog.role(creator).id if creator else OPERATOR_ID
-            items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
-            fill = tuple(i for i in items if i.kind == "materialized view")
+            old = catalog.find(statement.name.name)
+            if old is not None and statement.if_not_exists:
+                return self._answer(tag, f'relation "{old.name}" already exists, skipping')
+            if old is not None and isinstance(statement, CreateView) and statement.replace:
+                items = ddl.replace_view(statement, text, catalog, old)
+                items = self._installation.numbered(items)
+            else:
+                owner = catalog.role(creator).id if creator else OPERATOR_ID
+                items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
+            fill = tuple(i for i in items if not i.ready)
             header = self._installation.install(Change(put=items), fill=fill)
-            after = self._engine.catalog
-            told = [_notice(n) for item in fill for n in notices(item, Streams(after)(item))]
-        for item in fill:
-            self._await(item)
+            streams = Streams(self._engine.catalog)
+            views = [i for i in fill if i.kind == "materialized view"]
+            told = [_notice(n) for item in views for n in notices(item, streams(item))]
+        if fill:
+            self._await(fill, client)
             header = self._engine.newest  # the time from which the view can be read
         return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
+
+    def _await(self, items: tuple[Item, ...], client: Client) -> None:
+        """Until items are filled, telling how far; raises what went wrong, or that nobody waits, and then leaves nothing of them."""
+        installation, engine = self._installation, self._engine
+        told = time.monotonic()
+        while True:
+            with installation.settled:
+                there = [engine.catalog.items.get(i.id) for i in items]
+                if all(i is None or i.ready for i in there):
+                    break
+                error = next((installation.failures.pop(i.id) for i in items if i.id in installation.failures), None)
+                if error is None:
+                    installation.settled.wait(WAIT_S)
+            if engine.stopping:
+                raise AdminShutdown("the engine is stopping", hint="The view is filled when it runs again.")
+            if error is None and client.gone():
+                error = QueryCanceled("canceling statement due to user request")
+            if error is not None:
+                self._leave(items)
+                raise error
+            if time.monotonic() - told >= TELL_S:
+                told = time.monotonic()
+                for item in items:
+                    if (fill := installation.fills.get(item.id)) is not None and fill.rows:
+                        client.tell(_notice(f"filling {item.kind} {item.name}: {fill.percent:.0f} %, {fill.rows} rows"))
+        for item in items:
+            if item.id not in engine.catalog.items and item.id not in installation.switched:
+                raise UndefinedTable(f'{item.kind} "{item.name}" was dropped while it was filled')
+
+    def _leave(self, items: tuple[Item, ...]) -> None:
+        with self._installation.lock:
+            catalog = self._engine.catalog
+            there = [catalog[i.id] for i in items if i.id in catalog.items]
+            going = {g.id for i in there for g in catalog.dropping(i, cascade=True)}
+            if going:
+                self._installation.install(Change(drop=tuple(sorted(going))))
 
     def _items(self, statement: Creation, text: str, catalog: Catalog) -> tuple[Item, ...]:
         match statement:
@@ -98,7 +143,7 @@ class Statements:
                 item = ddl.create_view(statement, text, catalog)
                 if item.kind == "materialized view":
                     item = replace(item, ready=False)
-                    item = self._installation.numbered(item, catalog.apply(Change(put=(item,))))
+                    (item,) = self._installation.numbered((item,))
                     return (item, ddl.errors_item(item))
                 return (item,)
             case CreateSink():
@@ -123,32 +168,6 @@ class Statements:
             number += 1
         return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{brokers}#{number}/{topic}"})
 
-    def _await(self, item: Item) -> None:
-        """Until an item is filled; raises what went wrong, and then leaves nothing of it."""
-        installation, engine = self._installation, self._engine
-
-        def over() -> bool:
-            there = engine.catalog.items.get(item.id)
-            return there is None or there.ready or item.id in installation.failures or engine.stopping
-
-        with installation.settled:
-            while not over():
-                installation.settled.wait(WAIT_S)
-        error = installation.failures.pop(item.id, None)
-        if error is not None:
-            self._leave(item)
-            raise error
-        if engine.stopping and not engine.catalog[item.id].ready:
-            raise AdminShutdown("the engine is stopping", hint="The view is filled when it runs again.")
-        if item.id not in engine.catalog.items and not item.replaces:
-            raise UndefinedTable(f'{item.kind} "{item.name}" was dropped while it was filled')
-
-    def _leave(self, item: Item) -> None:
-        with self._installation.lock:
-            catalog = self._engine.catalog
-            if item.id in catalog.items:
-                self._installation.install(Change(drop=tuple(i.id for i in catalog.dropping(catalog[item.id], cascade=True))))
-
     # ---- dropping and explaining -----------------------------------------------------------------------------------------
 
     def _drop(self, statement: Drop) -> Answer:
@@ -156,6 +175,7 @@ class Statements:
             items, said = ddl.drop(statement, self._engine.catalog)
             if items:
                 self._installation.install(Change(drop=tuple(i.id for i in items)))
+                self._installation.settle()
         return {**self._answer(f"DROP {statement.kind.upper()}"), "notices": said}
 
     def _change_roles(self, statement: CreateRole | AlterRole | DropRole | Grant) -> Answer:

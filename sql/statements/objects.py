@@ -34,17 +34,20 @@ from sql.tokens import Cursor
 def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSink | CreateRole:
     start = cursor.position
     cursor.expect_word("create")
-    if cursor.at_word("or", "replace") and cursor.peek(2).value in ("view", "materialized", "source", "sink"):
-        raise FeatureNotSupported("CREATE OR REPLACE is not supported", hint="Drop it first.", position=start)
+    if cursor.at_word("or", "replace") and cursor.peek(2).value in ("source", "sink"):
+        what = cursor.peek(2).text.upper()
+        raise FeatureNotSupported(f"CREATE OR REPLACE {what} is not supported", hint="Drop it first.", position=start)
+    replace = cursor.at_word("or", "replace") and cursor.peek(2).value in ("view", "materialized") and cursor.word("or", "replace")
     if cursor.any_word("temporary", "temp") is not None and cursor.peek(0).value in ("view", "materialized"):
-        raise FeatureNotSupported("temporary views are not supported", position=start)
+        hint = "Write the query in a WITH clause, or create a view and drop it."
+        raise FeatureNotSupported("temporary views are not supported", hint=hint, position=start)
     materialized = cursor.word("materialized")
     if cursor.word("source"):
         if cursor.at_word("connector"):
             raise refuse_create(cursor, start)
         return create_source(cursor, materialized=materialized)
     if cursor.word("view"):
-        return create_view(cursor, materialized=materialized)
+        return create_view(cursor, materialized=materialized, replace=replace)
     if not materialized and cursor.word("table"):
         return create_table(cursor)
     if not materialized and cursor.token.value in ROLES and cursor.token.kind == "word":
@@ -56,8 +59,8 @@ def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSi
     raise refuse_create(cursor, start)
 
 
-def create_view(cursor: Cursor, *, materialized: bool) -> CreateView:
-    absent = if_not_exists(cursor)
+def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False) -> CreateView:
+    absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
     columns = column_names(cursor) if cursor.at("(") else ()
     found: Options = ()
@@ -68,7 +71,7 @@ def create_view(cursor: Cursor, *, materialized: bool) -> CreateView:
     if cursor.at_word("with", "no", "data") or cursor.at_word("with", "check") or cursor.at_word("with", "local", "check"):
         raise FeatureNotSupported(f"WITH {cursor.peek().text.upper()} … is not supported", position=cursor.position)
     cursor.word("with", "data")
-    return CreateView(this, text, materialized, columns, found, absent)
+    return CreateView(this, text, materialized, columns, found, absent, replace)
 
 
 KINDS: dict[str, ObjectKind] = {"source": "source", "table": "table", "view": "view", "sink": "sink"}

@@ -136,7 +136,7 @@ class CreateSource:
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """CREATE [MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query."""
+    """CREATE [OR REPLACE] [MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query. `replace`: OR REPLACE was written."""
 
     name: Name
     query: QueryText
@@ -144,6 +144,7 @@ class CreateView:
     columns: tuple[str, ...] = ()
     options: Options = ()
     if_not_exists: bool = False
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

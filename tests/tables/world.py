@@ -71,7 +71,7 @@ class Engine:
                 self.writer.append(written(self.inbox, before, upto, self.writer.catalog), inbox=upto)
                 self.inbox.remove(before, upto)
 
-    def statement(self, sql: str, settings: dict[str, str]) -> dict[str, Any]:
+    def statement(self, sql: str, settings: dict[str, str], client: object = None) -> dict[str, Any]:
         statement = parse(sql)
         notices: list[dict[str, Any]] = []
         with self._boundary:

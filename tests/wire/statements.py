@@ -23,7 +23,7 @@ class Statements:
         self._control.start()
         Announcement.mine(live.made.writer.epoch, self._control.address, self._control.token, None).write(live.made.lake)
 
-    def _statement(self, sql: str, settings: dict[str, str]) -> dict[str, Any]:
+    def _statement(self, sql: str, settings: dict[str, str], client: object) -> dict[str, Any]:
         self.seen.append((sql, settings))
         made = self._live.made
         catalog = made.writer.catalog

@@ -26,7 +26,7 @@ class Engine:
         self.control.start()
         Announcement.mine(live.made.writer.epoch, self.control.address, self.control.token, None).write(live.made.lake)
 
-    def statement(self, sql: str, settings: dict[str, str]) -> dict[str, Any]:
+    def statement(self, sql: str, settings: dict[str, str], client: object = None) -> dict[str, Any]:
         self.seen.append((sql, settings))
         newest = self.live.made.writer.newest
         if "taken" in sql:

@@ -1,0 +1,106 @@
+"""CREATE OR REPLACE VIEW and MATERIALIZED VIEW: what is put into the catalog so that a view gets another definition.
+
+A plain view that no materialized view reads is another one at once. Otherwise replacements of the view and of the materialized views that
+read it are filled, and switched at one time (`engine.plan.replacing`). Columns may be added to a plain view at the end, as in
+PostgreSQL; a materialized view may get any columns if nothing depends on it, and is then another relation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.ddl.view import create_view, errors_item
+from engine.plan.replacing import ANEW, below, readers, replacement
+from lake.catalog import COMPANIONS, Catalog, Change, Item, skips
+from lake.errors import (
+    DependentObjectsStillExist,
+    FeatureNotSupported,
+    InvalidObjectDefinition,
+    InvalidTableDefinition,
+    ObjectNotInPrerequisiteState,
+    WrongObjectType,
+)
+from lake.types import Field
+from sql.bind import bind_query
+from sql.statements import CreateView
+
+
+def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:
+    """The items to put: the view itself under its id, or replacements (`replaces`) that are yet to be numbered and filled, lower first."""
+    kind = "materialized view" if statement.materialized else "view"
+    if old.kind != kind:
+        raise WrongObjectType(f'"{old.name}" is not a {kind}', position=statement.name.position)
+    new = create_view(statement, text, catalog, replacing=old)
+    new = replace(new, owner=old.owner)
+    if old.id in below(new, catalog):
+        raise InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{old.name}"')
+    above = readers([old.id], catalog)
+    _check_still([old, *above], catalog)
+    if kind == "view":
+        _check_columns(old.columns, new.columns)
+    kept = [i for i in above if i.kind == "materialized view"]
+    for item in kept:
+        if skips(new) and not skips(item):
+            raise FeatureNotSupported(f'a view that skips rows that fail, below "{item.name}", is not supported', hint="Drop that first.")
+    if kind == "view" and not kept:
+        changed = replace(new, id=old.id, options={**new.options, **_comments(old)})
+        _check_readers(catalog.apply(Change(put=(changed,))), above)
+        return (changed,)
+    group = new.id
+    first = replace(new, ready=False, replaces=old.id, options={**new.options, "group": group})
+    put = [first]
+    if kind == "materialized view" and (old.columns, old.key) != (new.columns, new.key):
+        _check_alone(old, catalog)
+        put = [replace(first, options={**first.options, ANEW: True})]
+        companions = [i for i in catalog.dependents(old.id) if i.kind == "view errors"]
+        put += [replace(errors_item(new), replaces=i.id, ready=False, options={"group": group, ANEW: True}) for i in companions]
+    next_id = group + 2
+    for item in kept:
+        put.append(replacement(item, next_id, group))
+        next_id += 2
+    _check_readers(catalog.apply(Change(put=tuple(put))).replaced(), above)
+    return tuple(put)
+
+
+def _comments(item: Item) -> dict[str, object]:
+    return {name: value for name, value in item.options.items() if name == "comments"}
+
+
+def _check_still(items: list[Item], catalog: Catalog) -> None:
+    coming = catalog.replacements()
+    for item in items:
+        if not item.ready or item.id in coming:
+            what = "replaced" if item.ready else "filled"
+            raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being {what}', hint="Try again when it is ready.")
+
+
+def _check_columns(old: tuple[Field, ...], new: tuple[Field, ...]) -> None:
+    """As PostgreSQL's checkViewTupleDesc."""
+    if len(new) < len(old):
+        raise InvalidTableDefinition("cannot drop columns from view")
+    for a, b in zip(old, new, strict=False):
+        if a.name != b.name:
+            raise InvalidTableDefinition(f'cannot change name of view column "{a.name}" to "{b.name}"')
+        if a.type != b.type:
+            raise InvalidTableDefinition(f'cannot change data type of view column "{a.name}" from {a.type} to {b.type}')
+
+
+def _check_readers(catalog: Catalog, above: tuple[Item, ...]) -> None:
+    """What reads the view still has the columns that it had: `SELECT *` of it would have others."""
+    for item in above:
+        found = bind_query(item.query, catalog, view=True).columns
+        if [c.type for c in found] != [c.type for c in item.columns]:
+            raise FeatureNotSupported(
+                f'{item.kind} "{item.name}" selects all columns of the view, which are to be others',
+                hint="Name the columns there, or drop it.",
+            )
+
+
+def _check_alone(old: Item, catalog: Catalog) -> None:
+    dependents = [i for i in catalog.dependents(old.id) if i.kind not in COMPANIONS]
+    if dependents:
+        raise DependentObjectsStillExist(
+            f"cannot change the columns of {old.kind} {old.name} because other objects depend on it",
+            detail="\n".join(f"{i.kind} {i.name} depends on {old.kind} {old.name}" for i in dependents),
+            hint="Drop them first, or create another view.",
+        )

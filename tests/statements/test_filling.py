@@ -1,0 +1,63 @@
+"""A long fill says how far it is, ends when its client cancels it or its time is over, and then leaves nothing behind."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+
+import psycopg
+import pytest
+
+from tests.engine.runtime.parts import until
+from tests.statements.conftest import World
+
+pytestmark = pytest.mark.spark
+
+LONG = "CREATE MATERIALIZED VIEW long AS SELECT a.g, count(*) AS n FROM numbers a JOIN numbers b ON a.g = b.g GROUP BY a.g"
+
+
+@pytest.fixture(scope="module")
+def numbers(world: World):  # type: ignore[no-untyped-def]
+    with world.connect() as connection:
+        connection.execute("CREATE TABLE numbers (id int PRIMARY KEY, g int)")
+        connection.execute("INSERT INTO numbers SELECT i, i % 2000 FROM generate_series(1, 80000) AS s(i)")
+        yield connection
+        connection.execute("DROP TABLE numbers CASCADE")
+
+
+def test_progress_is_told(numbers: psycopg.Connection, world: World) -> None:
+    told: list[str] = []
+    shown: list[tuple[object, ...]] = []
+    with world.connect() as connection, world.connect() as other:
+        connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+        thread = threading.Thread(target=connection.execute, args=(LONG,))
+        thread.start()
+        while thread.is_alive():
+            shown += [row for row in other.execute("SHOW MATERIALIZED VIEWS").fetchall() if row[0] == "long" and row[1] == "filling"]
+            time.sleep(0.1)
+        assert told
+        assert all(re.fullmatch(r"filling materialized view long: \d+ %, \d+ rows", line) for line in told)
+        percents = [row[4] for row in shown if row[4] is not None]
+        assert percents == sorted(percents)
+        assert percents[-1] > percents[0]
+        assert other.execute("SELECT count(*), sum(n) FROM long").fetchone() == (2000, 2000 * 40 * 40)
+        other.execute("DROP MATERIALIZED VIEW long")
+
+
+@pytest.mark.parametrize("how", ["cancel", "timeout"])
+def test_cancelled_it_leaves_nothing(numbers: psycopg.Connection, world: World, how: str) -> None:
+    with world.connect() as connection:
+        if how == "timeout":
+            connection.execute("SET statement_timeout = '400ms'")
+        else:
+            threading.Timer(0.4, connection.cancel).start()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute(LONG)
+        until(lambda: world.lake.catalog().find("long") is None)
+        assert world.lake.catalog().find("long_errors") is None
+        connection.execute("SET statement_timeout = 0")
+        connection.execute("CREATE MATERIALIZED VIEW long AS SELECT count(*) AS n FROM numbers")
+        assert connection.execute("SELECT n FROM long").fetchone() == (80000,)
+        connection.execute("DROP MATERIALIZED VIEW long")
+        assert not (set(world.engine.get("/status")["views"]) & {"long"})
