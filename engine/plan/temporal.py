@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
+from engine.plan.sides import MATCHED
 from lake.errors import FeatureNotSupported, TailgateError
 from lake.types import INT8, INTERVAL, Type
 from sql.binding.resolution import operator, result
 from sql.functions.entry import Function, strict
 from sql.plan import Call, Filter, Join, Literal, Relation, Scalar
 from sql.relations import bottom_up, scalars_of, walk
-from sql.rewrite import conjunction, conjuncts
+from sql.rewrite import columns_of, conjunction, conjuncts, shifted
 from sql.rewrite import walk as parts_of
 
 CLOCKS = frozenset(
@@ -53,17 +54,30 @@ def temporal(scalar: Scalar) -> bool:
 
 
 def lift(relation: Relation) -> Relation:
-    """Of an inner join's condition, the parts that read the clock become a filter above it."""
+    """Of a join's condition, the parts that read the clock become filters: above an inner join, of others below where that is the same."""
 
     def rule(node: Relation) -> Relation:
-        if not isinstance(node, Join) or node.kind != "inner" or node.condition is None or not temporal(node.condition):
+        if not isinstance(node, Join) or node.condition is None or not temporal(node.condition):
             return node
         timed = tuple(c for c in conjuncts(node.condition) if temporal(c))
         others = tuple(c for c in conjuncts(node.condition) if not temporal(c))
+        if node.kind != "inner":
+            return _below(node, timed, others)
         join = replace(node, condition=conjunction(others)) if others else replace(node, kind="cross", condition=None)
         return Filter(join, conjunction(timed))
 
     return bottom_up(relation, rule)
+
+
+def _below(join: Join, timed: tuple[Scalar, ...], others: tuple[Scalar, ...]) -> Relation:
+    """A join whose sides are filtered by what its condition asks of them alone; what asks for both stays, for `check` to refuse."""
+    width = len(join.left.columns)
+    left = tuple(c for c in timed if MATCHED[join.kind][0] and max(columns_of(c), default=width) < width)
+    right = tuple(c for c in timed if MATCHED[join.kind][1] and min(columns_of(c), default=0) >= width)
+    stay = tuple(c for c in timed if c not in left and c not in right)
+    below = Filter(join.left, conjunction(left)) if left else join.left
+    other = Filter(join.right, conjunction(tuple(shifted(c, -width) for c in right))) if right else join.right
+    return replace(join, left=below, right=other, condition=conjunction(others + stay))
 
 
 def check(relation: Relation) -> None:

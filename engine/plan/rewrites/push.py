@@ -15,8 +15,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.plan.scalars import ties
+from engine.plan.sides import MATCHED, WHOLE
 from sql.fallible import fallible
-from sql.plan import Aggregate, Distinct, Filter, Join, JoinKind, Project, Relation, Scalar, SetOperation, Union_
+from sql.plan import Aggregate, Distinct, Filter, Join, Project, Relation, Scalar, SetOperation, Union_
 from sql.relations import inputs, with_inputs
 from sql.rewrite import columns_of, conjunction, conjuncts, shifted, substituted
 
@@ -25,27 +26,6 @@ def push_filters(relation: Relation) -> Relation:
     if isinstance(relation, Filter):
         return _push(push_filters(relation.input), conjuncts(relation.condition), relation)
     return _conditions_of_join(with_inputs(relation, tuple(push_filters(i) for i in inputs(relation))))
-
-
-# of which sides a join needs only rows that match: what its condition asks of those may be asked before it
-MATCHED: dict[JoinKind, tuple[bool, bool]] = {
-    "inner": (True, True),
-    "left": (False, True),
-    "right": (True, False),
-    "full": (False, False),
-    "semi": (True, True),
-    "anti": (False, True),
-}
-# of which sides it makes no rows of NULLs: a filter of those may be asked before it
-WHOLE: dict[JoinKind, tuple[bool, bool]] = {
-    "inner": (True, True),
-    "cross": (True, True),
-    "left": (True, False),
-    "right": (False, True),
-    "full": (False, False),
-    "semi": (True, False),
-    "anti": (True, False),
-}
 
 
 def _conditions_of_join(relation: Relation) -> Relation:

@@ -90,7 +90,7 @@ class Views:
         try:
             self.build()
         except Exception as e:  # of several kinds
-            if "SqlError" not in str(e) and "SQLSTATE: 22" not in str(e):
+            if not isinstance(e, TailgateError) and "SqlError" not in str(e) and "SQLSTATE: 22" not in str(e):
                 raise
             self.catalog = before
             return False
