@@ -7,22 +7,20 @@ The one module of this package that knows the `duckdb` library.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+import sql.compute  # noqa: F401  # which fills FUNCTIONS
 from lake.errors import (
-    CharacterNotInRepertoire,
     DataException,
     DatetimeFieldOverflow,
-    DivisionByZero,
-    InvalidParameterValue,
     InvalidTextRepresentation,
     NumericValueOutOfRange,
     QueryCanceled,
@@ -30,10 +28,8 @@ from lake.errors import (
     of,
 )  # fmt: skip
 from lake.types import Type
-from sql.functions import arithmetic
-from sql.input import jsonb, moments, numbers
-from sql.input import jsonb_operators as o
-from sql.input.literals import parse
+from sql.compute.registry import FUNCTIONS, Own
+from sql.functions import arithmetic, arrays
 
 SETTINGS = (
     "SET TimeZone = 'UTC'",
@@ -51,9 +47,9 @@ MACROS = (
     "tg_between(low, high, part) AS CASE WHEN part = 0 THEN low ELSE low + part * (high - low) END",
     "tg_about(l, place) AS tg_between(tg_at(l, floor(place)), tg_at(l, ceil(place)), place - floor(place))",
     f"tg_percentile_cont(l, f) AS {PERCENTILE} tg_about(l, f * (len(l) - 1)) END",
+    *arrays.MACROS,
 )
 MARK = re.compile(r"\[([0-9A-Z]{5})\] (.*?)(?:\n|$)", re.S)
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 INTEGERS = {"INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
 
 
@@ -62,29 +58,37 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
     for setting in SETTINGS:
         connection.execute(setting)
     create: Any = connection.create_function  # its stub knows no types by name
-    for name, function, arguments, result in FUNCTIONS:
+    for own in FUNCTIONS.values():
+        name = "tg_" + own.name
         with suppress(duckdb.InvalidInputException):
             connection.remove_function(name)
-        create(name, _vectorised(function, len(arguments), result), arguments, result, type="arrow", null_handling="special")
+        arguments = [_duckdb(t) for t in own.arguments]
+        create(name, _vectorised(own), arguments, _duckdb(own.result), type="arrow", null_handling="special")
     for macro in MACROS:
         connection.execute("CREATE OR REPLACE MACRO " + macro)
 
 
-def _vectorised(function: Callable[..., Any], arity: int, result: str) -> Callable[..., Any]:
-    """Value by value over Arrow arrays; NULL in, NULL out. Constants are looked at once."""
-    arrow = ARROW[result]
+def _vectorised(own: Own) -> Callable[..., Any]:
+    """Value by value over Arrow arrays; NULL in, NULL out. What repeats is computed once."""
+    function, arrow = own.function, _arrow(own.result)
+    readers = [READERS.get(t) for t in own.arguments]
+    write = WRITERS.get(own.result)
 
     def run(*arrays: Any) -> Any:
         memo: dict[tuple[Any, ...], Any] = {}
         out: list[Any] = []
-        for values in zip(*(a.to_pylist() for a in arrays), strict=True):
-            if any(v is None for v in values):
+        for values in zip(*map(_values, arrays), strict=True):
+            if None in values:
                 out.append(None)
                 continue
             try:
-                found = memo.get(key := tuple(map(_hashable, values)), memo)
+                # 0.0 and -0.0 are equal, and not the same
+                key = tuple(repr(v) if isinstance(v, (float, list, dict)) else v for v in values)
+                found = memo.get(key, memo)
                 if found is memo:
-                    found = function(*values)
+                    found = function(*(v if r is None else r(v) for r, v in zip(readers, values, strict=True)))
+                    if write is not None and found is not None:
+                        found = write(found)
                     if len(memo) < MEMO_MAX:
                         memo[key] = found
             except TailgateError as error:
@@ -93,118 +97,41 @@ def _vectorised(function: Callable[..., Any], arity: int, result: str) -> Callab
         return pa.array(out, type=arrow)
 
     # DuckDB counts parameters
-    by_arity: dict[int, Callable[..., Any]] = {1: lambda a: run(a), 2: lambda a, b: run(a, b), 3: lambda a, b, c: run(a, b, c)}
-    return by_arity[arity]
+    names = [inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(own.arguments))]
+    run.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
+    return run
 
 
-def _hashable(value: Any) -> Any:
-    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+def _values(array: Any) -> list[Any]:
+    return array.to_pylist()  # type: ignore[no-any-return]
 
 
-MEMO_MAX = 2048  # a vector of DuckDB's: what repeats within one is computed once
-ARROW = {
-    "BOOLEAN": pa.bool_(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(), "VARCHAR": pa.string(), "DATE": pa.date32(), "TIMESTAMP": pa.timestamp("us"),
-    "TIMESTAMPTZ": pa.timestamp("us", tz="UTC"), "VARCHAR[]": pa.list_(pa.string()),
-    "STRUCT(key VARCHAR, value VARCHAR)[]": pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())])),
-}  # fmt: skip
+def _duckdb(name: str) -> str:
+    """A numeric has its own precision and scale everywhere, so it passes as text."""
+    if name == "pairs":
+        return "STRUCT(key VARCHAR, value VARCHAR)[]"
+    if name.endswith("[]"):
+        return _duckdb(name[:-2]) + "[]"
+    return "VARCHAR" if name == "numeric" else Type(name).duckdb
 
 
-def _printed(value: Decimal, precision: int, scale: int) -> str:
-    return format(numbers.scaled(value, precision, scale), "f")
+def _arrow(name: str) -> pa.DataType:
+    if name == "pairs":
+        return pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
+    if name.endswith("[]"):
+        return pa.list_(_arrow(name[:-2]))
+    return pa.string() if name == "numeric" else Type(name).arrow
 
 
-ENCODINGS = {"utf8": "utf-8", "utf-8": "utf-8", "unicode": "utf-8", "latin1": "iso8859-1", "iso88591": "iso8859-1", "sqlascii": "utf-8"}
-
-
-def _convert_from(data: bytes, encoding: str) -> str:
-    name = ENCODINGS.get(re.sub(r"[^a-z0-9]", "", encoding.lower()))
-    if name is None:
-        raise InvalidParameterValue(f'invalid source encoding name "{encoding}"')
-    try:
-        text = data.decode(name)
-    except UnicodeDecodeError as error:
-        # as many bytes as the character's first byte calls for
-        first = data[error.start]
-        size = 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4 if first < 0xF8 else 1
-        shown = " ".join(f"0x{b:02x}" for b in data[error.start : error.start + size])
-        raise CharacterNotInRepertoire(f'invalid byte sequence for encoding "UTF8": {shown}') from None
-    if "\0" in text:
-        raise CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8": 0x00')
-    return text
-
-
-def _to_timestamp(seconds: float) -> datetime:
-    if seconds != seconds:
-        raise DatetimeFieldOverflow("timestamp cannot be NaN")
-    try:
-        return EPOCH + timedelta(microseconds=round(Decimal(seconds) * 1_000_000))
-    except (OverflowError, ValueError):
-        raise DatetimeFieldOverflow(f'timestamp out of range: "{seconds:g}"') from None
-
-
-def _parser(type: str) -> Callable[[str], Any]:
-    target = Type(type)
-    return lambda text: parse(text, target)
-
-
-def _pairs(members: dict[str, jsonb.Json], shown: Callable[[jsonb.Json], str | None]) -> list[dict[str, str | None]]:
-    return [{"key": key, "value": shown(value)} for key, value in members.items()]
-
-
-def _divide(a: str, b: str, scale: int) -> str:
-    """Exact, rounded half away from zero."""
-    divisor = Decimal(b)
-    if not divisor:
-        raise DivisionByZero("division by zero")
-    numerator, denominator = Decimal(a).as_integer_ratio(), divisor.as_integer_ratio()
-    top = numerator[0] * denominator[1] * 10**scale
-    bottom = numerator[1] * denominator[0]
-    negative = (top < 0) != (bottom < 0)
-    quotient = (2 * abs(top) + abs(bottom)) // (2 * abs(bottom))
-    if quotient >= 10**38:
-        raise NumericValueOutOfRange("numeric field overflow")
-    return format(Decimal(-quotient if negative else quotient).scaleb(-scale, context=numbers.EXACT), "f")
-
-
-V = "VARCHAR"
-PAIRS = "STRUCT(key VARCHAR, value VARCHAR)[]"
-FUNCTIONS: tuple[tuple[str, Callable[..., Any], list[str], str], ...] = (
-    ("tg_jsonb_parse", jsonb.canonical, [V], V),
-    ("tg_jsonb_get", lambda j, k: o.as_json(o.member(j, k)), [V, V], V),
-    ("tg_jsonb_get_text", lambda j, k: o.as_text(o.member(j, k)), [V, V], V),
-    ("tg_jsonb_element", lambda j, i: o.as_json(o.member(j, i)), [V, "INTEGER"], V),
-    ("tg_jsonb_element_text", lambda j, i: o.as_text(o.member(j, i)), [V, "INTEGER"], V),
-    ("tg_jsonb_path", lambda j, p: o.as_json(o.at_path(j, p)), [V, V + "[]"], V),
-    ("tg_jsonb_path_text", lambda j, p: o.as_text(o.at_path(j, p)), [V, V + "[]"], V),
-    ("tg_jsonb_contains", lambda a, b: o.contains(jsonb.load(a), jsonb.load(b)), [V, V], "BOOLEAN"),
-    ("tg_jsonb_exists", o.exists, [V, V], "BOOLEAN"),
-    ("tg_jsonb_typeof", lambda j: o.kind(jsonb.load(j)), [V], V),
-    ("tg_jsonb_array_length", o.array_length, [V], "INTEGER"),
-    ("tg_jsonb_elements", lambda j: [o.as_json(v) for v in o.elements(j)], [V], V + "[]"),
-    ("tg_jsonb_elements_text", lambda j: [o.as_text(v) for v in o.elements(j)], [V], V + "[]"),
-    ("tg_jsonb_keys", lambda j: list(o.members(j, "jsonb_object_keys")), [V], V + "[]"),
-    ("tg_jsonb_each", lambda j: _pairs(o.members(j, "jsonb_each"), o.as_json), [V], PAIRS),
-    ("tg_jsonb_each_text", lambda j: _pairs(o.members(j, "jsonb_each_text"), o.as_text), [V], PAIRS),
-    ("tg_jsonb_bool", o.to_bool, [V], "BOOLEAN"),
-    ("tg_jsonb_int2", o.to_integer("int2"), [V], "SMALLINT"),
-    ("tg_jsonb_int4", o.to_integer("int4"), [V], "INTEGER"),
-    ("tg_jsonb_int8", o.to_integer("int8"), [V], "BIGINT"),
-    ("tg_jsonb_float4", o.to_real("float4"), [V], "FLOAT"),
-    ("tg_jsonb_float8", o.to_real("float8"), [V], "DOUBLE"),
-    ("tg_jsonb_numeric", lambda j, p, s: _printed(o.number_of(j, "numeric"), p, s), [V, "INTEGER", "INTEGER"], V),
-    ("tg_convert_from", _convert_from, ["BLOB", V], V),
-    ("tg_to_timestamp", _to_timestamp, ["DOUBLE"], "TIMESTAMPTZ"),
-    ("tg_text_to_numeric", lambda t, p, s: _printed(numbers.numeric(t), p, s), [V, "INTEGER", "INTEGER"], V),
-    ("tg_decimal_divide", _divide, [V, V, "INTEGER"], V),
-    ("tg_variance", moments.variance, [V, V + "[]", "INTEGER"], V),
-    ("tg_moments", moments.moments, [V, "DOUBLE[][]"], "DOUBLE"),
-    ("tg_jsonb_object", jsonb.made_object, [V + "[][]"], V),
-    *(
-        (f"tg_text_to_{name}", _parser(name), [V], Type(name).duckdb)
-        for name in ("bool", "int2", "int4", "int8", "float4", "float8", "date", "timestamp", "timestamptz")
-    ),
-)
+READERS: dict[str, Callable[[Any], Any]] = {
+    "numeric": Decimal,
+    "interval": lambda value: (value["months"], value["days"], value["micros"]),
+}
+WRITERS: dict[str, Callable[[Any], Any]] = {
+    "numeric": lambda value: format(value, "f"),
+    "interval": lambda value: dict(zip(("months", "days", "micros"), value, strict=True)),
+}
+MEMO_MAX = 2048  # a vector of DuckDB's
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------------------

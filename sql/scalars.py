@@ -16,6 +16,7 @@ from typing_extensions import assert_never
 
 from lake.errors import FeatureNotSupported
 from lake.types import Type
+from sql.compute import patterns
 from sql.functions.entry import Function
 from sql.plan import (
     And,
@@ -74,7 +75,7 @@ def spelled(scalar: Scalar, dialect: Dialect, names: Sequence[str] | None = None
                 if not template:
                     raise FeatureNotSupported(f"{function}{dialect.where} is not supported")
                 texts = [text(a) for a in arguments]
-                return filled(template, texts, [a.type for a in arguments], type, dialect.type(type), now)
+                return filled(template, texts, [a.type for a in arguments], type, dialect.type(type), now, pattern=_patterns(s, dialect))
             case And(arguments=arguments):
                 return "(" + " AND ".join(map(text, arguments)) + ")"
             case Or(arguments=arguments):
@@ -100,6 +101,29 @@ def spelled(scalar: Scalar, dialect: Dialect, names: Sequence[str] | None = None
                 assert_never(s)
 
     return text(scalar)
+
+
+def _patterns(call: Call, dialect: Dialect) -> Callable[[str, int], str]:
+    """What stands for the regular expression that is argument `index`; its flags are the last argument, or follow from an operator's sign.
+
+    `test`: for whether a text matches; `search`: for where; `global`: 0 if the flags say all matches, else 1.
+    """
+
+    def value(index: int) -> str:
+        argument = call.arguments[index]
+        if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+            raise FeatureNotSupported(f"a regular expression or its flags that are no literal{dialect.where} are not supported")
+        return argument.value
+
+    def spelled(kind: str, index: int) -> str:
+        flags = value(len(call.arguments) - 1) if len(call.arguments) > index + 1 and call.function.flagged else ""
+        flags += "i" if call.function.name.endswith("~*") else ""
+        plain, everywhere = patterns.options(flags, everywhere=call.function.name == "regexp_replace")
+        if kind == "global":
+            return "0" if everywhere else "1"
+        return dialect.quoted(patterns.for_java(value(index), plain, kind == "search"))
+
+    return spelled
 
 
 def literal(value: Value, type: Type, dialect: Dialect) -> str:

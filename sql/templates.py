@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lake.types import Type
 from sql.functions.arithmetic import divisor
 
-HOLE = re.compile(r"\{(\d+|\*|type|divisor|precision\d*|scale\d*|length|now|distinct|order|filter|present)\}")
+HOLE = re.compile(
+    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|precision\d*|scale\d*|length|now|distinct|order|filter|present|(?:test|search|global)\d+)\}"
+)
 
 
 NONE: Mapping[str, str] = {"distinct": "", "order": "", "filter": "", "present": ""}
@@ -22,8 +24,11 @@ def filled(
     spelling: str,
     now: str = "",
     marks: Mapping[str, str] = NONE,
+    pattern: Callable[[str, int], str] | None = None,
 ) -> str:
     """The template with arguments and facts of the types in it. `spelling`: the result's type in the engine's words.
+
+    `pattern`: what stands for a regular expression.
 
     `marks`: what stands in an aggregate besides its arguments.
 
@@ -38,8 +43,15 @@ def filled(
             return arguments[int(name)]
         if name == "*":
             return ", ".join(arguments)
+        if name == "+":
+            return ", ".join(arguments[1:])
+        if name in ("nulls", "nonnulls"):
+            test = "IS NULL" if name == "nulls" else "IS NOT NULL"
+            return " + ".join(f"CAST(({a} {test}) AS INT)" for a in arguments)
         if name == "type":
             return spelling
+        if name == "element":
+            return spelling[len("array<") : -1] if spelling.startswith("array<") else spelling.removesuffix("[]")
         if name == "divisor":
             return divisor(tuple(types))
         if name == "now":
@@ -49,6 +61,9 @@ def filled(
         if name == "length":
             return str(result.modifiers[0])
         fact, index = re.fullmatch(r"([a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]
+        if fact in ("test", "search", "global"):
+            assert pattern is not None
+            return pattern(fact, int(index))
         decimal = (types[int(index)] if index else result).decimal
         return str(decimal[0 if fact == "precision" else 1])
 

@@ -31,7 +31,7 @@ def resolve(node: exp.DataType) -> Type:
         if name in KNOWN or facts is not None:
             raise FeatureNotSupported(f"type {name} is not supported", position=at)
         raise UndefinedObject(f'type "{name}" does not exist', position=at)
-    modifiers = tuple(int(m.name) for m in node.expressions)
+    modifiers = tuple(-int(m.this.name) if isinstance(m, exp.Neg) else int(m.name) for m in node.expressions)
     dimensions = len(node.args.get("values") or [])
     if dimensions > 1:
         raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)

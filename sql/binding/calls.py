@@ -17,16 +17,17 @@ from lake.errors import (
     UndefinedFunction,
     WrongObjectType,
 )  # fmt: skip
-from lake.types import FACTS, UNKNOWN, Type
+from lake.types import FACTS, JSONB, TEXT, UNKNOWN, Type
 from sql.binding import subqueries
 from sql.binding.aggregates import bind_aggregate, is_aggregate, printed
-from sql.binding.coercion import cast, plain
+from sql.binding.coercion import cast, elements_as_text, plain
 from sql.binding.places import leftmost
 from sql.binding.resolution import function
-from sql.functions import catalogue
-from sql.functions.datetime import SPELLINGS
+from sql.compute.times import UNITS
+from sql.functions import arrays, catalogue
 from sql.functions.entry import Function
 from sql.grammar.names import position
+from sql.input.units import SPELLINGS
 from sql.plan import Call, Case, Coalesce, Extreme, Literal, Scalar
 
 if TYPE_CHECKING:
@@ -49,11 +50,12 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
         return _nullif(binder, nodes, at)
     if name in ("+", "~", "@", "|/", "||/", "!!") and len(nodes) == 1:
         return binder.prefix(name, nodes[0], at)
-    for argument in nodes:
-        if isinstance(argument, (exp.Kwarg, exp.Variadic)):
-            raise FeatureNotSupported("named and VARIADIC arguments are not supported", position=position(argument))
-    if name in catalogue.UNITS:
+    if any(isinstance(n, (exp.Kwarg, exp.Variadic)) for n in nodes):
+        nodes = _in_order(name, nodes)
+    if name in catalogue.UNITS and _has_unit(name, nodes):
         return _with_unit(binder, name, nodes, at)
+    if name in ("jsonb_build_object", "jsonb_build_array"):
+        return _built(binder, name, nodes, at)
     rows = catalogue.calls(name)
     if is_aggregate(name) or (nodes and isinstance(nodes[-1], (exp.Distinct, exp.Order))):
         return bind_aggregate(binder, node)
@@ -64,8 +66,14 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
     if not rows and len(given) == 1 and (type := _type_of(name)) is not None:
         # a type's name as a function is a cast, where such a cast exists
         return cast(given[0], type, binder.parameters, at)
-    if name in ("concat", "concat_ws"):
-        given = [printed(binder, g, n) for g, n in zip(given, nodes, strict=True)]
+    if name in ("concat", "concat_ws", "format"):
+        given = [_as_text(binder, g, n) for g, n in zip(given, nodes, strict=True)]
+    if name in ("quote_literal", "quote_nullable") and len(given) == 1:
+        given = [_as_text(binder, given[0], nodes[0])]
+    if name == "array_to_string" and given and given[0].type.is_array and given[0].type.name != "text":
+        given[0] = elements_as_text(given[0], at) or given[0]
+    if name == "to_jsonb" and len(given) == 1:
+        return _jsonb(binder, given[0], leftmost(nodes[0]))
     found = function(name, tuple(s.type for s in given), at)
     if found.kind == "set":
         raise FeatureNotSupported(
@@ -77,6 +85,83 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
     return binder.call(found, given, at)
 
 
+def _as_text(binder: Expressions, scalar: Scalar, node: exp.Expr) -> Scalar:
+    """An argument of concat as its type's output function prints it."""
+    if scalar.type.name == "bpchar" and not scalar.type.is_array:
+        return Call(PADDED, (scalar,), TEXT)
+    return printed(binder, scalar, node)
+
+
+PADDED = Function("cast", ("bpchar",), "text", "{0}", "{0}", "cast")  # with the blanks at its end
+PARAMETERS = {  # names of arguments, for calls by name
+    "make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
+    "make_date": ("year", "month", "day"),
+    "make_time": ("hour", "min", "sec"),
+    "make_timestamp": ("year", "month", "mday", "hour", "min", "sec"),
+    "make_timestamptz": ("year", "month", "mday", "hour", "min", "sec", "timezone"),
+    "jsonb_set": ("jsonb_in", "path", "replacement", "create_if_missing"),
+    "jsonb_insert": ("jsonb_in", "path", "replacement", "insert_after"),
+}
+
+
+def _in_order(name: str, nodes: list[exp.Expr]) -> list[exp.Expr]:
+    """Named arguments where they belong. make_interval's are 0 if they are left out."""
+    names = PARAMETERS.get(name)
+    at = next(position(n) for n in nodes if isinstance(n, (exp.Kwarg, exp.Variadic)))
+    if names is None or any(isinstance(n, exp.Variadic) for n in nodes):
+        raise FeatureNotSupported("named and VARIADIC arguments are not supported", position=at)
+    given: dict[str, exp.Expr] = {}
+    for i, node in enumerate(nodes):
+        key = node.this.name if isinstance(node, exp.Kwarg) else names[i] if i < len(names) else ""
+        if isinstance(node, exp.Kwarg):
+            node = node.args["expression"]
+        if key not in names or key in given:
+            raise UndefinedFunction(f"function {name}({key} => …) does not exist", position=at)
+        given[key] = node
+    last = max(names.index(k) for k in given)
+    missing = [n for n in names[: last + 1] if n not in given]
+    if missing and name != "make_interval":
+        raise UndefinedFunction(f"function {name} without {missing[0]} does not exist", position=at)
+    return [given.get(n, exp.Literal.number(0)) for n in names[: last + 1]]
+
+
+# --- jsonb -----------------------------------------------------------------------------------------------------------------------
+
+
+def _jsonb(binder: Expressions, scalar: Scalar, at: int | None) -> Scalar:
+    """to_jsonb of a value of any type; an array's elements one by one."""
+    if scalar.type == UNKNOWN:
+        if isinstance(scalar, Literal) and scalar.value is None:
+            return Literal(None, JSONB)
+        scalar = binder.known(scalar)
+    type = scalar.type
+    row = function("to_jsonb", (type.element if type.is_array else type,), at)
+    if type.is_array:
+        items = Call(arrays.each(row, type.name, "jsonb"), (scalar,), JSONB.array(), at)
+        return Call(catalogue.calls("jsonb_build_array")[0], (items,), JSONB, at)
+    return binder.call(row, [scalar], at)
+
+
+def _built(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
+    """jsonb_build_array, and jsonb_build_object of keys and values in turn."""
+    row = catalogue.calls(name)[0]
+    given = [binder.bind(n) for n in nodes]
+
+    def listed(scalars: list[Scalar], type: Type) -> Scalar:
+        if not scalars:
+            return Literal((), type.array())
+        return Call(catalogue.calls("ARRAY")[0], tuple(scalars), type.array())
+
+    if name == "jsonb_build_array":
+        return Call(row, (listed([_jsonb(binder, g, at) for g in given], JSONB),), JSONB, at)
+    if len(given) % 2:
+        hint = "The arguments of jsonb_build_object() must consist of alternating keys and values."
+        raise InvalidParameterValue("argument list must have even number of elements", hint=hint)
+    keys = [_as_text(binder, g, n) for g, n in zip(given[::2], nodes[::2], strict=True)]
+    values = [_jsonb(binder, g, at) for g in given[1::2]]
+    return Call(row, (listed(keys, TEXT), listed(values, JSONB)), JSONB, at)
+
+
 def _check_volatility(binder: Expressions, found: Function, at: int | None) -> None:
     if found.volatility == "volatile" and binder.view:
         raise FeatureNotSupported(
@@ -84,42 +169,38 @@ def _check_volatility(binder: Expressions, found: Function, at: int | None) -> N
         )
 
 
+def _has_unit(name: str, nodes: list[exp.Expr]) -> bool:
+    """Whether the unit is a literal, so that it says which row; date_trunc takes any text."""
+    literal = bool(nodes) and isinstance(nodes[0], exp.Literal) and nodes[0].is_string
+    return not (name == "date_trunc" and (len(nodes) != 2 or not literal))
+
+
 def _with_unit(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
-    """date_trunc('hour', x), extract(hour FROM x): the unit says which row; encode(x, 'hex') has it behind."""
-    index = 1 if name in ("encode", "decode") else 0
+    """date_trunc('hour', x), extract(hour FROM x): the unit says which row."""
     given = [binder.bind(n) for n in nodes]
+    shown = "pg_catalog.extract" if name == "extract" else name
     if len(given) != 2:
-        raise UndefinedFunction(
-            f"function {name}({', '.join(str(plain(g.type)) for g in given)}) does not exist",
-            hint=NO_MATCH,
-            position=at,
-        )
-    unit = given[index]
+        types = ", ".join(str(plain(g.type)) for g in given)
+        raise UndefinedFunction(f"function {name}({types}) does not exist", hint=NO_MATCH, position=at)
+    unit, value = given
     if not isinstance(unit, Literal) or not isinstance(unit.value, str):
         raise FeatureNotSupported(f"{name} with a unit that is no literal is not supported", position=at)
-    value = given[1 - index]
-    if value.type == UNKNOWN and index == 0:
+    if value.type == UNKNOWN:
         raise _ambiguous(name, at)
-    if index == 0 and value.type.facts.category not in "DT":
-        shown = "pg_catalog.extract" if name == "extract" else name
+    if value.type.facts.category not in "DT" or value.type.is_array:
         raise UndefinedFunction(f"function {shown}(unknown, {plain(value.type)}) does not exist", hint=NO_MATCH, position=at)
     word = unit.value.lower()
     canonical = SPELLINGS.get(word, word)
-    rows = catalogue.calls(f"{name}:{canonical}")
     if name == "date_trunc" and value.type.name == "date":
         value = cast(value, Type("timestamptz"), binder.parameters, at)
-    if rows and value.type.name in ("date", "timestamp", "timestamptz", "bytea", "text"):
-        return binder.call(function(f"{name}:{canonical}", (value.type,), at), [value], at)
-    if value.type.name not in ("date", "timestamp", "timestamptz"):
-        raise FeatureNotSupported(f"{name} of type {plain(value.type)} is not supported", position=at)
-    if canonical in SPELLINGS.values() and not rows:
-        raise FeatureNotSupported(f"unit {unit.value} of {name} is not supported", position=at)
-    if index == 1:
-        raise InvalidParameterValue(f'unrecognized encoding: "{unit.value}"')
-    known = "not supported" if canonical in SPELLINGS.values() else "not recognized"
-    if known == "not supported":
-        raise FeatureNotSupported(f'unit "{unit.value}" not supported for type {plain(value.type)}')
-    raise InvalidParameterValue(f'unit "{unit.value}" not recognized for type {plain(value.type)}')
+    if name == "date_trunc" and value.type.name == "time":
+        value = cast(value, Type("interval"), binder.parameters, at)
+    row = next((r for r in catalogue.calls(f"{name}:{canonical}") if r.arguments == (value.type.name,)), None)
+    if row is not None:
+        return binder.call(row, [value], at)
+    message = f'unit "{word}" not %s for type {plain(value.type)}'
+    known = canonical in (UNITS if name == "date_trunc" else SPELLINGS.values())
+    raise FeatureNotSupported(message % "supported") if known else InvalidParameterValue(message % "recognized")
 
 
 def _ambiguous(name: str, at: int | None) -> TailgateError:

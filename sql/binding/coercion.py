@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, of
 from lake.types import NUMERIC, TEXT, UNKNOWN, Type, numeric
-from sql.functions import catalogue
+from sql.functions import arrays, catalogue
 from sql.functions.casts import LENGTHS
 from sql.functions.entry import Context, Function
 from sql.input.literals import literal
@@ -66,6 +66,8 @@ def implicit(source: Type, name: str) -> bool:
         return True
     if name == spelled(source):
         return True
+    if source.is_array and name.endswith("[]"):
+        return implicit(source.element, name[:-2])
     row = catalogue.cast(spelled(source), name)
     return row is not None and row.context == "implicit"
 
@@ -100,6 +102,8 @@ def coerce(
         return None
     if same(source, target):
         return _modified(scalar, target)
+    if source.is_array or target.is_array:
+        return _array(scalar, target, parameters, context, position)
     row = catalogue.cast(spelled(source), spelled(target))
     if row is None:
         return _through_text(scalar, source, target, parameters, context, position)
@@ -120,12 +124,41 @@ def coerce(
     return _modified(folded or Call(row, (scalar,), result, position), target)
 
 
+def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Context, position: int | None) -> Scalar | None:
+    """Casts of arrays: element by element, to text and from it."""
+    source = scalar.type
+    if source.is_array and target.is_array:
+        row = catalogue.cast(source.name, target.name)
+        if row is None or RANKS[row.context] > RANKS[context]:
+            return None
+        if isinstance(scalar, Literal) and scalar.value is None:
+            return Literal(None, target, scalar.position)
+        result = target
+        if target.name == "numeric" and not target.modifiers and callable(row.result):
+            result = row.result((source.element,)).array()
+        plainly = replace(result, modifiers=()) if result.name in STRINGS else result
+        return _modified(Call(arrays.each(row, source.name, target.name), (scalar,), plainly, position), target)
+    if target.name in STRINGS and not target.is_array and RANKS[context] >= RANKS["assignment"]:
+        printed = elements_as_text(scalar, position)
+        return None if printed is None else _modified(Call(arrays.TO_TEXT, (printed,), TEXT, position), target)
+    if source.name in STRINGS and not source.is_array and context == "explicit":
+        return coerce(Call(arrays.FROM_TEXT, (scalar,), TEXT.array(), position), target, parameters, context, position)
+    return None
+
+
+def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
+    """An array's elements as they are printed."""
+    name = scalar.type.name
+    if name == "text":
+        return scalar
+    row = arrays.PRINTED_BOOL if name == "bool" else catalogue.cast(name, "text")
+    return None if row is None else Call(arrays.each(row, name, "text"), (scalar,), TEXT.array(), position)
+
+
 def _through_text(
     scalar: Scalar, source: Type, target: Type, parameters: Parameters, context: Context, position: int | None
 ) -> Scalar | None:
     """Casts that go by way of text: char(n) and varchar to and from what text is cast to and from."""
-    if source.is_array or target.is_array:
-        return None
     if source.name in STRINGS[1:]:
         middle = coerce(scalar, TEXT, parameters, "implicit", position)
     elif target.name in STRINGS[1:] and catalogue.cast(source.name, "text") is not None:
@@ -163,6 +196,8 @@ def _modified(scalar: Scalar, target: Type) -> Scalar:
         return scalar if scalar.type == target or not target.modifiers else _retyped(scalar, target)
     if isinstance(scalar, Literal) and scalar.value is None:
         return replace(scalar, type=target)
+    if target.is_array and target.name != "numeric":
+        return Call(arrays.each(MODIFIED[target.name], target.name, target.name), (scalar,), target)
     return Call(MODIFIED[target.name], (scalar,), target)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Literal as OneOf
 
 from sqlglot import exp
 
@@ -20,7 +21,7 @@ from lake.errors import (
     UndefinedTable,
 )  # fmt: skip
 from lake.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, UNKNOWN, Type, numeric
-from sql.binding import calls, rows, subqueries
+from sql.binding import calls, rows, special, subqueries
 from sql.binding.aggregates import bind_aggregate
 from sql.binding.coercion import Parameters, cast, coerce, common, plain
 from sql.binding.levels import Level, find_column
@@ -37,6 +38,8 @@ from sql.plan import (
     And,
     Call,
     Case,
+    Coalesce,
+    Extreme,
     InList,
     IsDistinct,
     IsNull,
@@ -126,6 +129,16 @@ class Expressions:
                 return subqueries.bind_scalar(self, node)
             case exp.Exists():
                 return subqueries.bind_exists(self, node)
+            case exp.Bracket():
+                return special.bind_subscript(self, node)
+            case exp.AtTimeZone():
+                return special.bind_zone(self, node)
+            case exp.Overlaps():
+                return special.bind_overlaps(self, node)
+            case exp.SimilarTo():
+                return self._similar(node)
+            case exp.Collate():
+                return self._collate(node)
         sign = sign_of(node)
         if sign is not None:
             return self._operator(sign, node)
@@ -199,17 +212,14 @@ class Expressions:
     # --- operators
 
     def _operator(self, sign: str, node: exp.Expr, at: int | None = None) -> Scalar:
+        left, right = node.this, node.args["expression"]
         at = position(node) if at is None else at
-        right_node = node.args["expression"]
-        if isinstance(right_node, (exp.Any, exp.All)):
-            if not isinstance(right_node.this, exp.Subquery):
-                raise FeatureNotSupported(
-                    f"{type(right_node).__name__.upper()} of an array is not supported", position=position(right_node)
-                )
-            return subqueries.bind_quantified(self, sign, node.this, right_node, at)
-        if isinstance(node.this, exp.Tuple) or isinstance(right_node, exp.Tuple):
-            return rows.bind_comparison(self, sign, node.this, right_node, at)
-        return self.operate(sign, [self.bind(node.this), self.bind(right_node)], at)
+        if isinstance(right, (exp.Any, exp.All)):
+            bind = subqueries.bind_quantified if isinstance(right.this, exp.Subquery) else special.bind_quantified
+            return bind(self, sign, left, right, at)
+        if isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple):
+            return rows.bind_comparison(self, sign, left, right, at)
+        return self.operate(sign, [self.bind(left), self.bind(right)], at)
 
     def operate(self, sign: str, given: list[Scalar], at: int | None) -> Scalar:
         """A call of the operator that fits. The clock as a number of milliseconds compares with times too, as in Materialize."""
@@ -221,14 +231,21 @@ class Expressions:
         return Call(found, made, result(found, made), at)
 
     def _negative(self, node: exp.Neg) -> Scalar:
-        inner = node.this
+        inner, negative = node.this, True
+        while isinstance(inner, (exp.Paren, exp.Neg)):  # a number and its signs are one literal, as in doNegate()
+            negative ^= isinstance(inner, exp.Neg)
+            inner = inner.this
         if isinstance(inner, exp.Literal) and not inner.is_string:
-            # a number and its sign are one literal, as in doNegate(): so -2147483648 is an integer's literal but of type bigint
             scalar = self._literal(inner)
             assert isinstance(scalar, Literal)
             value = scalar.value
             assert isinstance(value, (int, Decimal))
+            if not negative:
+                return replace(scalar, position=position(node))
+            if value in (2**31, 2**63) and inner.this.isdigit():
+                return Literal(-int(value), INT4 if value == 2**31 else INT8, position(node))
             return replace(scalar, value=-value, position=position(node))
+        inner = node.this
         return self.prefix("-", inner, position(node))
 
     def prefix(self, sign: str, operand: exp.Expr, at: int | None) -> Scalar:
@@ -248,6 +265,10 @@ class Expressions:
             match node.this:
                 case exp.Like() | exp.ILike():
                     return self._like(node.this, "!", position(node))
+                case exp.SimilarTo():
+                    return self._similar(node.this, None, position(node), "!")
+                case exp.Escape():
+                    return self._escape(node.this, "!", position(node))
                 case exp.Between():
                     return self._between(node.this, position(node), negated=True)
                 case exp.In():
@@ -258,7 +279,7 @@ class Expressions:
         test = node.args["expression"]
         if isinstance(test, exp.Null):
             if isinstance(node.this, exp.Tuple):
-                raise FeatureNotSupported("IS NULL of a row is not supported", position=position(node.this))
+                return rows.bind_null(self, node.this, negated=bool(node.meta.get("negated")))
             inner = self.bind(node.this)
             # a parameter gets no type from this; if nothing else gives it one, that is 42P18
             return IsNull(inner if isinstance(inner, Parameter) else self.known(inner))
@@ -270,10 +291,23 @@ class Expressions:
         raise FeatureNotSupported(f"IS {test.name.upper()} is not supported", position=position(node))
 
     def _distinct(self, node: exp.Expr) -> Scalar:
-        equal = self.operate("=", [self.bind(node.this), self.bind(node.args["expression"])], position(node))
-        assert isinstance(equal, Call)
-        test = IsDistinct(*equal.arguments)
+        left, right = node.this, node.args["expression"]
+        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
+            test = rows.bind_distinct(self, left, right, position(node))
+        else:
+            test = self.distinct([self.bind(left), self.bind(right)], position(node))
         return Not(test) if isinstance(node, exp.NullSafeEQ) else test
+
+    def distinct(self, given: list[Scalar], at: int | None) -> Scalar:
+        """IS DISTINCT FROM."""
+        equal = self.operate("=", given, at)
+        assert isinstance(equal, Call)
+        if equal.function.arguments[0] not in ("jsonb", "interval", "bpchar"):
+            return IsDistinct(*equal.arguments)
+        # equal by value, not by their stored form; a comparison with NULL is NULL
+        first, second = (IsNull(a) for a in equal.arguments)
+        known = Coalesce((Not(equal), Literal(True, BOOL)), BOOL)
+        return Case(((And((first, second)), Literal(False, BOOL)),), known, BOOL)
 
     def _between(self, node: exp.Between, at: int | None, *, negated: bool = False) -> Scalar:
         value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
@@ -320,11 +354,24 @@ class Expressions:
     def _like(self, node: exp.Expr, negation: str = "", at: int | None = None) -> Scalar:
         return self._operator(negation + ("~~*" if isinstance(node, exp.ILike) else "~~"), node, at)
 
-    def _escape(self, node: exp.Escape) -> Scalar:
-        character = node.args["expression"]
-        if isinstance(character, exp.Literal) and character.this == "\\":
-            return self.bind(node.this)
-        raise FeatureNotSupported("ESCAPE is not supported", hint="The escape character is the backslash.", position=position(node))
+    def _similar(self, node: exp.Expr, escape: exp.Expr | None = None, at: int | None = None, negation: str = "") -> Scalar:
+        return self.operate(negation + "~", list(special.escaped(self, node, escape)), position(node) if at is None else at)
+
+    def _escape(self, node: exp.Escape, negation: str = "", at: int | None = None) -> Scalar:
+        inner, character = node.this, node.args["expression"]
+        if isinstance(inner, exp.SimilarTo):
+            return self._similar(inner, character, at, negation)
+        sign = negation + ("~~*" if isinstance(inner, exp.ILike) else "~~")
+        return self.operate(sign, list(special.escaped(self, inner, character)), position(inner) if at is None else at)
+
+    def _collate(self, node: exp.Collate) -> Scalar:
+        """Only the one there is: by bytes."""
+        value = self.typed(node.this)
+        if node.args["expression"].name not in ("C", "POSIX", "default", "ucs_basic"):
+            raise FeatureNotSupported(f'collation "{node.args["expression"].name}" is not supported', position=position(node))
+        if value.type.facts.category != "S":
+            raise DatatypeMismatch(f"collations are not supported by type {plain(value.type)}", position=position(node))
+        return value
 
     # --- casts, CASE and their like
 
@@ -371,10 +418,21 @@ class Expressions:
         nodes = list(node.expressions)
         if not nodes:
             raise empty_array(position(node))
+        if any(isinstance(n, exp.Array) for n in nodes):
+            raise FeatureNotSupported("arrays of more than one dimension are not supported", position=position(node))
         made, type = self.unify(nodes, [self.bind(n) for n in nodes], "ARRAY")
+        if type.is_array:
+            raise FeatureNotSupported("arrays of more than one dimension are not supported", position=position(node))
         if all(isinstance(m, Literal) for m in made):
             return Literal(tuple(m.value for m in made if isinstance(m, Literal)), type.array(), position(node))
-        raise FeatureNotSupported("ARRAY of other than literals is not supported", position=position(node))
+        return Call(catalogue.calls("ARRAY")[0], made, type.array(), position(node))
+
+    def unified(self, scalars: list[Scalar]) -> tuple[tuple[Scalar, ...], Type]:
+        """As unify, of scalars alone."""
+        return self.unify([exp.Null()] * len(scalars), scalars, "OVERLAPS")
+
+    def extreme(self, which: OneOf["greatest", "least"], scalars: tuple[Scalar, ...]) -> Scalar:
+        return Extreme(which, scalars, scalars[0].type)
 
 
 def empty_array(at: int | None) -> TailgateError:
@@ -391,13 +449,8 @@ def mismatch(what: str, scalar: Scalar, type: Type, place: int | None) -> Tailga
 
 WORDS: dict[type[exp.Expr], str] = {
     exp.Window: "a window function",
-    exp.Bracket: "a subscript",
     exp.Dot: "a field of a row",
     exp.Tuple: "a row as a value",
-    exp.AtTimeZone: "AT TIME ZONE",
-    exp.Collate: "COLLATE",
-    exp.SimilarTo: "SIMILAR TO",
-    exp.Overlaps: "OVERLAPS",
     exp.BitString: "a bit string",
     exp.HexString: "a bit string",
     exp.Star: "*",

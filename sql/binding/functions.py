@@ -28,6 +28,8 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     names = list(alias.args.get("columns") or []) if alias is not None else []
     if any(isinstance(n, exp.ColumnDef) for n in names):
         raise FeatureNotSupported("a column definition list is not supported", position=at)
+    if call.this == "unnest" and len(call.expressions) > 1:
+        raise FeatureNotSupported("unnest of several arrays is not supported", position=at)
     given = [binder.bind(n) for n in call.expressions]
     found = function(str(call.this), tuple(s.type for s in given), at)
     made = arguments(found, given, binder.parameters)

@@ -9,8 +9,9 @@ from dataclasses import replace
 from decimal import Decimal
 
 from lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
-from lake.types import FACTS, UNKNOWN, Type
+from lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Type, numeric
 from sql.binding.coercion import Parameters, coerce, common_numeric, from_name, implicit, plain, spelled
+from sql.binding.polymorphism import concrete
 from sql.functions import catalogue, known
 from sql.functions.comparison import SIGNS
 from sql.functions.entry import Function
@@ -21,7 +22,7 @@ CASTS_HINT = "You might need to add explicit type casts."
 
 def choose(candidates: tuple[Function, ...], types: tuple[Type, ...]) -> Function | TailgateError | None:
     """The one that fits best; None if none does, the error (without its text) if several do equally."""
-    fitting = [c for c in candidates if _arity(c, len(types))]
+    fitting = [made for c in candidates if (made := concrete(c, types)) is not None and _arity(made, len(types))]
     names = tuple(spelled(t) for t in types)
     exact = [c for c in fitting if _expanded(c, len(types)) == names]
     if exact:
@@ -34,11 +35,14 @@ def choose(candidates: tuple[Function, ...], types: tuple[Type, ...]) -> Functio
     fitting = [c for c in fitting if all(map(implicit, types, _expanded(c, len(types))))]
     if len(fitting) <= 1:
         return fitting[0] if fitting else None
-    fitting = _best(fitting, lambda c: sum(a == n for a, n in zip(_expanded(c, len(types)), names, strict=True)))
+    fitting = _best(fitting, lambda c: 0 if c.unified else sum(a == n for a, n in zip(_expanded(c, len(types)), names, strict=True)))
     if len(fitting) == 1:
         return fitting[0]
     fitting = _best(
-        fitting, lambda c: sum(a == n or _preferred(a, t) for a, n, t in zip(_expanded(c, len(types)), names, types, strict=True))
+        fitting,
+        lambda c: (
+            0 if c.unified else sum(a == n or _preferred(a, t) for a, n, t in zip(_expanded(c, len(types)), names, types, strict=True))
+        ),
     )
     if len(fitting) == 1:
         return fitting[0]
@@ -108,7 +112,23 @@ def arguments(function: Function, given: list[Scalar], parameters: Parameters) -
         made.append(cast)
     if function.kind == "operator" and function.name in SIGNS and function.arguments == ("numeric", "numeric"):
         return one_numeric(*made)
+    if function.unified:
+        made = _same_numerics(made)
     return tuple(made)
+
+
+def _same_numerics(scalars: list[Scalar]) -> list[Scalar]:
+    """Numerics and arrays of them with one scale."""
+    numerics = [s.type.element for s in scalars if s.type.name == "numeric"]
+    if not numerics:
+        return scalars
+    type = common_numeric(numerics)
+    out = []
+    for s in scalars:
+        found = coerce(s, type.array() if s.type.is_array else type, Parameters(), "explicit") if s.type.name == "numeric" else s
+        assert found is not None
+        out.append(found)
+    return out
 
 
 def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
@@ -134,6 +154,10 @@ def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def result(function: Function, given: tuple[Scalar, ...]) -> Type:
+    if function.name in ("round", "trunc") and function.arguments == ("numeric", "int4"):
+        # the digits that are asked for, if one can see how many
+        digits = given[1].value if isinstance(given[1], Literal) else None
+        return numeric(max(0, min(digits, NUMERIC_PRECISION))) if isinstance(digits, int) else numeric(given[0].type.decimal[1])
     return function.result(tuple(a.type for a in given)) if callable(function.result) else from_name(function.result)
 
 

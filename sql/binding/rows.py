@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, SyntaxError_
+from lake.types import BOOL
 from sql.binding import subqueries
 from sql.grammar.names import position
-from sql.plan import And, Or, Scalar
+from sql.plan import And, IsNull, Literal, Or, Scalar
 
 if TYPE_CHECKING:
     from sql.binding.expressions import Expressions
@@ -54,3 +55,19 @@ def compared(binder: Expressions, sign: str, left: list[Scalar], right: list[Sca
     for a, b in reversed(firsts):
         found = Or((binder.operate(STRICT[sign], [a, b], at), And((binder.operate("=", [a, b], at), found))))
     return found
+
+
+def bind_distinct(binder: Expressions, left: exp.Tuple, right: exp.Tuple, at: int | None) -> Scalar:
+    """IS DISTINCT FROM: whether any column is."""
+    if len(left.expressions) != len(right.expressions):
+        raise SyntaxError_("unequal number of entries in row expressions", position=at)
+    tests = tuple(binder.distinct([binder.bind(a), binder.bind(b)], at) for a, b in zip(left.expressions, right.expressions, strict=True))
+    return tests[0] if len(tests) == 1 else Or(tests)
+
+
+def bind_null(binder: Expressions, row: exp.Tuple, *, negated: bool) -> Scalar:
+    """All are NULL; with `negated`, below a NOT, whether one is: IS NOT NULL is not the opposite of IS NULL."""
+    terms: tuple[Scalar, ...] = tuple(IsNull(binder.typed(e)) for e in row.expressions)
+    if len(terms) < 2:
+        return terms[0] if terms else Literal(not negated, BOOL)
+    return Or(terms) if negated else And(terms)

@@ -129,13 +129,12 @@ def _numerics() -> list[Function]:
         Function("-", (n,), same_scale, "CAST(- {0} AS {type})", "(- {0})", "prefix"),
         Function("@", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})", "prefix"),
         Function("abs", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})"),
-        Function("^", (n, n), "numeric", kind="operator"),
     ]  # fmt: skip
 
 
 def _signs() -> list[Function]:
     rows = [Function("+", (t,), t, "{0}", "{0}", "prefix") for t in (*INTEGERS, *FLOATS)]
-    return [*rows, Function("+", ("numeric",), same_scale, "{0}", "{0}", "prefix"), Function("-", ("interval",), "interval", kind="prefix")]
+    return [*rows, Function("+", ("numeric",), same_scale, "{0}", "{0}", "prefix")]
 
 
 ROWS = (*_integers(), *_floats(), *_numerics(), *_signs())

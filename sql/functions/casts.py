@@ -63,7 +63,19 @@ def _numbers() -> list[Function]:
     return rows
 
 
-TEXT_TARGETS = ("bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "jsonb")
+# how a value is printed: Spark, DuckDB; at UTC, and as with PostgreSQL's own settings
+_PLAIN = ("CAST({0} AS STRING)", "CAST({0} AS VARCHAR)")
+PRINTED: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("int2", "int4", "int8", "numeric", "bool", "date", "timestamp", "oid"), _PLAIN),
+    **{t: (f"tg_{t}_to_text({{0}})",) * 2 for t in ("float4", "float8", "timestamptz", "time", "interval")},
+    "bytea": ("concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
+    "uuid": ("{0}", "{0}"),
+    "jsonb": ("{0}", "{0}"),
+}
+TEXT_TARGETS = (
+    "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "jsonb", "bytea", "time", "interval",
+    "uuid", "oid",
+)  # fmt: skip
 NAMES = {"jsonb": "jsonb_parse"}
 
 
@@ -77,16 +89,8 @@ def _texts() -> list[Function]:
                 rows.append(_cast(source, target, "explicit", template, f"CAST({call}({{0}}, {{precision}}, {{scale}}) AS {{type}})"))
             else:
                 rows.append(_cast(source, target, "explicit", call + "({0})", call + "({0})"))
-    for number in ("int2", "int4", "int8"):
-        rows.append(_cast(number, "text", "assignment", "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"))
+    rows += [_cast(source, "text", "assignment", *templates) for source, templates in PRINTED.items()]
     rows += [
-        _cast("numeric", "text", "assignment", "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
-        _cast("bool", "text", "assignment", "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
-        _cast("date", "text", "assignment", "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
-        _cast("timestamp", "text", "assignment", "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
-        _cast("bytea", "text", "assignment", "concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
-        _cast("uuid", "text", "assignment", "{0}", "{0}"),
-        _cast("jsonb", "text", "assignment", "{0}", "{0}"),
         _cast("name", "text", "implicit", "{0}", "{0}"),
         _cast("text", "name", "implicit", "{0}", "{0}"),
         _cast("text", "varchar", "implicit", "{0}", "{0}"),
@@ -95,9 +99,6 @@ def _texts() -> list[Function]:
         _cast("varchar", "bpchar", "implicit", "{0}", "{0}"),
         _cast("bpchar", "text", "implicit", "rtrim({0})", "rtrim({0}, ' ')"),
         _cast("bpchar", "varchar", "implicit", "rtrim({0})", "rtrim({0}, ' ')"),
-        # refused: what PostgreSQL prints depends on a setting, or no engine prints it
-        *(_cast(t, "text", "assignment", "", "") for t in ("float4", "float8", "timestamptz", "time", "interval", "oid")),
-        *(_cast("text", t, "explicit", "", "") for t in ("bytea", "time", "interval", "uuid", "oid")),
     ]
     return rows
 
@@ -129,14 +130,38 @@ TIMES = (
         f"pmod(unix_micros(CAST({{0}} AS TIMESTAMP)), {DAY})",
         f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})",
     ),
+    _cast(
+        "time",
+        "interval",
+        "implicit",
+        strict("CAST(named_struct('months', 0, 'days', 0, 'micros', {0}) AS {type})", 1),
+        strict("{'months': 0::INTEGER, 'days': 0::INTEGER, 'micros': {0}}", 1),
+    ),
+    _cast("interval", "time", "assignment", f"pmod({{0}}.micros, {DAY})", f"(({{0}}.micros % {DAY} + {DAY}) % {DAY})"),
     _cast("timestamptz", "time", "assignment", f"pmod(unix_micros({{0}}), {DAY})", f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})"),
 )
 OTHERS = (
     _cast("bool", "int4", "explicit", "CAST({0} AS INT)", "CAST({0} AS INTEGER)"),
     _cast("int4", "bool", "explicit", "({0} <> 0)", "({0} <> 0)"),
-    # for catalogs only
-    *(_cast(t, "oid", "implicit", "", "") for t in ("int2", "int4", "int8")),
+    _cast(
+        "int8",
+        "oid",
+        "implicit",
+        f"(CASE WHEN {{0}} NOT BETWEEN 0 AND 4294967295 THEN {spark_error('22003', 'OID out of range')} ELSE {{0}} END)",
+        f"(CASE WHEN {{0}} NOT BETWEEN 0 AND 4294967295 THEN {duckdb_error('22003', 'OID out of range')} ELSE {{0}} END)",
+    ),
+    *(
+        _cast(t, "oid", "implicit", "pmod(CAST({0} AS BIGINT), 4294967296)", "((CAST({0} AS BIGINT) + 4294967296) % 4294967296)")
+        for t in ("int2", "int4")
+    ),
     _cast("oid", "int8", "assignment", "{0}", "{0}"),
+    _cast(
+        "oid",
+        "int4",
+        "assignment",
+        "CAST(CASE WHEN {0} > 2147483647 THEN {0} - 4294967296 ELSE {0} END AS INT)",
+        "CAST(CASE WHEN {0} > 2147483647 THEN {0} - 4294967296 ELSE {0} END AS INTEGER)",
+    ),
 )
 
 ROWS = (*_numbers(), *_texts(), *_jsonb(), *TIMES, *OTHERS)

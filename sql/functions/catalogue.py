@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from sql.functions import aggregates, arithmetic, casts, comparison, datetime, jsonb, mathematics, sets, text
+from sql.functions import aggregates, arithmetic, arrays, bytestrings, casts, comparison, datetime, jsonb, mathematics, patterns, sets, text
 from sql.functions.entry import Function
 
 ROWS: tuple[Function, ...] = (
     *arithmetic.ROWS,
     *comparison.ROWS,
     *text.ROWS,
+    *bytestrings.ROWS,
+    *patterns.ROWS,
     *mathematics.ROWS,
     *datetime.ROWS,
     *jsonb.ROWS,
+    *arrays.ROWS,
     *aggregates.ROWS,
     *sets.ROWS,
     *casts.ROWS,

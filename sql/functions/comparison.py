@@ -42,8 +42,6 @@ def _rows() -> list[Function]:
             _row(sign, "timestamptz", "timestamp", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
             _row(sign, "bpchar", "bpchar", "rtrim({%d})", "rtrim({%d}, ' ')"),
             _row(sign, "interval", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB),
-            # by value, not by text: 1.0 = 1
-            Function(sign, ("jsonb", "jsonb"), "bool", kind="operator"),
         ]
     return rows
 

@@ -6,38 +6,14 @@
 from __future__ import annotations
 
 from lake.types import Type, numeric
-from sql.functions.entry import Function, ResultType, duckdb_error, spark_error, strict
+from sql.functions.entry import Function, ResultType, duckdb_error, own, spark_error, strict
 
-# spellings of units, as PostgreSQL's datetktbl and deltatktbl
-SPELLINGS = {
-    spelling: unit
-    for unit, spellings in {
-        "microsecond": "microseconds microsecon us usec usecond useconds usecs",
-        "millisecond": "milliseconds millisecon ms msec msecond mseconds msecs",
-        "second": "seconds s sec secs",
-        "minute": "minutes m min mins",
-        "hour": "hours h hr hrs",
-        "day": "days d",
-        "week": "weeks w",
-        "month": "months mon mons",
-        "quarter": "qtr",
-        "year": "years y yr yrs",
-        "decade": "decades dec decs",
-        "century": "centuries c cent",
-        "millennium": "millennia mil mils",
-        "dow": "",
-        "isodow": "",
-        "doy": "",
-        "epoch": "",
-        "isoyear": "",
-        "julian": "",
-        "timezone": "",
-        "timezone_hour": "timezone_h",
-        "timezone_minute": "timezone_m",
-    }.items()
-    for spelling in (unit, *spellings.split())
-}
-
+T = "text"
+INTERVAL_UNITS = (
+    "microsecond", "millisecond", "second", "minute", "hour", "day", "month", "quarter", "year", "decade", "century", "millennium"
+)  # fmt: skip
+CLOCK_UNITS = ("hour", "minute", "second", "millisecond", "microsecond", "epoch")
+SCALES = {"second": 6, "millisecond": 3, "epoch": 6}
 TRUNCATIONS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
 
@@ -52,6 +28,18 @@ def _truncations() -> list[Function]:
                      f"date_trunc('{unit}', {{0}})",
                      f"CAST(CAST(date_trunc('{unit}', CAST({{0}} AS TIMESTAMP)) AS TIMESTAMP) AS TIMESTAMPTZ)", note="at UTC"),
         ]  # fmt: skip
+    for unit in ("decade", "century", "millennium"):
+        rows += [
+            own(f"date_trunc:{unit}", ("timestamp",), "timestamp", "date_trunc_timestamp", order=(f"'{unit}'", 0)),
+            own(f"date_trunc:{unit}", ("timestamptz",), "timestamptz", "date_trunc_timestamptz", order=(f"'{unit}'", 0, "'UTC'")),
+        ]
+    rows += [own(f"date_trunc:{unit}", ("interval",), "interval", "date_trunc_interval", order=(f"'{unit}'", 0)) for unit in INTERVAL_UNITS]
+    rows += [
+        own("date_trunc", (T, "timestamp"), "timestamp", "date_trunc_timestamp"),
+        own("date_trunc", (T, "timestamptz"), "timestamptz", "date_trunc_timestamptz", order=(0, 1, "'UTC'"), note="at UTC"),
+        own("date_trunc", (T, "timestamptz", T), "timestamptz", "date_trunc_timestamptz"),
+        own("date_trunc", (T, "interval"), "interval", "date_trunc_interval"),
+    ]
     return rows
 
 
@@ -105,9 +93,38 @@ def _fields() -> list[Function]:
                 Function(f"extract:{unit}", (source,), result, f"CAST({sparks} AS {{type}})", f"CAST({duckdbs} AS {{type}})", note=note),
                 Function(f"date_part:{unit}", (source,), "float8", f"CAST({sparks} AS DOUBLE)", f"CAST({duckdbs} AS DOUBLE)", note=note),
             ]
+    for source, units in (("interval", (*INTERVAL_UNITS, "epoch")), ("time", CLOCK_UNITS)):
+        for unit in units:
+            field = own(f"extract:{unit}", (source,), _of_scale(SCALES.get(unit, 0)), f"extract_{source}", order=(f"'{unit}'", 0))
+            scaled = field.spark.replace("{precision}, {scale}", f"38, {SCALES.get(unit, 0)}"), field.duckdb
+            rows += [
+                field,
+                Function(f"date_part:{unit}", (source,), "float8", f"CAST({scaled[0]} AS DOUBLE)",
+                         f"CAST(tg_extract_{source}('{unit}', {{0}}) AS DOUBLE)"),
+            ]  # fmt: skip
+    for source, spark, duckdb in (
+        ("date", "{0}", "{0}"), ("timestamp", "CAST({0} AS DATE)", "CAST({0} AS DATE)"),
+        ("timestamptz", "CAST({0} AS DATE)", "CAST(CAST({0} AS TIMESTAMP) AS DATE)"),
+    ):  # fmt: skip
+        if source == "date":
+            rows += [
+                Function("extract:julian", (source,), _of_scale(0), f"CAST(datediff({spark}, DATE'1970-01-01') + {JULIAN} AS {{type}})",
+                         f"CAST({duckdb} - DATE '1970-01-01' + {JULIAN} AS {{type}})"),
+                Function("date_part:julian", (source,), "float8", f"CAST(datediff({spark}, DATE'1970-01-01') + {JULIAN} AS DOUBLE)",
+                         f"CAST({duckdb} - DATE '1970-01-01' + {JULIAN} AS DOUBLE)"),
+            ]  # fmt: skip
+    for unit in ("timezone", "timezone_hour", "timezone_minute"):
+        zero = strict("0", 1)
+        rows += [
+            Function(
+                f"extract:{unit}", ("timestamptz",), _of_scale(0), f"CAST({zero} AS {{type}})", f"CAST({zero} AS {{type}})", note="at UTC"
+            ),
+            Function(f"date_part:{unit}", ("timestamptz",), "float8", f"CAST({zero} AS DOUBLE)", f"CAST({zero} AS DOUBLE)", note="at UTC"),
+        ]
     return rows
 
 
+JULIAN = 2_440_588  # the Julian day of 1970-01-01
 DAY = 86_400_000_000  # microseconds
 MICROS = "unix_micros(CAST({%d} AS TIMESTAMP))"
 
@@ -177,32 +194,91 @@ def _days(day: str, sign: str, days: str) -> tuple[str, str]:
     return spark, duckdb
 
 
+def _intervals() -> list[Function]:
+    i, f, t = "interval", "float8", "time"
+    return [
+        own("+", (i, i), i, "interval_add", "operator"),
+        own("-", (i, i), i, "interval_subtract", "operator"),
+        own("-", (i,), i, "interval_negate", "prefix"),
+        own("*", (i, f), i, "interval_multiply", "operator"),
+        own("*", (f, i), i, "interval_multiply", "operator", order=(1, 0)),
+        own("/", (i, f), i, "interval_divide", "operator"),
+        own("+", (t, i), t, "time_add", "operator"),
+        own("+", (i, t), t, "time_add", "operator", order=(1, 0)),
+        own("-", (t, i), t, "time_subtract", "operator"),
+        Function("-", (t, t), i, strict("CAST(named_struct('months', 0, 'days', 0, 'micros', {0} - {1}) AS {type})", 2),
+                 strict("{'months': 0::INTEGER, 'days': 0::INTEGER, 'micros': {0} - {1}}", 2), "operator"),
+        own("+", ("date", t), "timestamp", "date_at_time", "operator"),
+        own("+", (t, "date"), "timestamp", "date_at_time", "operator", order=(1, 0)),
+        own("justify_hours", (i,), i),
+        own("justify_days", (i,), i),
+        own("justify_interval", (i,), i),
+        own("age", ("timestamp", "timestamp"), i),
+        Function("age", ("timestamptz", "timestamptz"), i, "tg_age(CAST({0} AS TIMESTAMP_NTZ), CAST({1} AS TIMESTAMP_NTZ))",
+                 "tg_age(CAST({0} AS TIMESTAMP), CAST({1} AS TIMESTAMP))", note="at UTC"),
+        Function("age", ("timestamp",), i, "", "tg_age(date_trunc('day', CAST({now} AS TIMESTAMP)), {0})", volatility="stable"),
+        Function("age", ("timestamptz",), i, "", "tg_age(date_trunc('day', CAST({now} AS TIMESTAMP)), CAST({0} AS TIMESTAMP))",
+                 volatility="stable", note="at UTC"),
+        *(Function("isfinite", (t,), "bool", strict("true", 1), strict("true", 1)) for t in ("date", "timestamp", "timestamptz",
+            "interval")),
+        own("date_bin", (i, "timestamp", "timestamp"), "timestamp"),
+        Function("date_bin", (i, "timestamptz", "timestamptz"), "timestamptz",
+                 "CAST(tg_date_bin({0}, CAST({1} AS TIMESTAMP_NTZ), CAST({2} AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
+                 "CAST(tg_date_bin({0}, CAST({1} AS TIMESTAMP), CAST({2} AS TIMESTAMP)) AS TIMESTAMPTZ)"),
+    ]  # fmt: skip
+
+
+def _zones() -> list[Function]:
+    return [
+        own("timezone", (T, "timestamp"), "timestamptz", "timestamp_at_zone"),
+        own("timezone", (T, "timestamptz"), "timestamp", "timestamptz_at_zone"),
+        own("timezone", ("interval", "timestamp"), "timestamptz", "timestamp_at_offset"),
+        own("timezone", ("interval", "timestamptz"), "timestamp", "timestamptz_at_offset"),
+    ]
+
+
+def _made() -> list[Function]:
+    n, f = "int4", "float8"
+    rows = [
+        own("make_date", (n, n, n), "date"),
+        own("make_time", (n, n, f), "time"),
+        own("make_timestamp", (n, n, n, n, n, f), "timestamp"),
+        own("make_timestamptz", (n, n, n, n, n, f), "timestamptz", order=(0, 1, 2, 3, 4, 5, "'UTC'"), note="at UTC"),
+        own("make_timestamptz", (n, n, n, n, n, f, T), "timestamptz"),
+    ]
+    for given in range(8):
+        types = ((n,) * 6 + (f,))[:given]
+        missing = (*("0",) * 6, "CAST(0 AS DOUBLE)")[given:]
+        rows.append(own("make_interval", types, "interval", order=(*range(given), *missing)))
+    return rows
+
+
+def _formats() -> list[Function]:
+    return [
+        *(own("to_char", (t, T), T, f"to_char_{t}") for t in ("timestamp", "timestamptz", "interval", "numeric", "float8", "float4")),
+        *(Function("to_char", (t, T), T, "tg_to_char_numeric(CAST({0} AS DECIMAL(38,0)), {1})",
+            "tg_to_char_numeric(CAST({0} AS VARCHAR), {1})")
+          for t in ("int4", "int8")),
+        own("to_number", (T, T), "numeric"),
+        own("to_date", (T, T), "date"),
+        own("to_timestamp", (T, T), "timestamptz", "to_timestamp_text", note="at UTC"),
+    ]  # fmt: skip
+
+
 ROWS = (
     *_truncations(),
     *_fields(),
     *_differences(),
     *_shifts(),
     Function("to_timestamp", ("float8",), "timestamptz", "tg_to_timestamp({0})", "tg_to_timestamp({0})"),
-    Function("to_timestamp", ("text", "text"), "timestamptz"),
     Function("-", ("date", "date"), "int4", "datediff({0}, {1})", "CAST({0} - {1} AS INTEGER)", "operator"),
     Function("+", ("date", "int4"), "date", *_days("{0}", "+", "{1}"), "operator"),
     Function("+", ("int4", "date"), "date", *_days("{1}", "+", "{0}"), "operator"),
     Function("-", ("date", "int4"), "date", *_days("{0}", "-", "{1}"), "operator"),
-    *(
-        Function(sign, arguments, result, kind="operator")
-        for sign, arguments, result in (
-            ("+", ("interval", "interval"), "interval"),
-            ("-", ("interval", "interval"), "interval"),
-            ("*", ("interval", "float8"), "interval"),
-            ("*", ("float8", "interval"), "interval"),
-            ("/", ("interval", "float8"), "interval"),
-            ("+", ("date", "time"), "timestamp"),
-            ("+", ("time", "date"), "timestamp"),
-            ("+", ("time", "interval"), "time"),
-            ("-", ("time", "interval"), "time"),
-            ("-", ("time", "time"), "interval"),
-        )
-    ),
+    *_intervals(),
+    *_zones(),
+    *_made(),
+    *_formats(),
     *(
         Function(name, (), _milliseconds, "", "CAST(epoch_ms({now}) AS DECIMAL(38,0))", volatility="stable")
         for name in ("mz_now", "mz_logical_timestamp")

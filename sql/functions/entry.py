@@ -21,6 +21,9 @@ Context = Literal["implicit", "assignment", "explicit"]
 class Function:
     """One signature.
 
+    Names of types may be PostgreSQL's `anyelement`, `anyarray`, `anycompatible` and `anycompatiblearray`: binding makes a row of the
+    types at hand.
+
     `name`: of an operator its sign, of a cast `cast`; `date_trunc:hour` is date_trunc with that unit, which must be a literal, and
     has the arguments after it. `arguments`: names of types as in lake.types.FACTS, with `[]` for an array, `any` for whatever
     comes; the last one repeats if `variadic`. `result`: name of a type, or a function of the arguments' types where modifiers
@@ -43,6 +46,8 @@ class Function:
     context: Context = "explicit"
     note: str = ""
     outputs: tuple[tuple[str, str], ...] = ()
+    unified: bool = False  # whether numerics among the arguments get one scale
+    flagged: bool = False  # whether the last argument is flags of a regular expression
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.arguments)})"
@@ -61,3 +66,33 @@ def spark_error(sqlstate: str, message: str) -> str:
 def duckdb_error(sqlstate: str, message: str) -> str:
     """DuckDB SQL that raises; `sql.duckdb_functions.error_of` reads it."""
     return f"error('[{sqlstate}] {message}')"
+
+
+def own(
+    name: str,
+    arguments: tuple[str, ...],
+    result: str | ResultType,
+    call: str = "",
+    kind: Literal["function", "operator", "prefix", "cast"] = "function",
+    note: str = "",
+    order: tuple[int | str, ...] = (),
+) -> Function:
+    """A row that a function of ours computes, the same in both engines: `tg_<call>`, by default `tg_<name>`.
+
+    `order`: its arguments by position, where they are others than the row's; a text is SQL as it is. A numeric has its own precision
+    and scale: as an argument it passes to DuckDB as text, as a result Spark is told what it must be.
+    """
+    called = "tg_" + (call or name)
+    parts = [f"{{{a}}}" if isinstance(a, int) else a for a in order or range(len(arguments))]
+    exact = callable(result) or result == "numeric"
+    numerics = {f"{{{i}}}" for i, a in enumerate(arguments) if a == "numeric"}
+    spark = f"{called}({', '.join([*parts, *(['{precision}', '{scale}'] if exact else [])])})"
+    duckdb = f"{called}({', '.join(f'CAST({p} AS VARCHAR)' if p in numerics else p for p in parts)})"
+    return Function(name, arguments, result, spark, f"CAST({duckdb} AS {{type}})" if exact else duckdb, kind, note=note)
+
+
+def refused(
+    name: str, arguments: tuple[str, ...], result: str | ResultType, kind: Literal["function", "operator", "prefix"] = "function"
+) -> Function:
+    """A row that PostgreSQL has and neither engine: it must be there to be chosen, and refused by name."""
+    return Function(name, arguments, result, kind=kind)

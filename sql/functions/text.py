@@ -6,11 +6,10 @@ engines: ß and a few ligatures become two letters there.
 
 from __future__ import annotations
 
-from sql.functions.entry import Function, duckdb_error, spark_error, strict
+from sql.functions.casts import PRINTED
+from sql.functions.entry import Function, duckdb_error, own, spark_error, strict
 
-T = "text"
-PRINTED = ("int2", "int4", "int8", "numeric", "bool", "date", "timestamp", "uuid", "jsonb")  # types that || prints
-UNPRINTED = ("float4", "float8", "timestamptz", "time", "interval", "oid", "bytea")
+T, N = "text", "int4"
 CASE_NOTE = "full case mapping: upper('ß') is 'SS'"
 
 
@@ -48,6 +47,16 @@ def _trims() -> list[Function]:
     return rows
 
 
+SPLIT = (
+    "(CASE WHEN {1} IS NULL THEN tg_string_to_characters({0}) ELSE tg_string_to_array({0}, {1}) END)",
+    "(CASE WHEN {1} IS NULL THEN tg_string_to_characters({0}) ELSE tg_string_to_array({0}, {1}) END)",
+)
+
+
+def _of(template: str, argument: int) -> str:
+    return template.replace("{0}", f"{{{argument}}}")
+
+
 ZERO_FIELD = "field position must not be zero"
 WHOLE = "WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} ELSE '' END ELSE split_part({0}, {1}, greatest({2}, -2147483647)) END"
 SPLIT_SPARK = strict(f"CASE WHEN {{2}} = 0 THEN {spark_error('22023', ZERO_FIELD)} {WHOLE}", 3)
@@ -55,21 +64,22 @@ SPLIT_DUCKDB = strict(f"CASE WHEN {{2}} = 0 THEN {duckdb_error('22023', ZERO_FIE
 
 ROWS = (
     Function("||", (T, T), T, "concat({0}, {1})", "({0} || {1})", "operator"),
-    *(Function("||", (T, t), T, "concat({0}, CAST({1} AS STRING))", "({0} || CAST({1} AS VARCHAR))", "operator") for t in PRINTED),
-    *(Function("||", (t, T), T, "concat(CAST({0} AS STRING), {1})", "(CAST({0} AS VARCHAR) || {1})", "operator") for t in PRINTED),
-    *(Function("||", pair, T, kind="operator") for t in UNPRINTED for pair in ((T, t), (t, T))),
+    *(Function("||", (T, t), T, f"concat({{0}}, {_of(spark, 1)})", f"({{0}} || {_of(duckdb, 1)})", "operator")
+      for t, (spark, duckdb) in PRINTED.items()),
+    *(Function("||", (t, T), T, f"concat({spark}, {{1}})", f"({duckdb} || {{1}})", "operator") for t, (spark, duckdb) in PRINTED.items()),
     Function("||", ("bytea", "bytea"), "bytea", "concat({0}, {1})", "({0} || {1})", "operator"),
-    Function("~~", (T, T), "bool", "({0} LIKE {1})", "({0} LIKE {1} ESCAPE '\\')", "operator"),
-    Function("~~*", (T, T), "bool", "({0} ILIKE {1})", "({0} ILIKE {1} ESCAPE '\\')", "operator"),
-    Function("!~~", (T, T), "bool", "({0} NOT LIKE {1})", "({0} NOT LIKE {1} ESCAPE '\\')", "operator"),
-    Function("!~~*", (T, T), "bool", "({0} NOT ILIKE {1})", "({0} NOT ILIKE {1} ESCAPE '\\')", "operator"),
-    *(Function(sign, (T, T), "bool", kind="operator") for sign in ("~", "~*", "!~", "!~*", "^@")),
+    Function("~~", (T, T), "bool", "({0} LIKE tg_like_pattern({1}))", "({0} LIKE {1} ESCAPE '\\')", "operator"),
+    Function("~~*", (T, T), "bool", "({0} ILIKE tg_like_pattern({1}))", "({0} ILIKE {1} ESCAPE '\\')", "operator"),
+    Function("!~~", (T, T), "bool", "({0} NOT LIKE tg_like_pattern({1}))", "({0} NOT LIKE {1} ESCAPE '\\')", "operator"),
+    Function("~~", ("bpchar", T), "bool", "({0} LIKE tg_like_pattern({1}))", "({0} LIKE {1} ESCAPE '\\')", "operator"),
+    Function("!~~", ("bpchar", T), "bool", "({0} NOT LIKE tg_like_pattern({1}))", "({0} NOT LIKE {1} ESCAPE '\\')", "operator"),
+    Function("!~~*", (T, T), "bool", "({0} NOT ILIKE tg_like_pattern({1}))", "({0} NOT ILIKE {1} ESCAPE '\\')", "operator"),
+    Function("^@", (T, T), "bool", "startswith({0}, {1})", "starts_with({0}, {1})", "operator"),
     *(_text(name, (T,), "length({0})", "CAST(length({0}) AS INTEGER)", "int4") for name in ("length", "char_length", "character_length")),
     *(_text(name, ("bpchar",), "length(rtrim({0}))", "CAST(length(rtrim({0}, ' ')) AS INTEGER)", "int4")
       for name in ("length", "char_length", "character_length")),
-    _text("length", ("bytea",), "length({0})", "CAST(octet_length({0}) AS INTEGER)", "int4"),
+    _text("octet_length", ("bpchar",), "octet_length({0})", "CAST(strlen({0}) AS INTEGER)", "int4"),
     _text("octet_length", (T,), "octet_length({0})", "CAST(strlen({0}) AS INTEGER)", "int4"),
-    _text("octet_length", ("bytea",), "length({0})", "CAST(octet_length({0}) AS INTEGER)", "int4"),
     _text("lower", (T,), "lower({0})", "lower({0})", note=CASE_NOTE),
     _text("upper", (T,), "upper({0})", "upper({0})", note=CASE_NOTE),
     *_substrings(),
@@ -83,20 +93,39 @@ ROWS = (
           strict("CASE WHEN {1} = 0 THEN '' WHEN {1} = -2147483648 THEN {0} ELSE right({0}, {1}) END", 2)),
     _text("strpos", (T, T), "instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)", "int4"),
     _text("position", (T, T), "instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)", "int4"),
-    _text("repeat", (T, "int4"), "repeat({0}, {1})", strict("repeat({0}, greatest({1}, 0))", 2)),
-    _text("reverse", (T,), "reverse({0})", "reverse({0})", note="DuckDB keeps combining marks with their letters"),
+    own("repeat", (T, N), T),
+    own("reverse", (T,), T),
+    own("translate", (T, T, T), T),
+    own("initcap", (T,), T),
+    own("lpad", (T, N), T, order=(0, 1, "' '")),
+    own("lpad", (T, N, T), T),
+    own("rpad", (T, N), T, order=(0, 1, "' '")),
+    own("rpad", (T, N, T), T),
+    own("ascii", (T,), N),
+    own("chr", (N,), T),
+    own("overlay", (T, T, N), T, order=(0, 1, 2, "CAST(length({1}) AS INT)")),
+    own("overlay", (T, T, N, N), T),
+    own("to_hex", (N,), T, "to_hex_int4"),
+    own("to_hex", ("int8",), T, "to_hex_int8"),
+    own("quote_ident", (T,), T),
+    own("quote_literal", (T,), T),
+    Function("quote_nullable", (T,), T, "coalesce(tg_quote_literal({0}), 'NULL')", "coalesce(tg_quote_literal({0}), 'NULL')", strict=False),
+    own("unistr", (T,), T),
+    own("normalize", (T,), T, order=(0, "'NFC'")),
+    own("normalize", (T, T), T),
+    own("is_normalized", (T,), "bool", order=(0, "'NFC'")),
+    own("is_normalized", (T, T), "bool"),
+    own("like_escape", (T, T), T),
+    own("similar_to_escape", (T,), T, "similar_to", order=(0, "'\\\\'")),
+    own("similar_to_escape", (T, T), T, "similar_to"),
+    Function("string_to_array", (T, T), "text[]", *SPLIT, strict=False),
+    Function("string_to_array", (T, T, T), "text[]", f"transform({SPLIT[0]}, tg_x -> nullif(tg_x, {{2}}))",
+             f"list_transform({SPLIT[1]}, lambda tg_x: nullif(tg_x, {{2}}))", strict=False),
     _text("starts_with", (T, T), "startswith({0}, {1})", "starts_with({0}, {1})", "bool"),
+    _text("bit_length", (T,), "(8 * octet_length({0}))", "CAST(8 * strlen({0}) AS INTEGER)", N),
     _text("md5", (T,), "md5({0})", "md5({0})"),
-    _text("translate", (T, T, T), "translate({0}, {1}, {2})", "translate({0}, {1}, {2})"),
+    Function("format", (T,), T, "tg_format({0}, array())", "tg_format({0}, CAST([] AS VARCHAR[]))"),
+    Function("format", (T, T), T, "tg_format({0}, array({+}))", "tg_format({0}, [{+}])", variadic=True),
     Function("concat", (T,), T, "concat_ws('', {*})", "concat({*})", strict=False, variadic=True),
     Function("concat_ws", (T, T), T, "concat_ws({*})", "concat_ws({*})", strict=False, variadic=True),
-    _text("convert_from", ("bytea", T), "tg_convert_from({0}, {1})", "tg_convert_from({0}, {1})"),
-    Function("encode:hex", ("bytea",), T, "lower(hex({0}))", "lower(hex({0}))"),
-    Function("decode:hex", (T,), "bytea"),
-    # chosen by PostgreSQL, refused here
-    _text("substring", (T, T), "", ""),
-    _text("substring", (T, T, T), "", ""),
-    _text("substring", ("bytea", "int4"), "", "", "bytea"),
-    _text("substring", ("bytea", "int4", "int4"), "", "", "bytea"),
-    _text("position", ("bytea", "bytea"), "", "", "int4"),
 )  # fmt: skip

@@ -229,6 +229,20 @@ def _plain(function: str) -> Callable[[Cursor, Token], exp.Expr]:
     return parse
 
 
+def _normalize(cursor: Cursor, token: Token) -> exp.Expr:
+    """normalize(text [, NFC | NFD | NFKC | NFKD])"""
+    cursor.expect("(")
+    arguments = [expressions.expression(cursor)]
+    if cursor.sign(","):
+        at = cursor.position
+        form = cursor.any_word("nfc", "nfd", "nfkc", "nfkd")
+        if form is None:
+            raise cursor.error()
+        arguments.append(place(exp.Literal.string(form.upper()), at))
+    cursor.expect(")")
+    return _named("normalize", token, arguments)
+
+
 SPECIAL: dict[str, Callable[[Cursor, Token], exp.Expr]] = {
     "cast": _cast,
     "extract": _extract,
@@ -241,5 +255,5 @@ SPECIAL: dict[str, Callable[[Cursor, Token], exp.Expr]] = {
     "least": _plain("least"),
     "nullif": _nullif,
     "grouping": _plain("grouping"),
-    "normalize": _plain("normalize"),
+    "normalize": _normalize,
 }

@@ -135,7 +135,7 @@ def _word_operator(cursor: Cursor, word: str, left: exp.Expr, level: int) -> exp
             cursor.advance()
             kind = exp.Like if word == "like" else exp.ILike
             return _escape(cursor, place(kind(this=left, expression=_operand(cursor, LIKE + 1, True)), token.position))
-        case "similar" if level <= LIKE:
+        case "similar" if level <= LIKE and following == "to":
             cursor.advance()
             cursor.expect_word("to")
             return _escape(cursor, place(exp.SimilarTo(this=left, expression=expression(cursor, LIKE + 1)), token.position))

@@ -1,4 +1,4 @@
-"""Dates, times and intervals from text: ISO 8601 and PostgreSQL's own output; other forms are refused by name.
+"""Dates, times and intervals from text, with DateStyle "ISO, MDY"; infinity and words that mean another time at each reading are refused.
 
 Source: PostgreSQL 15, appendix "Date/Time Support"; SQL standard and "postgres" interval styles.
 """
@@ -6,27 +6,39 @@ Source: PostgreSQL 15, appendix "Date/Time Support"; SQL standard and "postgres"
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from lake.errors import DatetimeFieldOverflow, FeatureNotSupported, InvalidDatetimeFormat, TailgateError, of
+from sql.input import zones
 
 BLANKS = " \t\n\r\f\v"
-TIME = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?P<fraction>\.\d*)?)?)"
-ZONE = r"\s*(?P<zone>[zZ]|[uU][tT][cC]|[gG][mM][tT]|[+-]\d{1,2}(?::?\d{2}(?::?\d{2})?)?)"
-COMPACT = re.compile(r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})")
-TIMESTAMP = re.compile(
-    rf"(?P<year>\d{{4,6}})-(?P<month>\d{{1,2}})-(?P<day>\d{{1,2}})(?:(?:[tT]|\s+|\s*[tT]\s*){TIME}(?:{ZONE})?|\s*(?P<dayzone>[zZ]|[+-]\d{{1,2}}(?::?\d{{2}})?))?"
-)
-CLOCK = re.compile(rf"{TIME}(?:{ZONE})?")
-LETTERS = re.compile(
-    r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|now|today|tomorrow|yesterday|infinity|allballs|\bbc\b|\bad\b|[0-9]/[0-9]", re.I
-)
+DAY, YEAR, MONTH = r"(?P<day>\d{1,2})", r"(?P<year>\d{4,6})", r"(?P<name>[A-Za-z]{3,9})\.?"
+DATES = [
+    re.compile(pattern + r"(?P<rest>(?:[T\s+-].*|[zZ])?)", re.S)
+    for pattern in (
+        rf"{YEAR}-(?P<month>\d{{1,2}})-{DAY}",
+        r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})",
+        rf"{YEAR}/(?P<month>\d{{1,2}})/{DAY}",
+        rf"(?P<month>\d{{1,2}})[/-]{DAY}[/-]{YEAR}",
+        rf"{MONTH}[ -]+{DAY},?[ -]+{YEAR}",
+        rf"{DAY}[ -]+{MONTH},?[ -]+{YEAR}",
+        rf"{YEAR}[ -]+{MONTH}[ -]+{DAY}",
+    )
+]
+BEHIND = r"(?P<fraction>\.\d*)?)?\s*(?P<half>[AaPp][Mm](?![A-Za-z]))?\s*(?P<zone>.*)"
+CLOCKS = [
+    re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})" + BEHIND, re.S),
+    re.compile(r"(?P<hour>\d{2})(?P<minute>\d{2})(?:(?P<second>\d{2})" + BEHIND, re.S),
+    re.compile(r"(?P<hour>\d{1,2})(?P<minute>)(?:(?P<second>)(?P<fraction>))\s*(?P<half>[AaPp][Mm])\s*(?P<zone>.*)", re.S),
+]
+OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2})(?::?(?P<seconds>\d{2}))?)?")
+MONTHS = "january february march april may june july august september october november december".split()
+SPECIAL = ("infinity", "-infinity", "+infinity", "now", "today", "tomorrow", "yesterday", "allballs")
+Zone = timedelta | tzinfo | None
 
 
 def invalid(type: str, text: str) -> TailgateError:
-    if LETTERS.search(text):
-        return FeatureNotSupported(f"'{text}' as a {type} is not supported", hint="Write it as in ISO 8601: 2021-04-26 12:00:00.")
     return InvalidDatetimeFormat(f'invalid input syntax for type {type}: "{text}"')
 
 
@@ -34,32 +46,68 @@ def out_of_range(text: str) -> TailgateError:
     return DatetimeFieldOverflow(f'date/time field value out of range: "{text}"')
 
 
-def moment(text: str, type: str) -> tuple[datetime, timedelta | None]:
-    """The date and time as written, and the zone's offset if one was."""
+def moment(text: str, type: str) -> tuple[datetime, Zone]:
+    """The date and time as written, and the zone or offset if one was."""
     stripped = text.strip(BLANKS)
-    if stripped.lower() == "epoch":
+    lower = stripped.lower()
+    if lower == "epoch":
         return datetime(1970, 1, 1), timedelta() if type == "timestamp with time zone" else None
-    match = TIMESTAMP.fullmatch(stripped) or COMPACT.fullmatch(stripped)
+    if lower in SPECIAL:
+        raise FeatureNotSupported(f"'{text}' as a {type} is not supported", hint="Write it as in ISO 8601: 2021-04-26 12:00:00.")
+    if lower.endswith(" bc"):
+        raise FeatureNotSupported("years before 1 are not supported")
+    stripped = stripped[:-3].rstrip() if lower.endswith(" ad") else stripped
+    match = next((m for p in DATES if (m := p.fullmatch(stripped))), None)
     if match is None:
         raise invalid(type, text)
     found = match.groupdict()
-    hour, minute, micros, carry = _clock(found, text) if found.get("hour") else (0, 0, 0, 0)
+    month = _month(found, type, text)
+    rest = (found["rest"] or "").strip(BLANKS)
+    rest = rest[1:].lstrip() if rest[:1] in ("T", "t") and rest[1:2].isdigit() else rest
+    hour = minute = micros = carry = 0
+    zone: Zone = None
+    if rest and (rest[0].isdigit()):
+        clock = _clock_of(rest)
+        if clock is None:
+            raise invalid(type, text)
+        hour, minute, micros, carry = _clock(clock, text)
+        rest = clock["zone"].strip(BLANKS)
+    if rest:
+        zone = _zone(rest, type, text)
     try:
-        day = datetime(int(found["year"]), int(found["month"]), int(found["day"]))
+        day = datetime(int(found["year"]), month, int(found["day"]))
         value = day + timedelta(days=carry, hours=hour, minutes=minute, microseconds=micros)
     except (ValueError, OverflowError):
-        if int(found["year"]) > 9999:
+        if int(found["year"]) > 9999 or (carry and int(found["year"]) == 9999):
             raise FeatureNotSupported("years beyond 9999 are not supported") from None
         error = out_of_range(text)
-        if not 1 <= int(found["month"]) <= 12 or not 1 <= int(found["day"]) <= 31:
+        if not 1 <= month <= 12 or not 1 <= int(found["day"]) <= 31:
             error.hint = 'Perhaps you need a different "datestyle" setting.'
         raise error from None
-    return value, _zone(found.get("zone") or found.get("dayzone"), text)
+    return value, zone
 
 
-def _clock(found: dict[str, str | None], text: str) -> tuple[int, int, int, int]:
+def _month(found: dict[str, str | None], type: str, text: str) -> int:
+    if (name := found.get("name")) is None:
+        return int(found["month"] or 0)
+    lower = name.lower()
+    number = next((i for i, month in enumerate(MONTHS, 1) if month[:3] == lower[:3]), 0)
+    if not number or not (len(lower) == 3 or MONTHS[number - 1] == lower or lower == "sept"):
+        raise invalid(type, text)
+    return number
+
+
+def _clock_of(text: str) -> re.Match[str] | None:
+    return next((m for p in CLOCKS if (m := p.fullmatch(text))), None)
+
+
+def _clock(found: re.Match[str], text: str) -> tuple[int, int, int, int]:
     """Hour, minute, microseconds of the minute, days carried by 24:00:00."""
     hour, minute, second = int(found["hour"] or 0), int(found["minute"] or 0), int(found["second"] or 0)
+    if found["half"]:
+        if not 1 <= hour <= 12:
+            raise out_of_range(text)
+        hour = hour % 12 + 12 * (found["half"].lower() == "pm")
     fraction = Decimal("0" + (found["fraction"] or ".") + "0")
     micros = second * 1_000_000 + int((fraction * 1_000_000).to_integral_value(ROUND_HALF_EVEN))
     if hour == 24 and not minute and not micros:
@@ -69,18 +117,25 @@ def _clock(found: dict[str, str | None], text: str) -> tuple[int, int, int, int]
     return hour, minute, micros, 0
 
 
-def _zone(zone: str | None, text: str) -> timedelta | None:
-    if zone is None:
-        return None
-    if zone[0] not in "+-":
+def _zone(zone: str, type: str, text: str) -> Zone:
+    """Z, an offset, or a name or abbreviation."""
+    if zone.lower() in ("z", "utc", "gmt"):
         return timedelta()
-    digits = zone[1:].replace(":", "")
-    digits = digits if len(digits) % 2 == 0 else "0" + digits
-    hours, minutes, seconds = (int(digits[i : i + 2] or 0) for i in (0, 2, 4))
-    if hours > 15 or minutes > 59 or seconds > 59:
-        raise of("22009", f'time zone displacement out of range: "{text}"')
-    offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-    return -offset if zone[0] == "-" else offset
+    match = OFFSET.fullmatch(zone)
+    if match is not None:
+        hours, minutes, seconds = (int(match[n] or 0) for n in ("hours", "minutes", "seconds"))
+        if hours > 15 or minutes > 59 or seconds > 59:
+            raise of("22009", f'time zone displacement out of range: "{text}"')
+        offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+        return -offset if match["sign"] == "-" else offset
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_/+-]*", zone):
+        raise invalid(type, text)
+    try:
+        return zones.zone(zone)
+    except TailgateError:
+        if "/" in zone:
+            raise
+        raise invalid(type, text) from None
 
 
 def to_date(text: str) -> date:
@@ -94,9 +149,11 @@ def to_timestamp(text: str) -> datetime:
 
 def to_timestamptz(text: str) -> datetime:
     """In UTC, which is also the zone of a text without one."""
-    value, offset = moment(text, "timestamp with time zone")
+    value, zone = moment(text, "timestamp with time zone")
+    if isinstance(zone, tzinfo):
+        return zones.to_utc(value, zone)
     try:
-        return (value - (offset or timedelta())).replace(tzinfo=timezone.utc)
+        return (value - (zone or timedelta())).replace(tzinfo=timezone.utc)
     except OverflowError:
         raise out_of_range(text) from None
 
@@ -104,11 +161,19 @@ def to_timestamptz(text: str) -> datetime:
 def to_time(text: str) -> int:
     """Microseconds of the day."""
     stripped = text.strip(BLANKS)
-    match = CLOCK.fullmatch(stripped) or (TIMESTAMP.fullmatch(stripped))
-    if match is None or not match["hour"]:
+    match = _clock_of(stripped)
+    if match is not None and not re.match(r"\d+[-/]", stripped):
+        if match["zone"]:
+            _zone(match["zone"].strip(BLANKS), "time", text)
+        hour, minute, micros, carry = _clock(match, text)
+        return carry * 86_400_000_000 + (hour * 60 + minute) * 60_000_000 + micros
+    try:
+        value, _ = moment(text, "time")
+    except TailgateError as error:
+        raise invalid("time", text) if error.sqlstate == "22007" else error from None
+    if ":" not in stripped:  # a date alone
         raise invalid("time", text)
-    hour, minute, micros, carry = _clock(match.groupdict(), text)
-    return carry * 86_400_000_000 + (hour * 60 + minute) * 60_000_000 + micros
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
 
 
 UNITS: dict[str, tuple[int, int, int]] = {  # months, days, microseconds

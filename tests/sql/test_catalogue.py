@@ -46,8 +46,8 @@ def name(type: Type) -> str:
 def test_duckdb(family: str, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection, seed: int) -> None:
     wrong: list[str] = []
     for row in EVALUATED:
-        if row.kind == family:
-            wrong += differences(case_of(row, seed), server, engine)
+        if row.kind == family and (case := case_of(row, seed)).expression:
+            wrong += differences(case, server, engine)
     assert not wrong, "\n".join(wrong)
 
 

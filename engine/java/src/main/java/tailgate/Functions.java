@@ -1,5 +1,6 @@
 package tailgate;
 
+import java.lang.annotation.*;
 import java.util.*;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
@@ -20,6 +21,15 @@ public final class Functions {
   private static final DataType PATH = DataTypes.createArrayType(DataTypes.StringType, true);
   private static final int PRECISION = 38, SCALE = 16;
 
+  /** Every public static method is a function: `toHexInt4` is tg_to_hex_int4. */
+  private static final List<Class<?>> FAMILIES = List.of(ArrayTexts.class, Bytestrings.class, Casts.class, DateFormats.class, JsonbEdits.class, Mathematics.class, NumberFormats.class, Patterns.class,
+      Strings.class, Times.class, Zones.class);
+
+  /** The SQL type of a function's result, where Java's type does not say it. */
+  @Retention(RetentionPolicy.RUNTIME)
+  @Target(ElementType.METHOD)
+  @interface Returns { String value(); }
+
   private Functions() {}
 
   /** Puts all of them into the session; again changes nothing. */
@@ -28,6 +38,7 @@ public final class Functions {
     Map<String, Builder> all = new TreeMap<>();
     jsonb(all);
     text(all);
+    for (Class<?> family : FAMILIES) own(all, family);
     sets(all);
     all.forEach((name, builder) -> registry.createOrReplaceTempFunction(name, new scala.runtime.AbstractFunction1<Seq<Expression>, Expression>() {
       @Override public Expression apply(Seq<Expression> arguments) { return builder.build(CollectionConverters.asJava(arguments)); }
@@ -82,6 +93,39 @@ public final class Functions {
     all.put("tg_jsonb_each_text", call(c, "eachText", pairs, TEXT));
     for (DataType t : List.of(DataTypes.TimestampType, DataTypes.TimestampNTZType))
       all.put(t == DataTypes.TimestampType ? "tg_series_timestamptz" : "tg_series_timestamp", call(c, "times", DataTypes.createArrayType(t), t, t, INT, INT, DataTypes.LongType));
+  }
+
+  private static void own(Map<String, Builder> all, Class<?> in) {
+    for (java.lang.reflect.Method m : in.getDeclaredMethods())
+      if (java.lang.reflect.Modifier.isPublic(m.getModifiers())) all.put("tg_" + m.getName().replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT), arguments -> invocation(m, arguments));
+  }
+
+  private static final DataType INTERVAL = DataType.fromDDL("struct<months:int,days:int,micros:bigint>");
+  private static final Map<Class<?>, DataType> TYPES = Map.of(org.apache.spark.unsafe.types.UTF8String.class, TEXT, int.class, INT, short.class, DataTypes.ShortType, long.class, DataTypes.LongType, double.class,
+      DataTypes.DoubleType, float.class, DataTypes.FloatType, boolean.class, BOOL, byte[].class, DataTypes.BinaryType, org.apache.spark.sql.catalyst.util.ArrayData.class, PATH, org.apache.spark.sql.catalyst.InternalRow.class, INTERVAL);
+
+  /** A Decimal is of any precision and scale; a result is of those that the last two arguments say. */
+  private static Expression invocation(java.lang.reflect.Method m, List<Expression> arguments) {
+    Class<?>[] types = m.getParameterTypes();
+    if (arguments.size() != types.length) throw new IllegalArgumentException(m.getName() + ": " + types.length + " arguments expected, not " + arguments.size());
+    List<Expression> cast = new ArrayList<>();
+    for (int i = 0; i < types.length; i++) cast.add(fits(arguments.get(i).dataType(), types[i]) ? arguments.get(i) : new Cast(arguments.get(i), TYPES.getOrDefault(types[i], EXACT), Option.empty(), EvalMode.ANSI()));
+    Returns returns = m.getAnnotation(Returns.class);
+    int n = arguments.size();
+    DataType result = returns != null ? DataType.fromDDL(returns.value()) : m.getReturnType() == Decimal.class ? DataTypes.createDecimalType(number(arguments.get(n - 2)), number(arguments.get(n - 1)))
+        : TYPES.get(m.getReturnType());
+    return new StaticInvoke(m.getDeclaringClass(), result, m.getName(), seq(cast), seq(List.of()), true, true, true, Option.empty());
+  }
+
+  private static final DataType EXACT = DataTypes.createDecimalType(PRECISION, SCALE);
+
+  /** Whether generated code passes a value of the type as the class. */
+  private static boolean fits(DataType type, Class<?> in) {
+    if (in == int.class) return type == INT || type == DataTypes.DateType;
+    if (in == long.class) return type == DataTypes.LongType || type == DataTypes.TimestampType || type == DataTypes.TimestampNTZType;
+    if (in == Decimal.class) return type instanceof DecimalType;
+    if (in == org.apache.spark.sql.catalyst.util.ArrayData.class) return type instanceof ArrayType a && a.elementType() instanceof StringType;
+    return DataType.equalsIgnoreNullability(type, TYPES.get(in));
   }
 
   private interface Builder { Expression build(List<Expression> arguments); }

@@ -3,7 +3,6 @@ package tailgate;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.time.*;
-import java.time.zone.ZoneRulesException;
 import java.util.*;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -22,7 +21,7 @@ public final class TimeInput {
       YEAR + "-(?<month>\\d{1,2})-" + DAY, "(?<year>\\d{4})(?<month>\\d{2})(?<day>\\d{2})", YEAR + "/(?<month>\\d{1,2})/" + DAY, "(?<month>\\d{1,2})[/-]" + DAY + "[/-]" + YEAR,
       MONTH + "[ -]+" + DAY + ",?[ -]+" + YEAR, DAY + "[ -]+" + MONTH + ",?[ -]+" + YEAR, YEAR + "[ -]+" + MONTH + "[ -]+" + DAY);
   private static final Pattern TIME = Pattern.compile(
-      "(?:[T ]\\s*)(?<hour>\\d{1,2}):?(?<minute>\\d{2})(?::?(?<second>\\d{2})(?<fraction>[.]\\d*)?)?\\s*(?<half>[AaPp][Mm])?\\s*(?<zone>.*)", Pattern.DOTALL);
+      "(?:[T ]\\s*)(?<hour>\\d{1,2}(?=:)|\\d{2}):?(?<minute>(?<=:)\\d{1,2}|\\d{2})(?::?(?<second>(?<=:)\\d{1,2}|\\d{2})(?<fraction>[.]\\d*)?)?\\s*(?<half>[AaPp][Mm](?![A-Za-z]))?\\s*(?<zone>.*)", Pattern.DOTALL);
   private static final Pattern OFFSET = Pattern.compile("(?<sign>[+-])(?<hours>\\d{1,2})(?::?(?<minutes>\\d{2})(?::?(?<seconds>\\d{2}))?)?");
   private static final List<String> MONTHS = List.of("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec");
   private static final LocalDate FIRST = LocalDate.of(-4713, 11, 24), LAST = LocalDate.of(294_276, 12, 31);
@@ -46,10 +45,31 @@ public final class TimeInput {
   public static long toTimestamptz(UTF8String text, UTF8String zone) {
     Parsed p = parse(text, "timestamp with time zone");
     if (p.offset != null) return micros(p.date, p.micros, p.offset, text);
-    ZoneId id = p.zone != null ? p.zone : ZoneId.of(zone.toString(), ZoneId.SHORT_IDS);
-    LocalDateTime local = p.date.atStartOfDay().plusNanos(p.micros * 1000);
-    return micros(p.date, p.micros, id.getRules().getOffset(local).getTotalSeconds(), text);
+    return Zones.toUtc(micros(p.date, p.micros, 0, text), p.zone != null ? p.zone : Zones.zone(zone));
   }
+
+  /** Microseconds of the day; a date before it and a zone behind it have no meaning. */
+  public static long toTime(UTF8String text) {
+    String s = trimmed(text);
+    Matcher t = TIME.matcher(" " + s);
+    if (t.matches() && s.indexOf(':') > 0 && s.indexOf(':') < 3) return timed(LocalDate.EPOCH, t, text, "time").micros;
+    Matcher half = Pattern.compile("(\\d{1,2})\\s*([AaPp][Mm])").matcher(s);
+    if (half.matches()) {
+      int hour = Integer.parseInt(half.group(1));
+      if (hour < 1 || hour > 12) throw outOfRange(text);
+      return (hour % 12 + (half.group(2).equalsIgnoreCase("pm") ? 12 : 0)) * Times.HOUR;
+    }
+    Parsed p;
+    try {
+      p = parse(text, "time");
+    } catch (SqlError e) {
+      throw e.sqlstate().equals("22007") ? invalid(text, "time") : e;
+    }
+    if (s.indexOf(':') < 0) throw invalid(text, "time");  // a date alone
+    return p.micros;
+  }
+
+  private static String trimmed(UTF8String text) { return TextInput.trimmed(text); }
 
   /** to_timestamp(seconds since the epoch) */
   public static long toTimestamp(double seconds) {
@@ -130,12 +150,10 @@ public final class TimeInput {
     }
     if (!zone.matches("[A-Za-z][A-Za-z0-9_/+-]*")) throw invalid(text, type);
     try {
-      return new Parsed(date, micros, null, ZoneId.of(zone, ZoneId.SHORT_IDS));
-    } catch (ZoneRulesException e) {
+      return new Parsed(date, micros, null, Zones.zone(zone));
+    } catch (SqlError e) {
       if (!zone.contains("/")) throw invalid(text, type);
-      throw new SqlError("22023", "time zone \"" + zone + "\" not recognized");
-    } catch (DateTimeException e) {
-      throw invalid(text, type);
+      throw e;
     }
   }
 

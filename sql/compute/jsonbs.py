@@ -1,0 +1,384 @@
+"""jsonb as canonical text: what it is made of, how it is taken apart and changed.
+
+Source: PostgreSQL 15, src/backend/utils/adt/{jsonb,jsonfuncs,jsonb_op,jsonb_util}.c.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+from lake.errors import InvalidParameterValue, InvalidTextRepresentation, of
+from sql.compute.casts import float4_to_text, float8_to_text, timestamp_text
+from sql.compute.parsing import printed
+from sql.compute.registry import own
+from sql.input import jsonb, numbers
+from sql.input import jsonb_operators as o
+from sql.input.jsonb import Json, dump, load
+
+own("text", to="jsonb", name="jsonb_parse")(jsonb.canonical)
+own("jsonb", to="bool", name="jsonb_bool")(o.to_bool)
+own("jsonb", to="int2", name="jsonb_int2")(o.to_integer("int2"))
+own("jsonb", to="int4", name="jsonb_int4")(o.to_integer("int4"))
+own("jsonb", to="int8", name="jsonb_int8")(o.to_integer("int8"))
+own("jsonb", to="float4", name="jsonb_float4")(o.to_real("float4"))
+own("jsonb", to="float8", name="jsonb_float8")(o.to_real("float8"))
+own("jsonb", to="int4", name="jsonb_array_length")(o.array_length)
+own("jsonb", "text", to="bool", name="jsonb_exists")(o.exists)
+
+
+@own("jsonb", "int4", "int4", to="numeric")
+def jsonb_numeric(text: str, precision: int, scale: int) -> Decimal:
+    return printed(o.number_of(text, "numeric"), precision, scale)
+
+
+@own("jsonb", "text", to="jsonb")
+def jsonb_get(text: str, key: str) -> str | None:
+    return o.as_json(o.member(text, key))
+
+
+@own("jsonb", "text", to="text")
+def jsonb_get_text(text: str, key: str) -> str | None:
+    return o.as_text(o.member(text, key))
+
+
+@own("jsonb", "int4", to="jsonb")
+def jsonb_element(text: str, index: int) -> str | None:
+    return o.as_json(o.member(text, index))
+
+
+@own("jsonb", "int4", to="text")
+def jsonb_element_text(text: str, index: int) -> str | None:
+    return o.as_text(o.member(text, index))
+
+
+@own("jsonb", "text[]", to="jsonb")
+def jsonb_path(text: str, path: list[str | None]) -> str | None:
+    return None if None in path else o.as_json(o.at_path(text, path))
+
+
+@own("jsonb", "text[]", to="text")
+def jsonb_path_text(text: str, path: list[str | None]) -> str | None:
+    return None if None in path else o.as_text(o.at_path(text, path))
+
+
+@own("jsonb", "jsonb", to="bool")
+def jsonb_contains(a: str, b: str) -> bool:
+    return o.contains(load(a), load(b))
+
+
+@own("jsonb", to="text")
+def jsonb_typeof(text: str) -> str:
+    return o.kind(load(text))
+
+
+@own("jsonb", "text[]", to="bool")
+def jsonb_exists_any(text: str, keys: list[str | None]) -> bool:
+    return any(o.exists(text, key) for key in keys if key is not None)
+
+
+@own("jsonb", "text[]", to="bool")
+def jsonb_exists_all(text: str, keys: list[str | None]) -> bool:
+    return all(o.exists(text, key) for key in keys if key is not None)
+
+
+# --- rows of it --------------------------------------------------------------------------------------------------------------------
+
+
+@own("jsonb", to="jsonb[]")
+def jsonb_elements(text: str) -> list[str | None]:
+    return [o.as_json(v) for v in o.elements(text)]
+
+
+@own("jsonb", to="text[]")
+def jsonb_elements_text(text: str) -> list[str | None]:
+    return [o.as_text(v) for v in o.elements(text)]
+
+
+@own("jsonb", to="text[]")
+def jsonb_keys(text: str) -> list[str]:
+    return list(o.members(text, "jsonb_object_keys"))
+
+
+@own("jsonb", to="pairs")
+def jsonb_each(text: str) -> list[dict[str, str | None]]:
+    return [{"key": k, "value": o.as_json(v)} for k, v in o.members(text, "jsonb_each").items()]
+
+
+@own("jsonb", to="pairs")
+def jsonb_each_text(text: str) -> list[dict[str, str | None]]:
+    return [{"key": k, "value": o.as_text(v)} for k, v in o.members(text, "jsonb_each_text").items()]
+
+
+# --- order -----------------------------------------------------------------------------------------------------------------------
+
+RANKS = {"null": 0, "string": 1, "number": 2, "boolean": 3, "array": 4, "object": 5}
+
+
+def _compared(a: Json, b: Json, top: bool = True) -> int:
+    """Below, equal or above: first by kind, then arrays and objects by their number of elements."""
+    ranks = RANKS[o.kind(a)], RANKS[o.kind(b)]
+    if ranks[0] != ranks[1]:
+        # at the top an empty array is below all, for scalars are stored as arrays of one
+        if top and [] in (a, b):
+            return -1 if a == [] else 1
+        return -1 if ranks[0] < ranks[1] else 1
+    match a:
+        case None:
+            return 0
+        case str():
+            x, y = a.encode(), b.encode()
+            return int(x > y) - int(x < y)
+        case bool() | Decimal():
+            return int(a > b) - int(a < b)
+        case list():
+            if len(a) != len(b):
+                return -1 if len(a) < len(b) else 1
+            return next((c for x, y in zip(a, b, strict=True) if (c := _compared(x, y, False))), 0)
+    if len(a) != len(b):
+        return -1 if len(a) < len(b) else 1
+    order = [sorted(d, key=lambda k: (len(k.encode()), k.encode())) for d in (a, b)]
+    for k, j in zip(*order, strict=True):
+        if k != j:
+            x, y = k.encode(), j.encode()
+            return -1 if x < y else 1
+        if found := _compared(a[k], b[k], False):
+            return found
+    return 0
+
+
+@own("jsonb", "jsonb", to="int4")
+def jsonb_compare(a: str, b: str) -> int:
+    return 0 if a == b else _compared(load(a), load(b))
+
+
+# --- making --------------------------------------------------------------------------------------------------------------------
+
+
+@own("text", to="jsonb")
+def jsonb_of_text(text: str) -> str:
+    return dump(text)
+
+
+def _number(text: str) -> str:
+    """NaN and infinity are strings; others have no exponent."""
+    return dump(Decimal(text)) if text[-1].isdigit() else dump(text)
+
+
+@own("float8", to="jsonb")
+def jsonb_of_float8(value: float) -> str:
+    return _number(float8_to_text(value))
+
+
+@own("float4", to="jsonb")
+def jsonb_of_float4(value: float) -> str:
+    return _number(float4_to_text(value))
+
+
+@own("timestamp", to="jsonb")
+def jsonb_of_timestamp(value: datetime) -> str:
+    return dump(timestamp_text(value, "T"))
+
+
+@own("timestamptz", to="jsonb")
+def jsonb_of_timestamptz(value: datetime) -> str:
+    return dump(timestamp_text(value.astimezone(timezone.utc), "T") + "+00:00")
+
+
+@own("date", to="jsonb")
+def jsonb_of_date(value: date) -> str:
+    return dump(value.isoformat())
+
+
+@own("jsonb[]", to="jsonb")
+def jsonb_build_array(items: list[str | None]) -> str:
+    return "[" + ", ".join("null" if i is None else i for i in items) + "]"
+
+
+@own("text[]", "jsonb[]", to="jsonb")
+def jsonb_build_object(keys: list[str | None], values: list[str | None]) -> str:
+    for i, key in enumerate(keys):
+        if key is None:
+            raise InvalidParameterValue(f"argument {2 * i + 1}: key must not be null")
+    return dump({k: None if v is None else load(v) for k, v in zip(keys, values, strict=True)})
+
+
+@own("text[]", to="jsonb", name="jsonb_from_pairs")
+def of_pairs(items: list[str | None]) -> str:
+    if len(items) % 2:
+        raise of("2202E", "array must have even number of elements")
+    return of_lists(items[::2], items[1::2])
+
+
+@own("text[]", "text[]", to="jsonb", name="jsonb_object_of")
+def of_lists(keys: list[str | None], values: list[str | None]) -> str:
+    if len(keys) != len(values):
+        raise of("2202E", "mismatched array dimensions")
+    if None in keys:
+        raise of("22004", "null value not allowed for object key")
+    return dump(dict(zip(keys, values, strict=True)))
+
+
+# --- changing ----------------------------------------------------------------------------------------------------------------------
+
+
+@own("jsonb", "jsonb", to="jsonb")
+def jsonb_concat(a: str, b: str) -> str:
+    x, y = load(a), load(b)
+    if isinstance(x, dict) and isinstance(y, dict):
+        return dump({**x, **y})
+    return dump((x if isinstance(x, list) else [x]) + (y if isinstance(y, list) else [y]))
+
+
+def _scalar(value: Json, message: str) -> None:
+    if not isinstance(value, (list, dict)):
+        raise InvalidParameterValue(message)
+
+
+@own("jsonb", "text[]", to="jsonb", name="jsonb_delete")
+def delete(text: str, keys: list[str | None]) -> str:
+    value = load(text)
+    _scalar(value, "cannot delete from scalar")
+    if isinstance(value, dict):
+        return dump({k: v for k, v in value.items() if k not in keys})
+    return dump([v for v in value if not (isinstance(v, str) and v in keys)])
+
+
+@own("jsonb", "int4", to="jsonb", name="jsonb_delete_at")
+def delete_at(text: str, index: int) -> str:
+    value = load(text)
+    _scalar(value, "cannot delete from scalar")
+    if isinstance(value, dict):
+        raise InvalidParameterValue("cannot delete from object using integer index")
+    if -len(value) <= index < len(value):
+        del value[index]
+    return dump(value)
+
+
+def _index(step: str, level: int) -> int:
+    stripped = step.strip(numbers.BLANKS)
+    if not numbers.INTEGER.fullmatch(stripped):
+        raise InvalidTextRepresentation(f'path element at position {level + 1} is not an integer: "{step}"')
+    return int(stripped)
+
+
+def _steps(path: list[str | None]) -> list[str]:
+    for i, step in enumerate(path):
+        if step is None:
+            raise of("22004", f"path element at position {i + 1} is null")
+    return [s for s in path if s is not None]
+
+
+@own("jsonb", "text[]", to="jsonb")
+def jsonb_delete_path(text: str, path: list[str | None]) -> str:
+    value = load(text)
+    _scalar(value, "cannot delete path in scalar")
+    steps = _steps(path)
+    at = value
+    for level, step in enumerate(steps):
+        last = level == len(steps) - 1
+        if isinstance(at, dict):
+            if step not in at:
+                break
+            if last:
+                del at[step]
+            else:
+                at = at[step]
+        elif isinstance(at, list):
+            index = _index(step, level)
+            if not -len(at) <= index < len(at):
+                break
+            if last:
+                del at[index]
+            else:
+                at = at[index]
+        else:
+            break
+    return dump(value)
+
+
+@own("jsonb", "text[]", "jsonb", "bool", to="jsonb", name="jsonb_set")
+def put(text: str, path: list[str | None], new: str, create: bool) -> str:
+    value = load(text)
+    _scalar(value, "cannot set path in scalar")
+    steps = _steps(path)
+    at = value
+    for level, step in enumerate(steps):
+        last = level == len(steps) - 1
+        if isinstance(at, dict):
+            if last and (create or step in at):
+                at[step] = load(new)
+            elif not last and step in at:
+                at = at[step]
+                continue
+            break
+        if not isinstance(at, list):
+            break
+        index = _index(step, level)
+        inside = -len(at) <= index < len(at)
+        if not last:
+            if not inside:
+                break
+            at = at[index]
+        elif inside:
+            at[index] = load(new)
+        elif create:
+            at.insert(0 if index < 0 else len(at), load(new))
+    return dump(value)
+
+
+@own("jsonb", "text[]", "jsonb", "bool", to="jsonb")
+def jsonb_insert(text: str, path: list[str | None], new: str, after: bool) -> str:
+    value = load(text)
+    _scalar(value, "cannot set path in scalar")
+    steps = _steps(path)
+    at = value
+    for level, step in enumerate(steps):
+        last = level == len(steps) - 1
+        if isinstance(at, dict):
+            if last and step in at:
+                raise of("22023", "cannot replace existing key", hint="Try using the function jsonb_set to replace key value.")
+            if last:
+                at[step] = load(new)
+            elif step in at:
+                at = at[step]
+                continue
+            break
+        if not isinstance(at, list):
+            break
+        index = _index(step, level)
+        inside = -len(at) <= index < len(at)
+        if not last:
+            if not inside:
+                break
+            at = at[index]
+        elif inside:
+            place = index if index >= 0 else len(at) + index
+            at.insert(place + after, load(new))
+        else:
+            at.insert(0 if index < 0 else len(at), load(new))
+    return dump(value)
+
+
+@own("jsonb", to="jsonb")
+def jsonb_strip_nulls(text: str) -> str:
+    def strip(value: Json) -> Json:
+        if isinstance(value, dict):
+            return {k: strip(v) for k, v in value.items() if v is not None}
+        return [strip(v) for v in value] if isinstance(value, list) else value
+
+    return dump(strip(load(text)))
+
+
+@own("jsonb", to="text")
+def jsonb_pretty(text: str) -> str:
+    def show(value: Json, depth: int) -> str:
+        inner, outer = "\n" + "    " * (depth + 1), "\n" + "    " * depth
+        if isinstance(value, dict):
+            keys = sorted(value, key=lambda k: (len(k.encode()), k.encode()))
+            return "{" + ",".join(f"{inner}{dump(k)}: {show(value[k], depth + 1)}" for k in keys) + outer + "}"
+        if isinstance(value, list):
+            return "[" + ",".join(inner + show(v, depth + 1) for v in value) + outer + "]"
+        return dump(value)
+
+    return show(load(text), 0)

@@ -1,0 +1,83 @@
+"""Regular expressions. In views the pattern and its flags must be literals: it is translated once, when the view is made.
+
+A pattern is PostgreSQL's; sql.compute.patterns translates it, and refuses what the engines would answer otherwise.
+"""
+
+from __future__ import annotations
+
+from sql.functions.entry import Function
+
+T, N = "text", "int4"
+
+
+def _row(
+    name: str, arguments: tuple[str, ...], result: str, spark: str, duckdb: str, kind: str = "function", *, flagged: bool = False
+) -> Function:
+    return Function(name, arguments, result, spark, duckdb, kind, flagged=flagged)  # type: ignore[arg-type]
+
+
+def _operators() -> list[Function]:
+    rows = []
+    for sign in ("~", "~*", "!~", "!~*"):
+        flags = "i" if "*" in sign else ""
+        no = "NOT " if "!" in sign else ""
+        rows.append(
+            _row(sign, (T, T), "bool", f"({no}tg_re_like({{0}}, {{test1}}))", f"({no}tg_regexp_like({{0}}, {{1}}, '{flags}'))", "operator")
+        )
+    return rows
+
+
+def _flagged(name: str, arguments: tuple[str, ...], result: str, spark: str, duckdb: str) -> list[Function]:
+    """Without flags and with them behind; in `duckdb` they are {flags}."""
+    last = f"{{{len(arguments)}}}"
+    return [
+        _row(name, arguments, result, spark, duckdb.replace("{flags}", "''")),
+        _row(name, (*arguments, T), result, spark, duckdb.replace("{flags}", last), flagged=True),
+    ]
+
+
+def _ranges() -> list[Function]:
+    """With a start, which match, and a group: each may be left out from the right."""
+    rows = []
+    for name in ("regexp_count", "regexp_substr", "regexp_instr"):
+        rows += _counted(name)
+    return rows
+
+
+def _counted(name: str) -> list[Function]:
+    result = T if name == "regexp_substr" else N
+    names = {"regexp_count": ("start", "flags"), "regexp_substr": ("start", "n", "flags", "group"),
+             "regexp_instr": ("start", "n", "end", "flags", "group")}[name]  # fmt: skip
+    defaults = {"start": "1", "n": "1", "end": "0", "flags": "''", "group": "0"}
+    rows = []
+    for given in range(len(names) + 1):
+        values = {n: f"{{{2 + i}}}" if i < given else defaults[n] for i, n in enumerate(names)}
+        duckdb = f"tg_{name}({{0}}, {{1}}, {', '.join(values.values())})"
+        spark = f"tg_re_{name[7:]}({{0}}, {{search1}}, {', '.join(v for n, v in values.items() if n != 'flags')})"
+        types = tuple(T if n == "flags" else N for n in names[:given])
+        flagged = given > 0 and names[given - 1] == "flags"
+        if "flags" in names[:given] and not flagged:
+            spark = ""  # the flags are not last
+        rows.append(_row(name, (T, T, *types), result, spark, duckdb, flagged=flagged))
+    return rows
+
+
+ROWS = (
+    *_operators(),
+    *_flagged("regexp_like", (T, T), "bool", "tg_re_like({0}, {test1})", "tg_regexp_like({0}, {1}, {flags})"),
+    *_flagged("regexp_match", (T, T), "text[]", "tg_re_match({0}, {search1})", "tg_regexp_match({0}, {1}, {flags})"),
+    *_flagged("regexp_split_to_array", (T, T), "text[]", "tg_re_split({0}, {search1})", "tg_regexp_split_to_array({0}, {1}, {flags})"),
+    *_flagged("regexp_replace", (T, T, T), T, "tg_re_replace({0}, {search1}, {2}, 1, {global1})",
+              "tg_regexp_replace({0}, {1}, {2}, {flags})"),
+    _row("regexp_replace", (T, T, T, N), T,
+         "tg_re_replace({0}, {search1}, {2}, {3}, 1)", "tg_regexp_replace_nth({0}, {1}, {2}, {3}, 1, '')"),
+    _row("regexp_replace", (T, T, T, N, N), T,
+         "tg_re_replace({0}, {search1}, {2}, {3}, {4})",
+         "tg_regexp_replace_nth({0}, {1}, {2}, {3}, {4}, '')"),
+    _row("regexp_replace", (T, T, T, N, N, T), T,
+         "tg_re_replace({0}, {search1}, {2}, {3}, {4})",
+         "tg_regexp_replace_nth({0}, {1}, {2}, {3}, {4}, {5})", flagged=True),
+    *_ranges(),
+    _row("substring", (T, T), T, "tg_re_part({0}, {search1})", "tg_regexp_part({0}, {1})"),
+    _row("substring", (T, T, T), T, "", "tg_substring_similar({0}, {1}, {2})"),
+)  # fmt: skip
