@@ -71,8 +71,9 @@ def _block(session: Session, words: str) -> None:
         raise e.NoActiveSqlTransaction(f"{words} can only be used in transaction blocks")
 
 
-def _savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
+async def _savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
     _block(session, "SAVEPOINT")
+    await committing.settle(session)
     session.transaction.savepoints.append((statement.name, len(session.transaction.writes)))
     return "SAVEPOINT"
 

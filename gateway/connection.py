@@ -247,6 +247,9 @@ class Connection(asyncio.Protocol):
     def at_sync(self) -> bool:
         return bool(self._queue) and isinstance(self._queue[0], m.Sync)
 
+    def pipelined(self) -> bool:
+        return bool(self._queue) and not isinstance(self._queue[0], m.Sync)
+
     async def message(self) -> m.Message:
         while not self._queue:
             self._resume()

@@ -194,9 +194,9 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
             return TableRows(columns, await serving.run(bound.prepared, values, at=snapshot))
         finally:
             snapshot.close()
+    if session.transaction.state is not State.IDLE:
+        await committing.before_read(session, bound.prepared.relations)
     snapshot = session.transaction.snapshot(serving)
-    if snapshot is not None:
-        committing.check_read(session, bound.prepared.relations)
     return TableRows(columns, await serving.run(bound.prepared, values, at=snapshot))
 
 

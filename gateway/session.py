@@ -44,10 +44,11 @@ Work = Coroutine[Any, Any, None]
 
 
 class Out(Protocol):
-    """The way to the client. `write` collects, `flush` sends in one piece. `at_sync`: whether Sync comes next. `message`: the client's next
-    message, taken by a statement that runs (COPY … FROM STDIN).
+    """The way to the client, and what has come from it meanwhile.
 
-    `drain` waits until the client has taken most of it: False if it did not within `timeout` seconds, cancelled if it is gone.
+    `write` collects, `flush` sends in one piece. `drain` waits until the client has taken most of it: False if it did not within
+    `timeout` seconds, cancelled if it is gone. `at_sync`: whether Sync comes next; `pipelined`: whether anything else has come.
+    `message`: the client's next message, taken by a statement that runs (COPY … FROM STDIN).
     """
 
     def write(self, data: bytes) -> None: ...
@@ -55,6 +56,8 @@ class Out(Protocol):
     def flush(self) -> None: ...
 
     def at_sync(self) -> bool: ...
+
+    def pipelined(self) -> bool: ...
 
     async def message(self) -> m.Message: ...
 

@@ -3,6 +3,7 @@
     alone:     evaluate ──► POST /write ──conflict c──► wait until the mirrors have c ──► evaluate again
                                 └──number n──► wait until the mirrors have n ──► answer
     in a block: evaluate ──► pending ──► … ──► COMMIT ──► POST /write ──conflict──► 40001
+    in a pipeline: INSERTs of constants wait for each other, up to Sync or a statement that reads
 
 With synchronous_commit = off nobody waits for the tick: the entry of the inbox is durable.
 """
@@ -17,7 +18,8 @@ import pyarrow as pa
 
 from gateway.serving.prepared import readable, scans
 from gateway.transactions import State
-from gateway.writing.evaluation import Effect, Evaluation
+from gateway.writing.evaluation import Effect, Evaluation, constants
+from gateway.writing.fitting import fitted
 from gateway.writing.pending import Pending
 from lake.catalog import Item
 from lake.errors import FeatureNotSupported, ReadOnlySqlTransaction, SerializationFailure
@@ -68,6 +70,17 @@ async def run(session: Session, write: BoundWrite, values: Sequence[object], row
     transaction = session.transaction
     if transaction.state is State.IDLE:
         return await _alone(session, write, values, rows)
+    plain = _plain(write, values) if rows is None else None
+    if plain is not None and session.out.pipelined():
+        await _settle_others(session, write)
+        transaction.writes.waiting.append((write, plain))
+        return Effect(plain.num_rows)
+    await settle(session)
+    return await _in_block(session, write, values, rows)
+
+
+async def _in_block(session: Session, write: BoundWrite, values: Sequence[object], rows: pa.Table | None) -> Effect:
+    transaction = session.transaction
     snapshot = transaction.snapshot(session.serving)
     assert snapshot is not None
     effect = await session.serving.work(
@@ -75,6 +88,30 @@ async def run(session: Session, write: BoundWrite, values: Sequence[object], row
     )
     transaction.writes.add(effect, tables_of(write), snapshot.inbox)
     return effect
+
+
+def _plain(write: BoundWrite, values: Sequence[object]) -> pa.Table | None:
+    """The rows of an INSERT that may wait for those of later ones: constants, nothing but keys to look at, nothing to return."""
+    if not isinstance(write, InsertRows) or write.conflict != "error" or write.returning is not None or write.rows is None:
+        return None
+    rows = constants(write.rows, values)
+    return None if rows is None else fitted(rows, write.table.columns)
+
+
+async def settle(session: Session) -> None:
+    """Evaluates the INSERTs of a pipeline that wait: those of one table together, for one look at its keys is dear and many are not."""
+    waiting = session.transaction.writes.waiting
+    if waiting:
+        write = waiting[0][0]
+        rows = pa.concat_tables([rows for _, rows in waiting])
+        waiting.clear()
+        await _in_block(session, write, (), rows)
+
+
+async def _settle_others(session: Session, write: BoundWrite) -> None:
+    waiting = session.transaction.writes.waiting
+    if waiting and waiting[0][0].table.id != tables_of(write)[0].id:
+        await settle(session)
 
 
 async def _alone(session: Session, write: BoundWrite, values: Sequence[object], rows: pa.Table | None) -> Effect:
@@ -97,6 +134,7 @@ async def _alone(session: Session, write: BoundWrite, values: Sequence[object], 
 
 async def commit(session: Session) -> None:
     """Commits what the transaction has written. Raises 40001 if something it read was written meanwhile."""
+    await settle(session)
     pending = session.transaction.writes
     if pending.changes and await _send(session, pending, ""):
         raise _conflict()
@@ -118,8 +156,12 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
     return 0
 
 
-def check_read(session: Session, relations: frozenset[int]) -> None:
-    """A SELECT in a block. What it reads is remembered where the block is serializable; a view over what it has written is refused."""
+async def before_read(session: Session, relations: frozenset[int]) -> None:
+    """A SELECT in a block sees what the block has written; views over that are refused.
+
+    What it reads is remembered where the block is serializable.
+    """
+    await settle(session)
     writes = session.transaction.writes
     catalog = session.serving.catalog
     for relation in relations:

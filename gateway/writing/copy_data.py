@@ -47,8 +47,8 @@ def rows(data: bytes, fields: Sequence[Field], options: CopyOptions, header: str
 
 
 def _until_end(data: bytes, options: CopyOptions) -> bytes:
-    r"""Up to the line \. that ends the data."""
-    if b"\\." in data:
+    r"""Up to the line \. that ends the data; where there are quotes, `_csv` looks for it."""
+    if b"\\." in data and not (options.format == "csv" and options.quote in data):
         found = re.search(rb"(?:^|(?<=\n))\\\.(?:\r?\n|$)", data)
         if found is not None:
             return data[: found.start()]
@@ -175,6 +175,8 @@ def _csv(data: bytes, options: CopyOptions) -> Texts:
         if match is None:
             raise BadCopyFileFormat("unterminated CSV quoted field")
         raw, end = match[1], match[2]
+        if raw == b"\\." and not line and end != delimiter:
+            return found
         line.append(quoted.sub(bare, raw) if quote in raw else None if raw == options.null else raw)
         at = match.end()
         if end != delimiter:

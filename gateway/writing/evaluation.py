@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import duckdb
 import numpy as np
@@ -24,12 +25,13 @@ from gateway.serving.prepared import nodes, scans
 from gateway.writing.fitting import fitted
 from gateway.writing.hashes import hashes
 from lake.catalog import SCHEMA, Item
-from lake.errors import CardinalityViolation, NotNullViolation, UniqueViolation
+from lake.errors import CardinalityViolation, NotNullViolation, NumericValueOutOfRange, UniqueViolation
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
 from sql import plan
 from sql.binding.writes import constraint_of
 from sql.duckdb import render
+from sql.input.numbers import RANGES
 from sql.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, TruncateTables
 
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as PostgreSQL
@@ -90,7 +92,7 @@ class Evaluation:
         table = write.table
         if given is not None:
             rows, reads = given, frozenset[int]()
-            if write.rows is not None:
+            if write.rows is not None and not isinstance(write.rows, plan.Values):
                 with self.incoming(given):
                     rows = self.query(write.rows)
         else:
@@ -305,6 +307,7 @@ def weighted(rows: pa.Table, weights: int | np.ndarray) -> pa.Table:
     return rows.append_column(pa.field(WEIGHT, pa.int64(), False), pa.array(column))
 
 
+_TEXTS = ("text", "varchar", "name")
 _PLAIN = frozenset("bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar jsonb".split())
 
 
@@ -313,18 +316,35 @@ def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
     if not isinstance(rows, plan.Values) or any(f.type.is_array or f.type.name not in _PLAIN for f in rows.columns):
         return None
     columns = []
-    for i, column in enumerate(rows.columns):
-        found = []
-        for row in rows.rows:
-            scalar = row[i]
-            if isinstance(scalar, plan.Literal):
-                found.append(scalar.value)
-            elif isinstance(scalar, plan.Parameter) and scalar.type == column.type:
-                found.append(values[scalar.number - 1])  # type: ignore[arg-type]
-            else:
-                return None
-        try:
-            columns.append(pa.array(found, column.type.arrow))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            return None
+    try:
+        for i, column in enumerate(rows.columns):
+            columns.append(pa.array([_constant(row[i], values) for row in rows.rows], column.type.arrow))
+    except (_NotConstantError, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return None
     return pa.Table.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
+
+
+class _NotConstantError(Exception):
+    pass
+
+
+def _constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
+    """The value of a literal or a parameter, or of one cast in a way that is plain: drivers send small numbers as int2."""
+    match scalar:
+        case plan.Literal(value=value):
+            return value
+        case plan.Parameter(number=number):
+            return values[number - 1]
+        case plan.Call(function=function, arguments=(inner,), type=type) if function.kind == "cast":
+            value = _constant(inner, values)
+            source = inner.type.name
+            if value is None or (source in _TEXTS and type.name in _TEXTS):
+                return value
+            if source in RANGES and type.name in RANGES:
+                low, high = RANGES[type.name]
+                if not low <= value <= high:  # type: ignore[operator]
+                    raise NumericValueOutOfRange(f"{type} out of range")
+                return value
+            if source in RANGES and type.name == "numeric":
+                return Decimal(value)  # type: ignore[arg-type]
+    raise _NotConstantError

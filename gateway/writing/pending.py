@@ -17,6 +17,7 @@ from lake.catalog import Catalog, Item
 from lake.entry import stream
 from lake.types import WEIGHT
 from lake.weights import net
+from sql.writes import InsertRows
 
 
 class Pending:
@@ -27,10 +28,14 @@ class Pending:
         self._read: list[frozenset[int]] = []
         self.changes: dict[int, Written] = {}
         self._generations = itertools.count(1)
+        self.waiting: list[tuple[InsertRows, pa.Table]] = []  # of one table, not yet evaluated
         self.base: int | None = None  # the oldest entry of the inbox that an effect was evaluated after
 
     def __len__(self) -> int:
         return len(self._effects)
+
+    def __bool__(self) -> bool:
+        return bool(self._effects or self.waiting)
 
     def add(self, effect: Effect, tables: tuple[Item, ...], base: int) -> None:
         self._effects.append((effect, tables))
@@ -45,6 +50,7 @@ class Pending:
         """Forgets the effects after the first `count`; what they read stays read."""
         self._read += [e.reads for e, _ in self._effects[count:]]
         del self._effects[count:]
+        self.waiting.clear()
         self.changes = {}
         for effect, tables in self._effects:
             self._sum(effect, tables)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,6 @@ DIFFERENT: dict[str, str] = {
     "INSERT INTO kinds (i4) VALUES (2147483647 + 1)": "message",
     "DROP TABLE t": "position",
 }
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path / "lake")
-    yield world
-    world.close()
 
 
 def statements() -> list[str]:

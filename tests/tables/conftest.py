@@ -1,0 +1,17 @@
+"""A lake with an engine that does tables alone, and one gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tables.world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path / "lake")
+    yield world
+    world.close()
