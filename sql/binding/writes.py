@@ -86,6 +86,7 @@ class Writes:
         existing, conflict = self._existing(table, statement)
         incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
         scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name)
+        self.level.tables.extend(scope.tables)
         returning = self._returning(incoming, scope, statement.returning)
         plans = (None if p is None else decorrelate(p) for p in (existing, returning))
         return InsertRows(table, decorrelate(rows), next(plans), conflict, next(plans), self._types(), tuple(self.names.used))
@@ -230,6 +231,7 @@ class Writes:
         width = len(table.columns)
         target, weight = _counted(table)
         source = Source(target, scopes.of(alias, table.columns, relation=table.name))
+        self.level.tables.extend(source.scope.tables)
         for node in statement.sources:
             source = beside(source, node, self.level, position(node))
         plan = source.plan

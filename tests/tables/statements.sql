@@ -103,6 +103,19 @@ UPDATE nosuch SET a = 1;
 UPDATE t SET n = 1 WHERE 5;
 UPDATE t SET n = count(*);
 
+-- subqueries
+INSERT INTO bag VALUES (50, 'sub'), (51, 'sub');
+UPDATE t SET name = (SELECT max(b) FROM bag WHERE bag.a = t.id + 48) WHERE id = 2 RETURNING id, name;
+UPDATE t SET n = (SELECT count(*) FROM t AS o WHERE o.id < t.id) WHERE EXISTS (SELECT 1 FROM bag WHERE a - 49 = t.id) RETURNING id, n;
+INSERT INTO t (id, name) VALUES (900, (SELECT min(b) FROM bag)) RETURNING name;
+INSERT INTO t (id) SELECT a + 900 FROM bag WHERE a NOT IN (SELECT id FROM t) RETURNING id;
+DELETE FROM t WHERE id IN (SELECT a + 900 FROM bag) RETURNING id;
+DELETE FROM t WHERE id = (SELECT max(id) FROM t) RETURNING id;
+INSERT INTO t (id) VALUES (901) RETURNING (SELECT count(*) > 5 FROM t);
+INSERT INTO t WITH w AS (SELECT 902 AS i) SELECT i, 'with' FROM w RETURNING id, name;
+UPDATE t SET name = 'x' WHERE id = (SELECT a FROM bag);
+DELETE FROM bag WHERE a >= 50;
+
 -- DELETE
 DELETE FROM bag WHERE a = 9 RETURNING *;
 DELETE FROM bag USING two WHERE bag.a = two.a RETURNING bag.a;
