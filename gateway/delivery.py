@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from gateway import portals, routes
 from gateway.copying import CopyOut
@@ -48,6 +50,10 @@ async def deliver(
     encoder = RowEncoder(result.columns, formats, session.settings.style)
     if describe:
         session.out.write(backend.row_description(description(result.columns), formats))
+    if isinstance(result, TailRows) and limit is None:
+        count = await _follow(session, result, encoder.form, encoder.data_rows)
+        session.out.write(backend.command_complete(portals.tag(result, count)))
+        return True
     count = 0
     session.following = isinstance(result, TailRows)
     try:
@@ -77,23 +83,50 @@ async def deliver(
 async def _copy(session: Session, copy: CopyOut) -> None:
     rows, encoder, count = copy.rows, copy.encoder, 0
     session.out.write(encoder.start())
-    session.following = isinstance(rows, TailRows)
     try:
-        while True:
-            if session.following:
-                await _send(session)
-            table = await rows.fetch(None)
-            for at in range(0, table.num_rows, SLICE_ROWS):
-                session.out.write(encoder.rows(table.slice(at, SLICE_ROWS)))
-                await _send(session)
-                await asyncio.sleep(0)
-            count += table.num_rows
-            if rows.ended:
-                break
+        if isinstance(rows, TailRows):
+            count = await _follow(session, rows, encoder.form, encoder.frames, encoder.signed)
+        else:
+            while not rows.ended:
+                table = await rows.fetch(None)
+                for at in range(0, table.num_rows, SLICE_ROWS):
+                    session.out.write(encoder.rows(table.slice(at, SLICE_ROWS)))
+                    await _send(session)
+                    await asyncio.sleep(0)
+                count += table.num_rows
     finally:
-        session.following = False
         await rows.close()
     session.out.write(encoder.end() + backend.COPY_DONE + backend.command_complete(f"COPY {count}"))
+
+
+async def _follow(
+    session: Session,
+    rows: TailRows,
+    form: Hashable,
+    encode: Callable[[pa.Table], bytes],
+    finish: Callable[[bytes], bytes] = lambda data: data,
+) -> int:
+    """Sends rows that may never end; how many. Those of a tick are encoded once for all who follow the same thing in the same form."""
+    count = 0
+    session.following = True
+    try:
+        while True:
+            if rows.waiting:
+                await _send(session)
+            piece = await rows.piece()
+            if piece is None:
+                return count
+            size = piece.table.num_rows
+            count += size
+            if size <= SLICE_ROWS:
+                session.out.write(finish(piece.encoded(form, encode)))
+                continue
+            for at in range(0, size, SLICE_ROWS):
+                session.out.write(finish(encode(piece.table.slice(at, SLICE_ROWS))))
+                await _send(session)
+                await asyncio.sleep(0)
+    finally:
+        session.following = False
 
 
 async def _send(session: Session) -> None:

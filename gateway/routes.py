@@ -22,6 +22,7 @@ import pyarrow as pa
 from gateway import commands, cursors, ddl, extended, show, tail, times
 from gateway.copying import CopyOut, copy_options
 from gateway.encode.copying import CopyEncoder
+from gateway.envelopes import shape_of
 from gateway.parsed import Known, Nothing
 from gateway.portals import Bound, Rows, TableRows, Tagged
 from gateway.transactions import State
@@ -108,11 +109,14 @@ def _bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence
                 raise e.ObjectNotInPrerequisiteState(
                     f'{item.kind} "{item.name}" is still being filled', hint="It can be read when its CREATE statement has answered."
                 )
-            return replace(bound, columns=tail.columns(item.columns, statement.progress), body=item)
+            shape = shape_of(item.columns, statement.envelope, statement.order)
+            return replace(bound, columns=tail.columns(shape, statement.progress), body=tail.Target(item, shape))
         target = times.of_relation(target.name)
     prepared = session.serving.prepare(target, oids)
     parameters = _declared(prepared.parameters, oids)
-    return replace(bound, columns=tail.columns(prepared.columns, statement.progress), parameters=parameters, prepared=prepared)
+    shape = shape_of(prepared.columns, statement.envelope, statement.order)
+    columns = tail.columns(shape, statement.progress)
+    return replace(bound, columns=columns, parameters=parameters, prepared=prepared, body=tail.Target(None, shape))
 
 
 # --- begin ---------------------------------------------------------------------------------------------------------------
@@ -202,28 +206,30 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
 
 async def _tail(session: Session, bound: Bound, statement: s.Tail, values: Sequence[object], at: int | None) -> Rows:
     serving = session.serving
-    after = session.transaction.time or at or serving.time
-    if statement.as_of is not None:
-        after = await times.as_of(serving, statement.as_of)
-    up_to = None if statement.up_to is None else await times.as_of(serving, statement.up_to, readable=False)
-    if up_to is not None and up_to < after:
-        raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
-    head = 3 if statement.progress else 2
-    prepared = bound.prepared
+    target, prepared = bound.body, bound.prepared
     if prepared is None:
-        session.access.check("SELECT", bound.body)
+        session.access.check("SELECT", target.item)
     else:
         session.access.check_query(prepared)
+    after = session.transaction.time or at or serving.time
+    if statement.as_of is not None:
+        after = await times.as_of(serving, statement.as_of, strict=statement.subscribes)
+    up_to = None
+    if statement.up_to is not None:
+        up_to = await times.as_of(serving, statement.up_to, readable=False, strict=True)
+    if up_to is not None and up_to < after:
+        raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
     return tail.TailRows(
         serving,
-        bound.body.id if prepared is None else prepared,
-        (bound.columns or ())[head:],
+        target.item.id if prepared is None else prepared,
+        target.shape,
         values=values,
         after=after,
         snapshot=statement.snapshot,
         progress=statement.progress,
         up_to=up_to,
         constant=prepared is not None and not prepared.relations,
+        begins=statement.subscribes,
     )
 
 

@@ -1,52 +1,82 @@
-"""TAIL as rows: the changes of a relation or a query in the columns and with the timing that TAIL promises.
+"""TAIL and SUBSCRIBE as rows: the changes of a relation or a query in the columns and with the timing that they promise.
 
-    serving.changes ──► Batch(time, rows and weights) ──► mz_timestamp [, mz_progressed], mz_diff, columns… ──► fetch(count, timeout)
+    serving.changes ──► Batch(time, rows and weights) ──► mz_timestamp [, mz_progressed], shape's columns ──► fetch, or pieces
 
-A follower is pulled: it holds a place in the log and at most one batch, so a slow one costs no memory.
+A follower is pulled: it holds a place in the log and at most one batch, so a slow one costs no memory. What a batch becomes is remembered
+with it, as rows and as bytes, so it is made once for all who follow the same thing in the same form.
 
 A progress row with time t promises that no row with a time below t follows. It is sent after every time that is complete, and again
 once a second while nothing happens.
 
-Source: Materialize 0.26, `TAIL`; streaming-sql.md 1.1 and 1.3 for what its tests say about FETCH.
+Source: Materialize 0.26, `TAIL`; 0.27, `SUBSCRIBE`; streaming-sql.md 1.1 to 1.3 for what its tests say about FETCH.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lake.types import BOOL, INT8, WEIGHT, Field, numeric
+from gateway.envelopes import Shape
+from lake.types import BOOL, Field, numeric
 
 if TYPE_CHECKING:
     from gateway.serving import Batch, Prepared, Serving
+    from lake.catalog import Item
 
 PROGRESS_EVERY_S = 1.0
 OPENING_S = 1.0  # that the end of a follower waits for its beginning
 CONSTANT_TIME = 2**64 - 1  # of rows that can never change
 MZ_TIMESTAMP = Field("mz_timestamp", numeric(0), False)
 MZ_PROGRESSED = Field("mz_progressed", BOOL, False)
-MZ_DIFF = Field("mz_diff", INT8)
 
 
-def columns(relation: Sequence[Field], progress: bool) -> tuple[Field, ...]:
-    if not progress:
-        return (MZ_TIMESTAMP, MZ_DIFF, *relation)
-    return (MZ_TIMESTAMP, MZ_PROGRESSED, MZ_DIFF, *relation)
+def columns(shape: Shape, progress: bool) -> tuple[Field, ...]:
+    return (MZ_TIMESTAMP, MZ_PROGRESSED, *shape.outputs) if progress else (MZ_TIMESTAMP, *shape.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a bound statement follows: a stored relation, or a query if None; and in which form."""
+
+    item: Item | None
+    shape: Shape
+
+
+class Piece:
+    """Rows that many may be sent, and their bytes in each form that was asked for."""
+
+    __slots__ = ("_bytes", "_grown", "table")
+
+    def __init__(self, table: pa.Table, grown: Callable[[int], None] = lambda size: None) -> None:
+        """`grown` is told of bytes that are remembered here."""
+        self.table = table
+        self._bytes: dict[Hashable, bytes] = {}
+        self._grown = grown
+
+    def encoded(self, form: Hashable, encode: Callable[[pa.Table], bytes]) -> bytes:
+        """`form` is equal if `encode` gives the same."""
+        data = self._bytes.get(form)
+        if data is None:
+            data = self._bytes[form] = encode(self.table)
+            self._grown(len(data))
+        return data
 
 
 class TailRows:
-    """`fetch` until `ended`; `close` at the end. `after`: the time whose rows come first, if `snapshot`, and whose changes do not."""
+    """`fetch` or `piece` until `ended`; `close` at the end. `after`: the time whose rows come first, if `snapshot`, and whose changes
+    do not. `begins`: a progress row with that time comes before all others."""
 
     def __init__(
         self,
         serving: Serving,
         source: int | Prepared,
-        relation: Sequence[Field],
+        shape: Shape,
         *,
         values: Sequence[object] = (),
         after: int,
@@ -54,10 +84,11 @@ class TailRows:
         progress: bool,
         up_to: int | None = None,
         constant: bool = False,
+        begins: bool = False,
     ) -> None:
-        self.columns = columns(relation, progress)
+        self.columns = columns(shape, progress)
         self.ended = False
-        self._relation = tuple(relation)
+        self._shape = shape
         self._serving = serving
         self._progress = progress
         self._up_to = up_to
@@ -66,9 +97,11 @@ class TailRows:
         self._iterator: AsyncIterator[Batch] = serving.changes(source, after=after, snapshot=snapshot, values=values)
         self._begun = False
         self._pending: asyncio.Task[Batch | None] | None = None
-        self._ready: list[pa.Table] = []
+        self._ready: list[Piece] = []
         self._schema = pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(self.columns)])
-        if constant and not snapshot:
+        if begins and progress:
+            self._ready.append(self._progress_row(after))
+        if (constant and not snapshot) or (up_to is not None and up_to <= after):
             self.ended = True
 
     async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
@@ -83,9 +116,9 @@ class TailRows:
         count = 0
         while limit is None or count < limit:
             if self._ready:
-                table = self._ready.pop(0)
+                table = self._ready.pop(0).table
                 if limit is not None and count + table.num_rows > limit:
-                    self._ready.insert(0, table.slice(limit - count))
+                    self._ready.insert(0, Piece(table.slice(limit - count)))
                     table = table.slice(0, limit - count)
                 out.append(table)
                 count += table.num_rows
@@ -96,6 +129,19 @@ class TailRows:
             elif not await self._read(max(deadline - loop.time(), 0.0)) and loop.time() >= deadline and self._current:
                 break
         return pa.concat_tables(out) if out else self._schema.empty_table()
+
+    async def piece(self) -> Piece | None:
+        """The next rows, as they are made for all; None at the end."""
+        while not self._ready:
+            if self.ended:
+                return None
+            await self._read(None)
+        return self._ready.pop(0)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is nothing to give now."""
+        return not self._ready
 
     @property
     def _current(self) -> bool:
@@ -112,7 +158,7 @@ class TailRows:
         await asyncio.wait((self._pending,), timeout=patience)
         if not self._pending.done():
             if self._progress and (wait is None or wait >= PROGRESS_EVERY_S):
-                self._ready.append(self._progress_row())
+                self._ready.append(self._progress_row(self._position + 1))
             return False
         task, self._pending = self._pending, None
         self._begun = True
@@ -135,22 +181,26 @@ class TailRows:
             return
         self._position = batch.time
         if batch.table is not None and batch.table.num_rows:
-            self._ready.append(self._rows(batch.time, batch.table))
+            self._ready.append(batch.shared((self._shape, self._progress, self._constant), self._made))
         if self._progress and not self._constant:
-            self._ready.append(self._progress_row())
+            self._ready.append(self._progress_row(self._position + 1))
+        if self._up_to is not None and batch.time + 1 >= self._up_to:
+            self.ended = True  # nothing earlier than that can follow
 
-    def _rows(self, time: int, table: pa.Table) -> pa.Table:
-        count = table.num_rows
-        head = [_repeat(CONSTANT_TIME if self._constant else time, count)]
+    def _made(self, batch: Batch, grown: Callable[[int], None]) -> Piece:
+        assert batch.table is not None
+        shaped = self._shape.shaped(batch.table)
+        count = len(shaped[0])
+        head = [_repeat(CONSTANT_TIME if self._constant else batch.time, count)]
         if self._progress:
             head.append(pa.repeat(pa.scalar(False), count))
-        weights = table.column(table.num_columns - 1)
-        assert table.column_names[-1] == WEIGHT
-        return pa.Table.from_arrays([*head, weights, *table.columns[:-1]], schema=self._schema)
+        made = pa.Table.from_arrays([*head, *shaped], schema=self._schema)
+        grown(made.nbytes)
+        return Piece(made, grown)
 
-    def _progress_row(self) -> pa.Table:
+    def _progress_row(self, time: int) -> Piece:
         rest = [pa.nulls(1, field.type) for field in list(self._schema)[2:]]
-        return pa.Table.from_arrays([_repeat(self._position + 1, 1), pa.array([True]), *rest], schema=self._schema)
+        return Piece(pa.Table.from_arrays([_repeat(time, 1), pa.array([True]), *rest], schema=self._schema))
 
     async def close(self) -> None:
         self.ended = True

@@ -14,13 +14,14 @@ from sqlglot import exp
 from gateway.encode.intervals import interval_micros
 from gateway.encode.parameters import from_text
 from gateway.encode.style import Style
-from lake.errors import DataException, InvalidParameterValue, NumericValueOutOfRange
+from lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
 from lake.types import Type
-from sql.statements import QueryText, Select, parse
+from sql.statements import AtLeast, QueryText, Select, Time, parse
 
 if TYPE_CHECKING:
     from gateway.serving import Serving
 
+NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 TIMEOUT_MAX_S = 86_400.0  # Materialize's: a day is allowed, 25 hours are not
 
 
@@ -38,15 +39,31 @@ async def row(serving: Serving, text: QueryText) -> list[Any]:
     return [column[0].as_py() for column in table.columns]
 
 
-async def as_of(serving: Serving, given: int | QueryText, *, readable: bool = True) -> int:
-    """The time in ms; `readable`: not older than what can be read."""
+async def as_of(serving: Serving, given: Time, *, readable: bool = True, strict: bool = False) -> int:
+    """The time in ms; `readable`: not older than what can be read. `strict`: as SUBSCRIBE has it, whose times may not depend on the clock,
+    and whose errors are all the same."""
+    if isinstance(given, AtLeast):
+        return max(await as_of(serving, given.time, readable=False, strict=strict), serving.oldest())
     if isinstance(given, int):
         value: Any = given
     else:
         text = given if isinstance(given.tree, (exp.Select, exp.Values, exp.Union)) else _as_query(given)
-        (value,) = await row(serving, text)
+        prepared = serving.prepare(text)
+        if strict and prepared.volatile:
+            raise FeatureNotSupported(
+                "calling an unmaterializable function in AS OF or UP TO not yet supported",
+                hint="Ask for the value first, and write it here.",
+            )
+        try:
+            (value,) = (column[0].as_py() for column in (await serving.run(prepared)).columns)
+        except TailgateError as error:
+            if strict and error.sqlstate.startswith("22"):
+                raise DataException(NO_TIME) from error
+            raise
     time = _milliseconds(value)
     if time < 0:
+        if strict:
+            raise DataException(NO_TIME)
         raise NumericValueOutOfRange("out of range integral type conversion attempted")
     if readable and time < serving.oldest():
         raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {serving.oldest()}")
@@ -72,7 +89,7 @@ def _milliseconds(value: Any) -> int:
             return int(datetime(value.year, value.month, value.day, tzinfo=timezone.utc).timestamp() * 1000)
         case str() if value.strip().lstrip("-").isdigit():
             return int(value)
-    raise DataException("AS OF or UP TO should be castable to a (non-null) mz_timestamp value")
+    raise DataException(NO_TIME)
 
 
 def timeout(given: str | float | None) -> float | None:

@@ -90,16 +90,24 @@ class CopyEncoder:
 
     def rows(self, table: pa.Table) -> bytes:
         """All rows of a table, each in a CopyData message."""
-        if table.num_rows == 0:
-            return b""
-        frames = self._frames(table)
-        if self._signed:
+        return self.signed(self.frames(table))
+
+    @property
+    def form(self) -> tuple[object, ...]:
+        """Encoders of an equal form give the same frames."""
+        return ("copy", self.options, self.encoder.style)
+
+    def signed(self, frames: bytes) -> bytes:
+        """Frames as they are sent: before the first of them is the signature of the binary format."""
+        if self._signed or not frames:
             return frames
         self._signed = True
         size = int.from_bytes(frames[1:5], "big")
         return copy_data(SIGNATURE + frames[5 : size + 1]) + frames[size + 1 :]
 
-    def _frames(self, table: pa.Table) -> bytes:
+    def frames(self, table: pa.Table) -> bytes:
+        if table.num_rows == 0:
+            return b""
         if not self.fields:
             return copy_data(b"\0\0" if self.binary else b"\n") * int(table.num_rows)
         if table.num_rows > FEW_ROWS:

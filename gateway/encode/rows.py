@@ -36,6 +36,11 @@ class RowEncoder:
         self.style = style
         self._each = [binary.encoder(t) if code else text.encoder(t, style) for t, code in zip(self.types, self.formats, strict=True)]
 
+    @property
+    def form(self) -> tuple[object, ...]:
+        """Encoders of an equal form, of the same fields, give the same bytes."""
+        return ("rows", self.formats, self.style)
+
     def field_values(self, table: pa.Table) -> list[list[bytes | None]]:
         """Per column the bytes of its fields."""
         out: list[list[bytes | None]] = []

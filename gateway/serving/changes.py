@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -26,6 +27,8 @@ from lake.catalog import Item
 from lake.errors import ObjectNotInPrerequisiteState, UndefinedTable
 from lake.stored import begun
 
+Made = TypeVar("Made")
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -33,6 +36,16 @@ class Batch:
 
     time: int
     table: pa.Table | None
+    known: Known | None = None  # the entry that brought them, where what is made of them for all is remembered
+    feed: Hashable = None
+
+    def shared(self, form: Hashable, make: Callable[[Batch, Callable[[int], None]], Made]) -> Made:
+        """What is made of the batch in this form: the same object for all who follow the same thing. `make` is given what is to be
+        told of memory that it takes later."""
+        if self.known is None:
+            return make(self, lambda size: None)
+        known = self.known
+        return known.shared((self.feed, form), lambda: make(self, known.grow))
 
 
 class Failing:
@@ -103,7 +116,7 @@ async def follow(
                 if not there:
                     table = feed.delta(known) if feed.inline(known) else await aside(feed.delta, known)
                 if table is not None and table.num_rows:
-                    yield Batch(progress, table)
+                    yield Batch(progress, table, known, feed.key)
                     progress = None
         if progress is not None:
             yield Batch(progress, None)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -33,6 +33,7 @@ class Known:
         self.bytes = 0
         self._entry = entry
         self._memo: dict[Hashable, pa.Table | None] = {}
+        self._shared: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 
     def changes(self, relation: int) -> pa.Table | None:
@@ -53,6 +54,17 @@ class Known:
         with self._lock:
             self._put(key, table)
         return table
+
+    def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What was made of the changes for all who follow; made at the first time."""
+        with self._lock:
+            if key not in self._shared:
+                self._shared[key] = make()
+            return self._shared[key]
+
+    def grow(self, size: int) -> None:
+        """Something that is shared has taken so many bytes more."""
+        self.bytes += size
 
     def _put(self, key: Hashable, table: pa.Table | None) -> None:
         self._memo[key] = table

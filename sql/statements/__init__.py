@@ -10,6 +10,7 @@ from sql.statements.parsing import parse, split
 from sql.statements.values import (
     SHOWS,
     AlterRole,
+    AtLeast,
     Avro,
     Begin,
     Bytes,
@@ -36,10 +37,12 @@ from sql.statements.values import (
     Grant,
     Include,
     Json,
+    KeyEnvelope,
     Name,
     ObjectKind,
     Options,
     OptionValue,
+    OrderWithin,
     Prepare,
     QueryText,
     Regex,
@@ -56,6 +59,7 @@ from sql.statements.values import (
     StatementText,
     Tail,
     Text,
+    Time,
     option,
 )
 from sql.statements.written import (
@@ -76,12 +80,11 @@ from sql.statements.written import (
 )
 
 __all__ = [
-    "SHOWS", "AlterRole", "Assignment", "Avro", "Begin", "Bytes", "CloseCursor", "ColumnDefinition", "ColumnName", "Commit", "CopyFrom",
-    "CopyTo", "CreateRole", "CreateSink", "CreateSource", "CreateTable", "CreateView", "Csv",
-    "Deallocate", "DeclareCursor", "Default", "Delete",
-    "Discard", "Drop", "DropRole", "Empty", "Envelope", "Execute", "Explain", "Expression", "Fetch", "Format", "Given", "Grant", "Include",
-    "Insert", "Json", "Name", "ObjectKind", "OnConflict", "OptionValue", "Options", "Prepare", "QueryText", "Regex", "Release", "Reset",
-    "Returned",
-    "RoleOptions", "Rollback", "RollbackTo", "Savepoint", "Select", "Set", "Show", "Statement", "StatementText", "TableColumn", "Tail",
-    "Text", "Truncate", "Update", "option", "parse", "split",
+    "SHOWS", "AlterRole", "Assignment", "AtLeast", "Avro", "Begin", "Bytes", "CloseCursor", "ColumnDefinition", "ColumnName", "Commit",
+    "CopyFrom", "CopyTo", "CreateRole", "CreateSink", "CreateSource", "CreateTable", "CreateView", "Csv", "Deallocate", "DeclareCursor",
+    "Default", "Delete", "Discard", "Drop", "DropRole", "Empty", "Envelope", "Execute", "Explain", "Expression", "Fetch", "Format",
+    "Given", "Grant", "Include", "Insert", "Json", "KeyEnvelope", "Name", "ObjectKind", "OnConflict", "OptionValue", "Options",
+    "OrderWithin", "Prepare", "QueryText", "Regex", "Release", "Reset", "Returned", "RoleOptions", "Rollback", "RollbackTo", "Savepoint",
+    "Select", "Set", "Show", "Statement", "StatementText", "TableColumn", "Tail", "Text", "Time", "Truncate", "Update", "option",
+    "parse", "split",
 ]  # fmt: skip

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lake.errors import FeatureNotSupported
 from sql.grammar import expressions, names, queries
-from sql.statements.values import Name, Options, OptionValue, QueryText, Select
+from sql.statements.values import AtLeast, Name, Options, OptionValue, QueryText, Select, Time
 from sql.tokens import Cursor
 
 
@@ -90,13 +89,16 @@ def query(cursor: Cursor) -> QueryText:
 
 def select(cursor: Cursor) -> Select:
     found = query(cursor)
-    return Select(found, time(cursor) if cursor.word("as", "of") else None)
+    return Select(found, as_of(cursor) if cursor.word("as", "of") else None)
+
+
+def as_of(cursor: Cursor) -> Time:
+    """After the words AS OF."""
+    return AtLeast(time(cursor)) if cursor.word("at", "least") else time(cursor)
 
 
 def time(cursor: Cursor) -> int | QueryText:
     """A time in milliseconds, or the query of the expression that gives it."""
-    if cursor.word("at", "least"):
-        raise FeatureNotSupported("AS OF AT LEAST is not supported", hint="Use AS OF.", position=cursor.position)
     token = cursor.token
     if token.kind == "integer" and (cursor.peek().kind in ("end", "word") or cursor.at(")", 1) or cursor.at(";", 1)):
         return cursor.integer()

@@ -5,12 +5,15 @@ Source: Materialize 0.25, "TAIL" (and its spellings since 0.5), "FETCH"; 0.27, "
 
 from __future__ import annotations
 
-from lake.errors import FeatureNotSupported, InvalidParameterValue
+from dataclasses import replace
+from typing import Literal
+
+from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue
 from sql.grammar import queries
 from sql.grammar.names import name
-from sql.statements.pieces import options, query, relation_name, select, time
+from sql.statements.pieces import as_of, column_names, options, query, relation_name, select, time
 from sql.statements.refused import refuse
-from sql.statements.values import CloseCursor, DeclareCursor, Fetch, Name, QueryText, Select, Tail
+from sql.statements.values import CloseCursor, DeclareCursor, Fetch, KeyEnvelope, Name, OrderWithin, QueryText, Select, Tail
 from sql.tokens import Cursor
 
 
@@ -21,44 +24,103 @@ def tail(cursor: Cursor) -> Tail:
 
 
 def subscribe(cursor: Cursor) -> Tail:
-    """SUBSCRIBE [TO] {name | (query)} [[WITH] (option, …)] [AS OF time] [UP TO time]."""
+    """SUBSCRIBE [TO] {name | (query)} [shape] [[WITH] (option, …)] [AS OF [AT LEAST] time] [UP TO time] [shape].
+
+    shape: ENVELOPE {UPSERT | DEBEZIUM} (KEY (name, …)) | WITHIN TIMESTAMP ORDER BY key, …
+    """
     cursor.expect_word("subscribe")
     cursor.word("to")
     return _followed(cursor, "SUBSCRIBE")
 
 
 def _followed(cursor: Cursor, statement: str) -> Tail:
+    subscribes = statement == "SUBSCRIBE"
     target: Name | QueryText
     if cursor.at("("):
         cursor.advance()
         target = query(cursor)
         cursor.expect(")")
-    elif statement == "TAIL" and queries.at_query(cursor):
+    elif not subscribes and queries.at_query(cursor):
         target = query(cursor)
     else:
         target = relation_name(cursor)
-    found: dict[str, bool] = {"snapshot": True, "progress": False}
+    found = Tail(target, subscribes=subscribes)
+    shaped = False
     if cursor.word("without", "snapshot"):
-        found["snapshot"] = False
+        found = replace(found, snapshot=False)
     elif not cursor.word("with", "snapshot"):
-        if cursor.at_word("envelope") or cursor.at_word("within"):
-            what = "ENVELOPE" if cursor.at_word("envelope") else "WITHIN TIMESTAMP ORDER BY"
-            raise FeatureNotSupported(f"{statement} … {what} is not supported", position=cursor.position)
+        found, shaped = _shape(cursor, found)
         if cursor.at_word("with") or cursor.at("("):
             cursor.word("with")
-            at = cursor.position
-            for key, value in options(cursor):
-                if key not in found:
-                    raise InvalidParameterValue(f"unrecognized {statement} option: {key}", position=at)
-                found[key] = _boolean(value, key, at)
-    as_of = up_to = None
+            found = _options(cursor, found, statement)
     while True:
-        if as_of is None and cursor.word("as", "of"):
-            as_of = time(cursor)
-        elif statement == "SUBSCRIBE" and up_to is None and cursor.word("up", "to"):
-            up_to = time(cursor)
+        if found.as_of is None and cursor.word("as", "of"):
+            found = replace(found, as_of=as_of(cursor))
+        elif subscribes and found.up_to is None and cursor.word("up", "to"):
+            found = replace(found, up_to=time(cursor))
+        elif not shaped and _at_shape(cursor):
+            found, shaped = _shape(cursor, found)
         else:
-            return Tail(target, found["snapshot"], found["progress"], as_of, up_to)
+            return found
+
+
+def _options(cursor: Cursor, found: Tail, statement: str) -> Tail:
+    at = cursor.position
+    for key, value in options(cursor):
+        match key:
+            case "snapshot":
+                found = replace(found, snapshot=_boolean(value, key, at))
+            case "progress":
+                found = replace(found, progress=_boolean(value, key, at))
+            case _:
+                raise InvalidParameterValue(f"unrecognized {statement} option: {key}", position=at)
+    return found
+
+
+def _at_shape(cursor: Cursor) -> bool:
+    return cursor.at_word("envelope") or cursor.at_word("within")
+
+
+def _shape(cursor: Cursor, found: Tail) -> tuple[Tail, bool]:
+    """ENVELOPE … or WITHIN TIMESTAMP ORDER BY …, if one of them stands here."""
+    if not _at_shape(cursor):
+        return found, False
+    if not found.subscribes:
+        what = "ENVELOPE" if cursor.at_word("envelope") else "WITHIN TIMESTAMP ORDER BY"
+        raise FeatureNotSupported(f"TAIL … {what} is not supported", hint="Use SUBSCRIBE.", position=cursor.position)
+    if cursor.word("within"):
+        cursor.expect_word("timestamp", "order", "by")
+        keys = [_order(cursor)]
+        while cursor.sign(","):
+            keys.append(_order(cursor))
+        return replace(found, order=tuple(keys)), True
+    cursor.expect_word("envelope")
+    kind: Literal["upsert", "debezium"]
+    if cursor.word("upsert"):
+        kind = "upsert"
+    elif cursor.word("debezium"):
+        kind = "debezium"
+    else:
+        raise cursor.error()
+    cursor.expect("(")
+    cursor.expect_word("key")
+    key = column_names(cursor)
+    cursor.expect(")")
+    return replace(found, envelope=KeyEnvelope(kind, key)), True
+
+
+def _order(cursor: Cursor) -> OrderWithin:
+    at = cursor.position
+    column: str | int = cursor.integer() if cursor.token.kind == "integer" else name(cursor).name
+    if not (cursor.at(",") or cursor.token.kind in ("word", "end") or cursor.at(";") or cursor.at(")")):
+        raise InvalidColumnReference("invalid ORDER BY in SUBSCRIBE WITHIN TIMESTAMP ORDER BY", position=at)
+    descending = cursor.any_word("asc", "desc") == "desc"
+    nulls_first = descending
+    if cursor.word("nulls", "first"):
+        nulls_first = True
+    elif cursor.word("nulls", "last"):
+        nulls_first = False
+    return OrderWithin(column, descending, nulls_first, at)
 
 
 def _boolean(value: object, key: str, position: int) -> bool:

@@ -44,6 +44,16 @@ class QueryText:
     tree: exp.Expr = field(default_factory=exp.Select, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """AS OF AT LEAST: this time, or the oldest that can be read if that is later."""
+
+    time: int | QueryText
+
+
+Time: TypeAlias = int | QueryText | AtLeast  # in ms, or the query of the expression that gives it
+
+
 # --- CREATE ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -187,18 +197,39 @@ class Select:
     """A query: SELECT, VALUES, WITH …, TABLE t. `as_of`: a time in ms, or the text of an expression that gives it."""
 
     query: QueryText
-    as_of: int | QueryText | None = None
+    as_of: Time | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEnvelope:
+    """ENVELOPE UPSERT or DEBEZIUM (KEY (names)): one row a key and time, with what became of it."""
+
+    kind: Literal["upsert", "debezium"]
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderWithin:
+    """A key of WITHIN TIMESTAMP ORDER BY: a column's name, or its number, where mz_diff is 1."""
+
+    column: str | int
+    descending: bool = False
+    nulls_first: bool = False
+    position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """TAIL or SUBSCRIBE of a relation or a query. `as_of` is inclusive, `up_to` exclusive."""
+    """TAIL, or SUBSCRIBE if `subscribes`, of a relation or a query. `as_of` is inclusive, `up_to` exclusive."""
 
     target: Name | QueryText
     snapshot: bool = True
     progress: bool = False
-    as_of: int | QueryText | None = None
-    up_to: int | QueryText | None = None
+    as_of: Time | None = None
+    up_to: Time | None = None
+    subscribes: bool = False
+    envelope: KeyEnvelope | None = None
+    order: tuple[OrderWithin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
