@@ -177,7 +177,7 @@ class Expressions:
             raise UndefinedTable(f'missing FROM-clause entry for table "{node.text("table")}"', position=at)
         table = node.text("table") or None
         if table is None and not any(c.name == node.name for c in self.scope.columns):
-            whole = [t for t in self.scope.tables if t.alias == node.name]
+            whole = [t for t in self.scope.tables if t.alias == node.name and not t.value]
             if whole:
                 raise FeatureNotSupported("a whole row as a value is not supported", position=at)
         return find_column(self, node.name, table, at)

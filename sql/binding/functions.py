@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported
@@ -37,4 +39,6 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     outputs = tuple(Field(n, from_name(t)) for n, t in found.outputs) or (Field(shown, result(found, made)),)
     plan = Generate(input, found, made, outputs, bool(node.args.get("ordinality")), position=at)
     columns = outputs + ((Field("ordinality", INT8, False),) if plan.ordinality else ())
-    return plan, scopes.of(shown, columns, tuple(n.name for n in names), found.name)
+    scope = scopes.of(shown, columns, tuple(n.name for n in names), found.name)
+    (table,) = scope.tables
+    return plan, replace(scope, tables=(replace(table, value=len(columns) == 1),))

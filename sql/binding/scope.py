@@ -20,11 +20,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What an alias stands for; `relation`: the name that it hides, if any."""
+    """What an alias stands for. `relation`: the name that it hides, if any. `value`: a function's of one column, which its alias means too."""
 
     alias: str
     columns: tuple[Named, ...]
     relation: str = ""
+    value: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Scope:
         def move(columns: tuple[Named, ...]) -> tuple[Named, ...]:
             return tuple(Named(c.name, shifted(c.scalar, by)) for c in columns)
 
-        return Scope(move(self.columns), tuple(Table(t.alias, move(t.columns), t.relation) for t in self.tables))
+        return Scope(move(self.columns), tuple(replace(t, columns=move(t.columns)) for t in self.tables))
 
     def table(self, alias: str) -> Table | None:
         return next((t for t in self.tables if t.alias == alias), None)
@@ -54,6 +55,8 @@ class Scope:
     def column(self, name: str, table: Table | None, position: int | None) -> Scalar | None:
         """A column by its name, of one table or of all. Raises 42702."""
         found = [c for c in (self if table is None else table).columns if c.name == name]
+        if not found and table is None:
+            found = [t.columns[0] for t in self.tables if t.value and t.alias == name]
         if len(found) > 1:
             raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=position)
         return placed(found[0].scalar, position) if found else None

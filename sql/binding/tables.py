@@ -15,6 +15,7 @@ from lake.errors import (
     FeatureNotSupported,
     InvalidColumnReference,
     ProgramLimitExceeded,
+    SyntaxError_,
     UndefinedColumn,
     UndefinedTable,
 )  # fmt: skip
@@ -25,7 +26,8 @@ from sql.binding.expressions import Expressions
 from sql.binding.functions import bind_function
 from sql.binding.levels import Closure, Level, shown
 from sql.binding.scope import Named, Scope, Table
-from sql.grammar.names import position
+from sql.binding.windowed import bind_windowed, is_windowed
+from sql.grammar.names import place, position
 from sql.grammar.queries import query as parse_query
 from sql.plan import And, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
 from sql.rewrite import columns_of
@@ -127,6 +129,8 @@ def _unregistered(node: exp.Expr, level: Level) -> Source:
             return _aliased(bound, bound.columns, node.args.get("alias"), "")
         case exp.Table() if node.args.get("rows_from"):
             raise FeatureNotSupported("ROWS FROM is not supported", position=at)
+        case exp.Table() if is_windowed(node) and node.this.expressions:
+            return Source(*bind_windowed(node, _cut(node.this.expressions[0], level), level))
         case exp.Lateral() | exp.Table() if not isinstance(node.this, exp.Identifier):
             binder = Expressions(Scope(), replace(level, queries=shown(level)), "functions in FROM", False)
             return Source(*bind_function(node, binder, Values(((),), ())))
@@ -135,6 +139,16 @@ def _unregistered(node: exp.Expr, level: Level) -> Source:
                 raise FeatureNotSupported("TABLESAMPLE is not supported", position=position(node.args["sample"]))
             return _relation(node, level)
     raise FeatureNotSupported(f"{type(node).__name__} in FROM is not supported", position=at)
+
+
+def _cut(node: exp.Expr, level: Level) -> Source:
+    """What a windowed relation is made of: a name, or a query in parentheses."""
+    if isinstance(node, exp.Column):
+        schema = exp.Identifier(this=node.text("table")) if node.text("table") else None
+        return _relation(place(exp.Table(this=node.this, db=schema), position(node) or 0), level)
+    if isinstance(node, exp.Subquery):
+        return _unregistered(node, level)
+    raise SyntaxError_("the first argument must be a relation", position=position(node))
 
 
 def _is_join(node: exp.Expr) -> bool:

@@ -49,6 +49,24 @@ def _series() -> list[Function]:
     return rows
 
 
+def _windows() -> dict[str, Function]:
+    rows = {}
+    for t in ("timestamp", "timestamptz"):
+        every, size = (f"(({{{n}}}).days * CAST(86400000000 AS BIGINT) + ({{{n}}}).micros)" for n in (1, 2))
+        at = "epoch_us(CAST({0} AS TIMESTAMP))"
+        first = f"(CAST(floor(({at} - {size}) / {every}) AS BIGINT) + 1) * {every}"
+        made = f"CAST(make_timestamp(s) AS {Type(t).duckdb}), 'window_end': CAST(make_timestamp(s + {size}) AS {Type(t).duckdb})"
+        windows = f"list_transform(range({first}, {at} + 1, {every}), lambda s: {{'window_start': {made}}})"
+        duckdb = f"CASE WHEN {{0}} IS NULL THEN NULL ELSE {windows} END"
+        outputs = ("window_start", t), ("window_end", t)
+        rows[t] = _set("hop", (t, "interval", "interval"), "record", f"tg_windows_{t}({{0}}, {every}, {size})", duckdb, *outputs)
+    return rows
+
+
+# the windows that hold a time, by its type: one every {1}, of size {2}; intervals without months, greater than zero
+WINDOWS = _windows()
+
+
 def _jsonb(name: str, function: str, result: str, *outputs: tuple[str, str]) -> Function:
     return _set(name, ("jsonb",), result, f"{function}({{0}})", f"{function}({{0}})", *outputs)
 

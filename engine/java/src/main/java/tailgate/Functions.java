@@ -91,8 +91,11 @@ public final class Functions {
     all.put("tg_jsonb_keys", call(c, "keys", PATH, TEXT));
     all.put("tg_jsonb_each", call(c, "each", pairs, TEXT));
     all.put("tg_jsonb_each_text", call(c, "eachText", pairs, TEXT));
-    for (DataType t : List.of(DataTypes.TimestampType, DataTypes.TimestampNTZType))
+    for (DataType t : List.of(DataTypes.TimestampType, DataTypes.TimestampNTZType)) {
+      DataType windows = DataTypes.createArrayType(new StructType().add("window_start", t).add("window_end", t));
+      all.put(t == DataTypes.TimestampType ? "tg_windows_timestamptz" : "tg_windows_timestamp", call(c, "windows", windows, t, DataTypes.LongType, DataTypes.LongType));
       all.put(t == DataTypes.TimestampType ? "tg_series_timestamptz" : "tg_series_timestamp", call(c, "times", DataTypes.createArrayType(t), t, t, INT, INT, DataTypes.LongType));
+    }
   }
 
   private static void own(Map<String, Builder> all, Class<?> in) {

@@ -12,7 +12,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** Set-returning functions, as arrays of the rows that they give. Called by generated code ({@link Functions}). NULL in, NULL out. */
 public final class Sets {
-  private static final int SERIES_MAX = 10_000_000;
+  private static final int SERIES_MAX = 10_000_000, WINDOWS_MAX = 100_000;
 
   private Sets() {}
 
@@ -46,6 +46,15 @@ public final class Sets {
       times.add(at);
     }
     return new GenericArrayData(times.toArray());
+  }
+
+  /** The windows of a size that hold a time, one every so often, as (window_start, window_end); both in microseconds, aligned to 1970-01-01. */
+  public static ArrayData windows(long at, long every, long size) {
+    if (every <= 0 || size <= 0) throw new SqlError("22023", "windows must have a size and a distance greater than zero");
+    if (size / every > WINDOWS_MAX) throw new SqlError("54000", "a time lies in more than " + WINDOWS_MAX + " windows");
+    List<Object> windows = new ArrayList<>();
+    for (long start = (Math.floorDiv(at - size, every) + 1) * every; start <= at; start += every) windows.add(new GenericInternalRow(new Object[] {start, start + size}));
+    return new GenericArrayData(windows.toArray());
   }
 
   private static long later(long at, int months, int days, long micros) {
