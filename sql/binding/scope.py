@@ -20,7 +20,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What an alias stands for. `relation`: the name that it hides, if any. `value`: a function's of one column, which its alias means too."""
+    """What an alias stands for. `relation`: the name that it hides. `value`: a function's of one column, which its alias means too."""
 
     alias: str
     columns: tuple[Named, ...]
