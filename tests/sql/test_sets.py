@@ -47,7 +47,7 @@ QUERIES = (
     "SELECT t.value FROM jsonb_array_elements('[7]') t",
     "SELECT e ->> 'a' AS a FROM jsonb_array_elements('[{\"a\": 1}]') e",
     "SELECT k, v FROM (VALUES (1, '[1, 2]'::jsonb), (2, '[]')) t(k, j), jsonb_array_elements(t.j) v ORDER BY 1, v::text",
-    "SELECT v, n FROM (VALUES (1, '[7]'::jsonb), (2, '[]')) t LEFT JOIN LATERAL jsonb_array_elements(column2) WITH ORDINALITY e(v, n) ON true",
+    "SELECT v, n FROM (VALUES ('[7]'::jsonb), ('[]')) t(j) LEFT JOIN LATERAL jsonb_array_elements(j) WITH ORDINALITY e(v, n) ON true",
     "SELECT k, (SELECT count(*) FROM generate_series(1, k)) AS n FROM generate_series(1, 3) k ORDER BY 1",
     "SELECT a, b FROM generate_series(1, 3) a, generate_series(a, 3) b ORDER BY 1, 2",
     "SELECT nosuch FROM generate_series(1, 2) g",
