@@ -14,7 +14,10 @@ from sql import statements as s
 if TYPE_CHECKING:
     from gateway.session import Session
 
-CHANGING = (s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.CreateRole, s.AlterRole, s.DropRole, s.Grant)
+CHANGING = (
+    s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment,
+    s.CreateRole, s.AlterRole, s.DropRole, s.Grant,
+)  # fmt: skip
 MIRROR_TIMEOUT_S = 5.0  # a statement's own entry is in this gateway's mirrors within milliseconds; 5 s is a machine in trouble
 
 

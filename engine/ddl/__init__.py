@@ -4,6 +4,7 @@
 grants. Each raises what the statement did wrong, or 0A000 with the feature's name for what is not supported.
 """
 
+from engine.ddl.alter import alter, comment
 from engine.ddl.drop import drop
 from engine.ddl.registry import Registry, SchemaLookup
 from engine.ddl.replace import replace_view
@@ -14,6 +15,16 @@ from engine.ddl.table import create_table
 from engine.ddl.view import create_view, errors_item
 
 __all__ = [
-    "Registry", "SchemaLookup", "change_roles", "create_sink", "create_source", "create_table", "create_view", "drop", "errors_item",
+    "Registry",
+    "SchemaLookup",
+    "alter",
+    "change_roles",
+    "comment",
+    "create_sink",
+    "create_source",
+    "create_table",
+    "create_view",
+    "drop",
+    "errors_item",
     "replace_view",
 ]  # fmt: skip

@@ -35,25 +35,29 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[tuple[Item, ...], list[Noti
 
 
 def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
-    check_schema(name)
-    item = catalog.find(name.name)
-    if item is None:
-        if statement.if_exists:
-            return None
-        kind = UndefinedObject if statement.kind == "sink" else UndefinedTable
-        raise kind(f'{statement.kind} "{name.name}" does not exist', position=name.position)
-    if item.kind in COMPANIONS:
+    item = found(statement.kind, name, catalog, if_exists=statement.if_exists)
+    if item is not None and item.kind in COMPANIONS:
         owner = catalog[item.depends[0]]
         raise DependentObjectsStillExist(
             f"cannot drop {item.name} because {owner.kind} {owner.name} requires it",
             hint=f"You can drop {owner.kind} {owner.name} instead.",
             position=name.position,
         )
-    if item.kind != statement.kind:
+    return item
+
+
+def found(kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, any_relation: bool = False) -> Item | None:
+    """The item that a statement names, of the kind that it says; None if it is not there and need not be. Companions are of every kind."""
+    check_schema(name)
+    item = catalog.find(name.name)
+    if item is None:
+        if if_exists:
+            return None
+        missing = UndefinedObject if kind == "sink" else UndefinedTable
+        raise missing(f'{kind} "{name.name}" does not exist', position=name.position)
+    if item.kind != kind and item.kind not in COMPANIONS and not (any_relation and item.is_relation):
         raise WrongObjectType(
-            f'"{name.name}" is not a {statement.kind}',
-            hint=f"Use DROP {item.kind.upper()} to remove a {item.kind}.",
-            position=name.position,
+            f'"{name.name}" is not a {kind}', hint=f"Use DROP {item.kind.upper()} to remove a {item.kind}.", position=name.position
         )
     return item
 

@@ -23,7 +23,9 @@ from lake.catalog import Catalog, Change, Item
 from lake.errors import AdminShutdown, FeatureNotSupported, QueryCanceled, UndefinedTable
 from lake.roles import OPERATOR_ID
 from sql.statements import (
+    AlterItem,
     AlterRole,
+    Comment,
     CreateRole,
     CreateSink,
     CreateSource,
@@ -61,6 +63,12 @@ class Statements:
                 return self._create(statement, text, settings.get("role"), client)
             case Drop():
                 return self._drop(statement)
+            case AlterItem():
+                return self._alter(statement)
+            case Comment():
+                with self._installation.lock:
+                    self._installation.install(Change(put=(ddl.comment(statement, self._engine.catalog),)))
+                return self._answer("COMMENT")
             case CreateRole() | AlterRole() | DropRole() | Grant():
                 return self._change_roles(statement)
             case Explain(target=target) if isinstance(target, Name | CreateView):
@@ -177,6 +185,13 @@ class Statements:
                 self._installation.install(Change(drop=tuple(i.id for i in items)))
                 self._installation.settle()
         return {**self._answer(f"DROP {statement.kind.upper()}"), "notices": said}
+
+    def _alter(self, statement: AlterItem) -> Answer:
+        with self._installation.lock:
+            items, said = ddl.alter(statement, self._engine.catalog)
+            if items:
+                self._installation.install(Change(put=items))
+        return {**self._answer(f"ALTER {statement.kind.upper()}"), "notices": said}
 
     def _change_roles(self, statement: CreateRole | AlterRole | DropRole | Grant) -> Answer:
         with self._installation.lock:

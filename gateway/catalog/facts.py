@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import duckdb
 
+from gateway.catalog import rows
 from lake.catalog import Catalog, Item
 from lake.roles import Role
 
@@ -55,6 +56,7 @@ class Facts:
     settings: dict[str, str] = field(default_factory=dict)  # PostgreSQL's own that a session does not know
     collations: dict[int, str] = field(default_factory=dict)
     descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    fixed_descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)  # PostgreSQL's own
     by_name: dict[tuple[int, str], int] = field(default_factory=dict)
     type_by_name: dict[str, int] = field(default_factory=dict)
 
@@ -74,7 +76,8 @@ class Facts:
             self.collations = table("SELECT oid, collname FROM pg.pg_collation")
             self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
             found = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
-            self.descriptions = {(a, b, c): text for a, b, c, text in found}
+            self.fixed_descriptions = {(a, b, c): text for a, b, c, text in found}
+        self.descriptions = {**self.fixed_descriptions, **rows.comments(catalog)}
 
         self.roles = {**self.fixed_roles, **{r.id: r.name for r in catalog.all_roles().values() if r.id}}
 

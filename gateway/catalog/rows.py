@@ -182,6 +182,17 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
             }  # fmt: skip
 
 
+def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
+    """By class, object and column, as in pg_description."""
+    found: dict[tuple[int, int, int], str] = {}
+    for item in relations(catalog):
+        numbers = {"": 0, **{c.name: i for i, c in enumerate(item.columns, 1)}}
+        for name, text in item.options.get("comments", {}).items():
+            if name in numbers:
+                found[CLASS, item.id, numbers[name]] = text
+    return found
+
+
 def pg_rewrite(catalog: Catalog) -> Iterator[Row]:
     for item in relations(catalog):
         if relkind(item) != "r":

@@ -9,6 +9,7 @@ text ──► split ──► parse: our words first (`parsing.STATEMENTS`) ─
 from sql.statements.parsing import parse, split
 from sql.statements.values import (
     SHOWS,
+    AlterItem,
     AlterRole,
     AtLeast,
     Avro,
@@ -16,6 +17,7 @@ from sql.statements.values import (
     Bytes,
     CloseCursor,
     ColumnDefinition,
+    Comment,
     Commit,
     CopyTo,
     CreateRole,
@@ -80,11 +82,11 @@ from sql.statements.written import (
 )
 
 __all__ = [
-    "SHOWS", "AlterRole", "Assignment", "AtLeast", "Avro", "Begin", "Bytes", "CloseCursor", "ColumnDefinition", "ColumnName", "Commit",
-    "CopyFrom", "CopyTo", "CreateRole", "CreateSink", "CreateSource", "CreateTable", "CreateView", "Csv", "Deallocate", "DeclareCursor",
-    "Default", "Delete", "Discard", "Drop", "DropRole", "Empty", "Envelope", "Execute", "Explain", "Expression", "Fetch", "Format",
-    "Given", "Grant", "Include", "Insert", "Json", "KeyEnvelope", "Name", "ObjectKind", "OnConflict", "OptionValue", "Options",
-    "OrderWithin", "Prepare", "QueryText", "Regex", "Release", "Reset", "Returned", "RoleOptions", "Rollback", "RollbackTo", "Savepoint",
-    "Select", "Set", "Show", "Statement", "StatementText", "TableColumn", "Tail", "Text", "Time", "Truncate", "Update", "option",
-    "parse", "split",
+    "SHOWS", "AlterItem", "AlterRole", "Assignment", "AtLeast", "Avro", "Begin", "Bytes", "CloseCursor", "ColumnDefinition", "ColumnName",
+    "Comment", "Commit", "CopyFrom", "CopyTo", "CreateRole", "CreateSink", "CreateSource", "CreateTable", "CreateView", "Csv",
+    "Deallocate", "DeclareCursor", "Default", "Delete", "Discard", "Drop", "DropRole", "Empty", "Envelope", "Execute", "Explain",
+    "Expression", "Fetch", "Format", "Given", "Grant", "Include", "Insert", "Json", "KeyEnvelope", "Name", "ObjectKind", "OnConflict",
+    "OptionValue", "Options", "OrderWithin", "Prepare", "QueryText", "Regex", "Release", "Reset", "Returned", "RoleOptions", "Rollback",
+    "RollbackTo", "Savepoint", "Select", "Set", "Show", "Statement", "StatementText", "TableColumn", "Tail", "Text", "Time", "Truncate",
+    "Update", "option", "parse", "split",
 ]  # fmt: skip

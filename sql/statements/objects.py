@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lake.errors import FeatureNotSupported
 from sql.grammar import queries
+from sql.statements.altered import KINDS, alter_item
 from sql.statements.kafka import create_sink, create_source
 from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name, select
 from sql.statements.reading import subscribe, tail
@@ -12,6 +13,7 @@ from sql.statements.roles import KINDS as ROLES
 from sql.statements.roles import alter_role, create_role, drop_role
 from sql.statements.tables import create_table
 from sql.statements.values import (
+    AlterItem,
     AlterRole,
     CreateRole,
     CreateSink,
@@ -74,14 +76,14 @@ def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False) ->
     return CreateView(this, text, materialized, columns, found, absent, replace)
 
 
-KINDS: dict[str, ObjectKind] = {"source": "source", "table": "table", "view": "view", "sink": "sink"}
-
-
-def alter(cursor: Cursor) -> AlterRole:
+def alter(cursor: Cursor) -> AlterItem | AlterRole:
     start = cursor.index
     cursor.expect_word("alter")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
         return alter_role(cursor)
+    altered = alter_item(cursor)
+    if altered is not None:
+        return altered
     cursor.index = start
     refuse(cursor)
     raise cursor.error()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lake.errors import SyntaxError_
 from sql.grammar import queries
-from sql.statements import copying, objects, reading, roles, session, tables
+from sql.statements import altered, copying, objects, reading, roles, session, tables
 from sql.statements.pieces import select
 from sql.statements.refused import refuse
 from sql.statements.values import Empty, Statement, StatementText
@@ -15,6 +15,7 @@ from sql.tokens import Cursor, Token, tokens
 STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "create": objects.create,
     "alter": objects.alter,
+    "comment": altered.comment,
     "drop": objects.drop,
     "grant": roles.grant,
     "revoke": roles.revoke,

@@ -19,7 +19,6 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("call",): None,
     ("checkpoint",): None,
     ("cluster",): None,
-    ("comment",): None,
     ("do",): None,
     ("import", "foreign", "schema"): None,
     ("listen",): "Use TAIL to be told of changes.",

@@ -189,6 +189,27 @@ class Drop:
     cascade: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class AlterItem:
+    """ALTER kind [IF EXISTS] name RENAME TO `rename` | SET SCHEMA `schema`. One of the two; ALTER TABLE takes any relation."""
+
+    kind: ObjectKind
+    name: Name
+    if_exists: bool = False
+    rename: str = ""
+    schema: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """COMMENT ON kind name IS text. `column`: of COMMENT ON COLUMN relation.column, where `kind` is None. `text`: None removes it."""
+
+    kind: ObjectKind | None
+    name: Name
+    column: str
+    text: str | None
+
+
 # --- reading ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -429,7 +450,7 @@ class Grant:
 Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
-    | Discard | Prepare | Execute | Deallocate | Empty | CreateRole | AlterRole | DropRole | Grant
+    | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | Comment | CreateRole | AlterRole | DropRole | Grant
 )  # fmt: skip
 
 

@@ -1,0 +1,59 @@
+"""ALTER … RENAME TO, ALTER … SET SCHEMA, COMMENT ON.
+
+Source: PostgreSQL 15, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "COMMENT".
+"""
+
+from __future__ import annotations
+
+from lake.errors import FeatureNotSupported
+from sql.grammar.names import name
+from sql.statements.pieces import relation_name
+from sql.statements.values import AlterItem, Comment, Name, ObjectKind
+from sql.tokens import Cursor
+
+KINDS: dict[str, ObjectKind] = {"source": "source", "table": "table", "view": "view", "sink": "sink"}
+
+
+def kind_of(cursor: Cursor) -> ObjectKind | None:
+    if cursor.word("materialized", "view"):
+        return "materialized view"
+    word = cursor.any_word(*KINDS)
+    return None if word is None else KINDS[word]
+
+
+def alter_item(cursor: Cursor) -> AlterItem | None:
+    """After ALTER; None if something else is altered."""
+    kind = kind_of(cursor)
+    if kind is None:
+        return None
+    exists = cursor.word("if", "exists")
+    this = relation_name(cursor)
+    if cursor.word("rename", "to"):
+        return AlterItem(kind, this, exists, rename=name(cursor).name)
+    if cursor.word("set", "schema"):
+        return AlterItem(kind, this, exists, schema=name(cursor).name)
+    if cursor.token.kind == "end":
+        raise cursor.error()
+    what = f"ALTER {kind.upper()} … {cursor.token.text.upper()}"
+    raise FeatureNotSupported(f"{what} is not supported", hint="RENAME TO and SET SCHEMA are.", position=cursor.position)
+
+
+def comment(cursor: Cursor) -> Comment:
+    start = cursor.position
+    cursor.expect_word("comment")
+    cursor.expect_word("on")
+    column = ""
+    kind = kind_of(cursor)
+    if kind is None and not cursor.word("column"):
+        raise FeatureNotSupported(f"COMMENT ON {cursor.token.text.upper()} is not supported", position=start)
+    at = cursor.position
+    parts = [name(cursor).name]
+    while cursor.sign("."):
+        parts.append(name(cursor).name)
+    if kind is None:
+        if len(parts) == 1:
+            raise cursor.error()
+        column = parts.pop()
+    this = Name(parts[-1], parts[-2] if len(parts) > 1 else None, at)
+    cursor.expect_word("is")
+    return Comment(kind, this, column, None if cursor.word("null") else cursor.string())

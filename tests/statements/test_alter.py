@@ -1,0 +1,68 @@
+"""New names and comments: what reads the item goes on, and is said in the new words."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.statements.conftest import World
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def orders(sql: psycopg.Connection) -> psycopg.Connection:
+    sql.execute("CREATE TABLE orders (id int PRIMARY KEY, amount int)")
+    sql.execute("INSERT INTO orders VALUES (1, 10), (2, 20)")
+    sql.execute(
+        "CREATE MATERIALIZED VIEW totals AS SELECT count(*) AS n, sum(orders.amount) AS total FROM public.orders WHERE orders.id > 0"
+    )
+    sql.execute("CREATE VIEW shown AS WITH orders AS (SELECT 1 AS one) SELECT t.total, one FROM totals AS t, orders")
+    return sql
+
+
+def test_a_new_name_is_everybodys(orders: psycopg.Connection, world: World) -> None:
+    orders.execute("ALTER TABLE orders RENAME TO \"Sales 'n' more\"")
+    orders.execute("ALTER MATERIALIZED VIEW totals RENAME TO sums")
+    orders.execute("INSERT INTO \"Sales 'n' more\" VALUES (3, 30)")
+    assert orders.execute("SELECT * FROM sums").fetchall() == [(3, 60)]
+    assert orders.execute("SELECT * FROM shown").fetchall() == [(60, 1)]
+    assert orders.execute("SELECT * FROM sums_errors").fetchall() == []
+    ((_, text),) = orders.execute("SHOW CREATE MATERIALIZED VIEW sums").fetchall()
+    assert text == (
+        "CREATE MATERIALIZED VIEW sums AS SELECT count(*) AS n, sum(orders.amount) AS total "
+        "FROM \"Sales 'n' more\" AS orders WHERE orders.id > 0"
+    )
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        orders.execute("SELECT * FROM totals")
+    orders.execute("CREATE OR REPLACE MATERIALIZED VIEW sums AS SELECT count(*) AS n, max(amount)::bigint AS total FROM \"Sales 'n' more\"")
+    assert orders.execute("SELECT * FROM shown").fetchall() == [(30, 1)]
+
+
+def test_what_is_refused(orders: psycopg.Connection) -> None:
+    for statement, sqlstate, message in (
+        ("ALTER VIEW totals RENAME TO x", "42809", '"totals" is not a view'),
+        ("ALTER TABLE totals RENAME TO orders", "42P07", 'relation "orders" already exists'),
+        ("ALTER TABLE nothing RENAME TO x", "42P01", 'table "nothing" does not exist'),
+        ("ALTER TABLE totals_errors RENAME TO x", "42P16", '"totals_errors" belongs to materialized view "totals"'),
+        ("ALTER TABLE orders SET SCHEMA other", "3F000", 'schema "other" does not exist'),
+        ("ALTER TABLE orders ADD COLUMN x int", "0A000", "ALTER TABLE … ADD is not supported"),
+        ("COMMENT ON COLUMN orders.x IS 'no'", "42703", 'column "x" of relation "orders" does not exist'),
+        ("COMMENT ON ROLE ann IS 'no'", "0A000", "COMMENT ON ROLE is not supported"),
+    ):
+        with pytest.raises(psycopg.Error) as error:
+            orders.execute(statement)  # type: ignore[call-overload]
+        assert (error.value.sqlstate, error.value.diag.message_primary) == (sqlstate, message)
+    orders.execute("ALTER TABLE IF EXISTS nothing RENAME TO x")
+    orders.execute("ALTER TABLE orders SET SCHEMA public")
+
+
+def test_comments(orders: psycopg.Connection) -> None:
+    orders.execute("COMMENT ON TABLE orders IS 'what was sold'")
+    orders.execute("COMMENT ON COLUMN orders.amount IS 'in cents'")
+    query = "SELECT obj_description('orders'::regclass, 'pg_class'), col_description('orders'::regclass, 2)"
+    assert orders.execute(query).fetchone() == ("what was sold", "in cents")
+    orders.execute("ALTER TABLE orders RENAME TO sales")
+    assert orders.execute(query.replace("orders", "sales")).fetchone() == ("what was sold", "in cents")
+    orders.execute("COMMENT ON COLUMN sales.amount IS NULL")
+    assert orders.execute(query.replace("orders", "sales")).fetchone() == ("what was sold", None)
