@@ -25,7 +25,6 @@ from gateway.protocol.frames import Decoder
 from gateway.protocol.limits import RECEIVE_BYTES_MAX
 from gateway.protocol.states import Phase
 from gateway.session import Session, Work
-from gateway.transactions import State
 
 if TYPE_CHECKING:
     from gateway.server import Gateway
@@ -109,7 +108,7 @@ class Connection(asyncio.Protocol):
             and not self._queue
             and not self._decoder.buffered
             and session.machine.phase is Phase.READY
-            and session.transaction.state is State.IDLE
+            and session.reads_newest
             and int.from_bytes(data[1:5], "big") + 1 == len(data)
         ):
             answer = simple.ready_answer(session, data[5:-1])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,14 @@ class Control:
         except SystemError_:
             return {}
         return answer if status == 200 else {}
+
+    async def recent(self, relations: Iterable[int], timeout: float) -> int:
+        """A time at which all is in that Kafka held of these relations at the call. 57014 after so many seconds."""
+        path = f"/recent?relations={','.join(map(str, sorted(relations)))}&timeout={timeout:g}"
+        status, answer = await self._request("GET", path, None, timeout + STATUS_TIMEOUT_S)
+        if status == 200:
+            return int(answer.get("time", 0))
+        raise _error(answer)
 
     def _engine(self) -> engines.Announcement:
         there = engines.announced(self._lake)

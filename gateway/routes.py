@@ -25,6 +25,7 @@ from gateway.encode.copying import CopyEncoder
 from gateway.envelopes import shape_of
 from gateway.parsed import Known, Nothing
 from gateway.portals import Bound, Rows, TableRows, Tagged
+from gateway.settings import milliseconds
 from gateway.transactions import State
 from gateway.writing import committing, copy_in
 from gateway.writing import statements as writes
@@ -34,6 +35,7 @@ from sql import explain
 from sql import statements as s
 
 if TYPE_CHECKING:
+    from gateway.serving import Prepared
     from gateway.session import Session
 
 Result = Rows | str | CopyOut
@@ -152,6 +154,8 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return await _execute(session, statement, formats)
         case Nothing(tag=tag):
             return tag
+        case s.Insert() | s.Update() | s.Delete() | s.Truncate() | s.CopyFrom() if session.settings.as_of is not None:
+            raise e.ReadOnlySqlTransaction("rows cannot be written while tailgate.as_of is set", hint="RESET tailgate.as_of.")
         case s.Insert() | s.Update() | s.Delete() | s.Truncate():
             return await writes.begin(session, bound, values)
         case s.CopyFrom():
@@ -189,8 +193,11 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
         return TableRows(columns, table)
     assert bound.prepared is not None
     session.access.check_query(bound.prepared)
+    at = session.settings.as_of
     if statement.as_of is not None:
         at = await times.as_of(serving, statement.as_of)
+    if at is not None:
+        times.check_readable(serving, at)
         while serving.time < at:
             await serving.wait(serving.time, 1.0)
         snapshot = serving.snapshot(at)
@@ -198,10 +205,20 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
             return TableRows(columns, await serving.run(bound.prepared, values, at=snapshot))
         finally:
             snapshot.close()
+    if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
+        await _recent(session, bound.prepared)
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations)
     snapshot = session.transaction.snapshot(serving)
     return TableRows(columns, await serving.run(bound.prepared, values, at=snapshot))
+
+
+async def _recent(session: Session, prepared: Prepared) -> None:
+    """Waits until what Kafka holds now is in, and in the mirrors."""
+    timeout = milliseconds(session.settings["real_time_recency_timeout"]) / 1000
+    time = await session.control.recent(prepared.relations, timeout)
+    while session.serving.time < time:
+        await session.serving.wait(session.serving.time, 1.0)
 
 
 async def _tail(session: Session, bound: Bound, statement: s.Tail, values: Sequence[object], at: int | None) -> Rows:
@@ -211,7 +228,7 @@ async def _tail(session: Session, bound: Bound, statement: s.Tail, values: Seque
         session.access.check("SELECT", target.item)
     else:
         session.access.check_query(prepared)
-    after = session.transaction.time or at or serving.time
+    after = session.settings.as_of or session.transaction.time or at or serving.time
     if statement.as_of is not None:
         after = await times.as_of(serving, statement.as_of, strict=statement.subscribes)
     up_to = None

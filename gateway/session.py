@@ -179,8 +179,8 @@ class Session:
 
     @property
     def reads_newest(self) -> bool:
-        """Whether a SELECT reads at the newest time: no transaction has fixed one."""
-        return self.transaction.state is State.IDLE
+        """Whether a SELECT reads at the newest time: neither a transaction nor a setting has fixed one."""
+        return self.transaction.state is State.IDLE and self.settings.reads_now
 
     def keep(self, name: str, raw: bytes, oids: Sequence[int], bound: Bound) -> None:
         if len(self.statements) >= STATEMENTS_MAX:

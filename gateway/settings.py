@@ -13,10 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from gateway.encode.calendar import zone
 from gateway.encode.style import Style
-from lake.errors import CantChangeRuntimeParam, FeatureNotSupported, InvalidParameterValue, UndefinedObject
+from lake.errors import CantChangeRuntimeParam, FeatureNotSupported, InvalidParameterValue, TailgateError, UndefinedObject
+from lake.types import TIMESTAMPTZ
+from sql.input.literals import parse
 
 # The minor version is one of PostgreSQL 15's own: drivers choose their statements by it, and text after it breaks some.
 SERVER_VERSION = "15.13"
@@ -96,6 +99,8 @@ _ROWS = (
     Setting("quote_all_identifiers", "off", "bool"),
     Setting("random_page_cost", "4", "real"),
     Setting("row_security", "on", "bool"),
+    Setting("real_time_recency", "off", "bool", about="Makes queries wait until what Kafka holds is in."),
+    Setting("real_time_recency_timeout", "10s", "ms", ("0", _DAY_MS), about="Sets how long real_time_recency may wait."),
     Setting("role", "none"),
     Setting("search_path", '"$user", public', "path", about="Sets the schema search order for names that are not schema-qualified."),
     Setting("server_encoding", "UTF8", reported=True, fixed=True),
@@ -108,6 +113,7 @@ _ROWS = (
     Setting("statement_timeout", "0", "ms", ("0", _DAY_MS), about="Sets the maximum allowed duration of any statement."),
     Setting("synchronous_commit", "on"),
     Setting("synchronize_seqscans", "on", "bool"),
+    Setting("tailgate.as_of", "", "time", about="Sets the time that queries read at, in ms or as a timestamp; empty is now."),
     Setting("TimeZone", "UTC", "zone", reported=True, about="Sets the time zone for displaying and interpreting time stamps."),
     Setting("timezone_abbreviations", "Default"),
     Setting("transaction_deferrable", "off", "bool"),
@@ -242,6 +248,19 @@ def _zone(setting: Setting, value: str) -> str:
     return found[0]
 
 
+def _time(setting: Setting, value: str) -> str:
+    """In ms since the epoch."""
+    text = value.strip()
+    if not text or text.isdigit():
+        return text
+    try:
+        micros = parse(text, TIMESTAMPTZ)
+    except TailgateError as error:
+        raise _wrong(setting, value, "Give a time in milliseconds, or a timestamp with its time zone.") from error
+    assert isinstance(micros, datetime)
+    return str(int(micros.timestamp() * 1000))
+
+
 def _on(setting: Setting, value: str) -> str:
     if _bool(setting, value) == "off":
         raise FeatureNotSupported(f"{setting.name} cannot be turned off")
@@ -259,6 +278,7 @@ CHECKS: Mapping[str, Callable[[Setting, str], str]] = {
     "encoding": _encoding,
     "datestyle": _date_style,
     "intervalstyle": _interval_style,
+    "time": _time,
     "zone": _zone,
     "on": _on,
 }
@@ -284,6 +304,7 @@ class Settings:
         self._local: dict[str, str] = {}  # what SET LOCAL covers: the values to come back at the end of the block
         self.changed = False
         self.style = Style()
+        self.reads_now = True  # neither at another time nor after waiting for Kafka: what ready bytes are for
         for name, value in startup.items():
             self.set(name, value)
         self._reset = dict(self._values)
@@ -336,6 +357,12 @@ class Settings:
             self._local.setdefault(key, self._values.get(key, ""))
         self._put(key, self._reset.get(key, ""))
 
+    @property
+    def as_of(self) -> int | None:
+        """The time that queries read at, in ms; None for now."""
+        value = self._values["tailgate.as_of"]
+        return int(value) if value else None
+
     def begin(self) -> None:
         self._before = dict(self._values)
 
@@ -361,6 +388,8 @@ class Settings:
         row = TABLE.get(key)
         if row is not None and row.reported:
             self.changed = True
+        if key in ("tailgate.as_of", "real_time_recency"):
+            self.reads_now = not self._values["tailgate.as_of"] and self._values["real_time_recency"] == "off"
         if key in ("timezone", "intervalstyle", "extra_float_digits", "bytea_output"):
             v = self._values
             self.style = Style(v["timezone"], v["intervalstyle"], int(v["extra_float_digits"]), v["bytea_output"])

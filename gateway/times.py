@@ -65,9 +65,14 @@ async def as_of(serving: Serving, given: Time, *, readable: bool = True, strict:
         if strict:
             raise DataException(NO_TIME)
         raise NumericValueOutOfRange("out of range integral type conversion attempted")
-    if readable and time < serving.oldest():
-        raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {serving.oldest()}")
+    if readable:
+        check_readable(serving, time)
     return time
+
+
+def check_readable(serving: Serving, time: int) -> None:
+    if time < serving.oldest():
+        raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {serving.oldest()}")
 
 
 def _as_query(given: QueryText) -> QueryText:

@@ -4,6 +4,7 @@
     POST /write, bytes of `engine.runtime.writes.Write`   200 {"number"} or {"conflict"}, or 4xx as above
     GET  /newest?after=n                  {"n", "time"} as soon as an entry later than n is there, after 10 s in any case
     GET  /status                          {"sources": {…}, "ticks": n, …}
+    GET  /recent?relations=i,…&timeout=s  {"n", "time"} of an entry with all that Kafka held of these relations at the request, or 4xx
 
 What a statement says before it is done comes as interim answers: `102 Processing` with the header `Notice: {…}`. Whoever closes the
 connection before the answer cancels what can be cancelled.
@@ -46,7 +47,8 @@ class Client(Protocol):
 
 
 class Control:
-    """The server. `statement(sql, settings, client)`, `newest(after, timeout)`, `status()` and `write(body)` give what is sent as JSON."""
+    """The server. `statement(sql, settings, client)`, `newest(after, timeout)`, `status()`, `write(body)` and `recent(relations,
+    timeout)` give what is sent as JSON."""
 
     def __init__(
         self,
@@ -54,6 +56,7 @@ class Control:
         newest: Callable[[int, float], dict[str, Any]],
         status: Callable[[], dict[str, Any]],
         write: Callable[[bytes], dict[str, Any]],
+        recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {},
     ) -> None:
         self.token = secrets.token_urlsafe(32)
         control = self
@@ -72,8 +75,17 @@ class Control:
                     self._answer(200, newest(after, POLL_S))
                 elif url.path == "/status":
                     self._answer(200, status())
+                elif url.path == "/recent":
+                    self._recent(parse_qs(url.query))
                 else:
                     self._answer(404, {"message": "no such path"})
+
+            def _recent(self, words: dict[str, list[str]]) -> None:
+                try:
+                    relations = [int(id) for id in words.get("relations", [""])[0].split(",") if id]
+                    self._answer(200, recent(relations, float(words.get("timeout", ["10"])[0])))
+                except TailgateError as e:
+                    self._answer(400, {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": None})
 
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length", "0"))

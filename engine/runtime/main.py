@@ -15,6 +15,7 @@ from engine.runtime.control import Control
 from engine.runtime.engine import Engine
 from engine.runtime.follow import Follow
 from engine.runtime.installing import Installation
+from engine.runtime.recency import Recency
 from engine.runtime.statements import Statements
 from engine.runtime.status import Status
 from engine.runtime.writes import Writes
@@ -55,7 +56,7 @@ def run(options: Options) -> int:
         installation = Installation(engine)
         statements = Statements(engine, installation)
         writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
-        control = Control(statements.execute, statements.newest, Status(installation), writes.write)
+        control = Control(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine))
         stop = threading.Event()
 
         def on_signal(number: int, frame: object) -> None:

@@ -1,0 +1,65 @@
+"""What Kafka held when somebody asked is in: the wait behind `SET real_time_recency`.
+
+relations ──► the sources below them ──► where their topics end now ──► the first entry whose offsets have reached that
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from engine.runtime import kafka
+from engine.runtime.readers import place, reader_name
+from lake.catalog import Catalog, Item
+from lake.errors import QueryCanceled
+
+if TYPE_CHECKING:
+    from engine.runtime.engine import Engine
+
+
+class Recency:
+    """Thread safe; called by the control interface."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __call__(self, relations: Iterable[int], timeout: float) -> dict[str, Any]:
+        """{"n", "time"} of an entry that has all that the topics below these relations held at the call. 57014 after so many seconds."""
+        engine = self._engine
+        deadline = time.monotonic() + timeout
+        wanted = {s.id: kafka.topic(*place(s)).bounds for s in sources(relations, engine.catalog)}
+        n = 0
+        while True:
+            newest = engine.wait_newer(n, max(deadline - time.monotonic(), 0.0)) if n else engine.newest
+            missing = [engine.catalog[id].name for id, bounds in wanted.items() if not self._reached(newest.offsets, id, bounds)]
+            if not missing:
+                return {"n": newest.n, "time": newest.time}
+            if time.monotonic() >= deadline:
+                raise QueryCanceled(
+                    "canceling statement due to real_time_recency_timeout", detail=f"Not all of {', '.join(sorted(missing))} is in yet."
+                )
+            n = newest.n
+
+    def _reached(self, offsets: Mapping[str, Any], id: int, bounds: dict[str, tuple[int, int]]) -> bool:
+        source = self._engine.catalog.items.get(id)
+        if source is None:
+            return True  # dropped meanwhile: the SELECT says so
+        at = offsets.get(reader_name(source), {}).get(source.options["topic"])
+        return at is None or all(at.get(p, 0) >= high for p, (_, high) in bounds.items())
+
+
+def sources(relations: Iterable[int], catalog: Catalog) -> list[Item]:
+    """The sources from Kafka that relations are made of, themselves included."""
+    found: dict[int, Item] = {}
+    queue = [catalog[id] for id in relations if id in catalog.items]
+    seen = {item.id for item in queue}
+    while queue:
+        item = queue.pop()
+        if item.kind == "source" and "topic" in item.options:
+            found[item.id] = item
+        for id in item.depends:
+            if id not in seen and id in catalog.items:
+                seen.add(id)
+                queue.append(catalog[id])
+    return list(found.values())

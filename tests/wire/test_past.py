@@ -1,0 +1,105 @@
+"""Reading at another time: `AS OF`, `SET tailgate.as_of`, and waiting for what Kafka holds."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime, timezone
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from engine.runtime.control import Control
+from lake.engines import Announcement
+from lake.errors import QueryCanceled
+from tests.wire.live import Live
+
+NEW = (10, "ten", 10.0)
+
+
+@pytest.fixture
+def connection(live: Live):
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        yield connection
+
+
+def count(connection: psycopg.Connection) -> int:
+    """By each way: ready bytes, a prepared statement, DuckDB."""
+    statement = "select count(*) from v"
+    found = {int(connection.pgconn.exec_(statement.encode()).get_value(0, 0) or b"-1") for _ in range(3)}
+    found |= {row[0] for _ in range(3) for row in connection.execute(statement, prepare=True).fetchall()}
+    found |= {len(connection.execute("select id from v where id = %s or true", (n,)).fetchall()) for n in range(2)}
+    (only,) = found
+    return only
+
+
+def test_as_of(live: Live, connection: psycopg.Connection) -> None:
+    before = live.serving.time
+    assert count(connection) == 4
+    after = live.tick([(NEW, 1)])
+    assert count(connection) == 5
+    connection.execute(f"set tailgate.as_of = {before}")
+    assert connection.execute("show tailgate.as_of").fetchone() == (str(before),)
+    assert count(connection) == 4
+    with connection.transaction():
+        assert count(connection) == 4
+    assert connection.execute(f"select count(*) from v as of {after}").fetchone() == (5,)
+    live.tick([((11, "x", 1.0), 1)])
+    assert count(connection) == 4
+    connection.execute(f"set tailgate.as_of = '{datetime.fromtimestamp(after / 1000, timezone.utc).isoformat()}'")
+    assert count(connection) == 5
+    connection.execute("reset tailgate.as_of")
+    assert count(connection) == 6
+    with connection.transaction():
+        connection.execute(f"set local tailgate.as_of = {before}")
+        assert count(connection) == 4
+    assert count(connection) == 6
+
+
+def test_following_begins_there(live: Live, connection: psycopg.Connection) -> None:
+    before = live.serving.time
+    end = live.tick([(NEW, 1)])
+    connection.execute(f"set tailgate.as_of = {before}")
+    assert connection.execute(f"subscribe v with (snapshot = false) up to {end + 1}").fetchall()[0][2:] == NEW
+
+
+def test_messages(live: Live, connection: psycopg.Connection) -> None:
+    connection.execute("set tailgate.as_of = 5")
+    with pytest.raises(errors.InvalidParameterValue, match=r"Timestamp \(5\) is not valid for all inputs"):
+        connection.execute("select count(*) from v")
+    with pytest.raises(errors.InvalidParameterValue, match=r'invalid value for parameter "tailgate\.as_of": "yesterdayish"'):
+        connection.execute("set tailgate.as_of = 'yesterdayish'")
+    connection.execute("set tailgate.as_of = ''")
+    assert count(connection) == 4
+
+
+def test_real_time_recency(live: Live, connection: psycopg.Connection) -> None:
+    """A query waits until the engine has seen what Kafka held, and this gateway that."""
+    asked: list[tuple[list[int], float]] = []
+
+    def recent(relations: list[int], timeout: float) -> dict[str, int]:
+        asked.append((relations, timeout))
+        if timeout < 1:
+            raise QueryCanceled("canceling statement due to real_time_recency_timeout")
+        time = live.made.writer.newest.time + 1
+        threading.Timer(0.2, lambda: live.tick([((len(asked) + 100, "late", 1.0), 1)])).start()
+        return {"n": 0, "time": time}
+
+    control = Control(lambda *_: {}, lambda after, timeout: {"n": after, "time": 0}, dict, lambda body: {}, recent)
+    control.start()
+    Announcement.mine(live.made.writer.epoch, control.address, control.token, None).write(live.made.lake)
+    try:
+        assert connection.execute("select count(*) from v").fetchone() == (4,)
+        connection.execute("set real_time_recency = true")
+        assert connection.execute("select count(*) from v").fetchone() == (5,)
+        assert connection.pgconn.exec_(b"select count(*) from v").get_value(0, 0) == b"6"
+        assert asked == [([live.v.id], 10.0)] * 2
+        with connection.transaction():
+            connection.execute("select count(*) from v")
+            connection.execute("select count(*) from v")  # at the time of the first
+        assert len(asked) == 3
+        connection.execute("set real_time_recency_timeout = '100ms'")
+        with pytest.raises(errors.QueryCanceled, match="real_time_recency_timeout"):
+            connection.execute("select count(*) from v")
+    finally:
+        control.stop()
