@@ -267,6 +267,10 @@ def call(node: plan.Call, arguments: Row) -> Value:
         return None
     if kind == "cast":
         return cast(arguments[0], node.arguments[0].type, node.type)
+    if name == "single_row":
+        if arguments[1] is not None and arguments[1] > 1:
+            raise Failure("21000", "more than one row returned by a subquery used as an expression")
+        return arguments[0]
     if name in ("=", "<>", "!=", "<", "<=", ">", ">="):
         return compare("<>" if name == "!=" else name, *arguments)
     if name in ("+", "-", "*", "/", "%", "mod"):

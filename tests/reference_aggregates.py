@@ -104,7 +104,7 @@ def float_sum(values: Sequence[float]) -> float:
 
 def extreme(call: plan.AggregateCall, rows: Rows) -> Value:
     values = [r[0] for r in rows if r[0] is not None]
-    return (min if call.function.name == "min" else max)(values, key=order, default=None)
+    return (max if call.function.name == "max" else min)(values, key=order, default=None)
 
 
 def by_another(call: plan.AggregateCall, rows: Rows) -> Value:
@@ -227,6 +227,7 @@ TOTALS: dict[str, Callable[[plan.AggregateCall, Rows], Value]] = {
     "sum": sums,
     "avg": sums,
     "min": extreme,
+    "single_value": extreme,
     "max": extreme,
     "min_by": by_another,
     "max_by": by_another,

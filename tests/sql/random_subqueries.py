@@ -31,11 +31,12 @@ def rows(source: random.Random, most: int = 7) -> dict[str, list[Row]]:
 
 
 class Writer:
-    def __init__(self, source: random.Random, *, errors: bool = False, views: bool = False) -> None:
-        self.random, self.errors, self.views, self.aliases = source, errors, views, 0
+    def __init__(self, source: random.Random, *, errors: bool = False, depth: int | None = None) -> None:
+        self.random, self.errors, self.aliases = source, errors, 0
+        self.depth = depth or source.choice([1, 1, 1, 2])
 
     def query(self) -> str:
-        choice, depth = self.random.random(), self.random.choice([1, 1, 1, 2])
+        choice, depth = self.random.random(), self.depth
         if choice < 0.12:
             name = self.alias()
             inner, columns = self.select([], depth, self.random.randint(1, 2))
