@@ -171,3 +171,13 @@ def is_identity(relation: Project) -> bool:
     return len(relation.expressions) == len(relation.input.columns) and all(
         isinstance(e, Column) and e.index == i for i, e in enumerate(relation.expressions)
     )
+
+
+def is_one_row(relation: Relation) -> bool:
+    """Whether it is what SELECT without FROM reads: one row of no columns."""
+    return isinstance(relation, Values) and len(relation.rows) == 1 and not relation.columns
+
+
+def crossed(left: Relation, right: Relation) -> Relation:
+    """Every pair."""
+    return right if is_one_row(left) else left if is_one_row(right) else Join(left, right, "cross", None)

@@ -238,7 +238,8 @@ def _distinct_on(tree: exp.Select) -> list[exp.Expr]:
 def written_out(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]) -> Relation:
     """The rows of VALUES; with subqueries, or in one that reads what is around it, each is computed."""
     if any(has_subqueries(s) or list(arguments_of(s)) for row in rows for s in row):
-        return Union_(tuple(Project(ONE_ROW, row, columns) for row in rows), columns)
+        made = tuple(Project(ONE_ROW, row, columns) for row in rows)
+        return made[0] if len(made) == 1 else Union_(made, columns)
     return Values(rows, columns)
 
 

@@ -37,7 +37,7 @@ from sql.plan import (
     Values,
 )
 from sql.properties import key
-from sql.relations import column, project, take
+from sql.relations import column, crossed, is_one_row, project, take
 from sql.rewrite import columns_of, conjunction, conjuncts, moved, rebuilt, shifted, substituted
 from sql.subqueries import Dependent, Subquery
 
@@ -73,7 +73,7 @@ def lateral(join: Dependent) -> Relation:
     width = len(left.columns)
     on = () if join.condition is None or join.condition == TRUE else conjuncts(join.condition)
     wide: Relation
-    if _is_one_row(core) and (join.kind == "inner" or not on):
+    if is_one_row(core) and (join.kind == "inner" or not on):
         wide, made = left, tuple(map(unnesting.given, outputs))
     elif (generated := _generated(join, core, outputs, unnesting)) is not None and not on:
         wide, made = generated, tuple(_above(o, _columns(core, width), unnesting) for o in outputs)
@@ -95,14 +95,14 @@ def lateral(join: Dependent) -> Relation:
         if join.kind == "left":
             wide = Join(left, found.relation, "left", conjunction(terms or (TRUE,)), join.position)
         else:
-            wide = Join(left, found.relation, "inner" if terms else "cross", conjunction(terms) if terms else None, join.position)
+            wide = Join(left, found.relation, "inner", conjunction(terms), join.position) if terms else crossed(left, found.relation)
     result: Relation = project(wide, tuple(column(left, i) for i in range(width)) + made, join.columns)
     return Filter(result, conjunction(on)) if on else result
 
 
 def _generated(join: Dependent, core: Relation, outputs: tuple[Scalar, ...], unnesting: Unnesting) -> Relation | None:
     """The function in FROM asked of each row of the left, if the right side is no more than one."""
-    if not isinstance(core, Generate) or not _is_one_row(core.input) or join.kind not in ("inner", "left"):
+    if not isinstance(core, Generate) or not is_one_row(core.input) or join.kind not in ("inner", "left"):
         return None
     if join.kind == "left" and not all(isinstance(o, Column) for o in outputs):
         return None
@@ -116,13 +116,13 @@ def _generated(join: Dependent, core: Relation, outputs: tuple[Scalar, ...], unn
 def _whether(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relation, Scalar]:
     core = _rows_alone(asked.relation)
     unnesting = Unnesting(asked.depth, asked.arguments, base)
-    if _is_one_row(core):
+    if is_one_row(core):
         return relation, TRUE
     width = len(relation.columns)
     found = unnesting.of(core)
     if not found.places:
         counted = Aggregate(core, (), (count_rows(),))
-        return Join(relation, counted, "cross", None), positive(Column(width, counted.columns[0].type))
+        return crossed(relation, counted), positive(Column(width, counted.columns[0].type))
     marked, mark = _marked(_distinct(found))
     joined = Join(relation, marked.relation, "left", conjunction(_terms(relation, marked, unnesting)))
     return joined, Not(IsNull(Column(width + mark, marked.relation.columns[mark].type)))
@@ -149,7 +149,7 @@ def _scalar(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relati
     unnesting = Unnesting(asked.depth, asked.arguments, base)
     outputs, core = _outputs(asked.relation, unnesting, whole=_is_total(asked.relation))
     output, width = outputs[asked.column], len(relation.columns)
-    if _is_one_row(core):
+    if is_one_row(core):
         return relation, unnesting.given(output)
     if isinstance(core, Aggregate) and not core.keys:
         wide, scalars = _one_row(relation, core, unnesting)
@@ -193,14 +193,14 @@ def _one_row(relation: Relation, core: Aggregate, unnesting: Unnesting) -> tuple
     """Joined with an aggregate without keys, which has one row for each of the rows; and its columns."""
     groups, width = unnesting.groups_of(core), len(relation.columns)
     if not groups.places:
-        return Join(relation, groups.relation, "cross", None), dict(_columns(core, width))
+        return crossed(relation, groups.relation), dict(_columns(core, width))
     wide = _left(relation, groups, unnesting)
     return wide, {i: over_nothing(c, Column(width + i, c.type)) for i, c in enumerate(core.aggregates)}
 
 
 def _left(relation: Relation, found: Unnested, unnesting: Unnesting) -> Relation:
     if not found.places:
-        return Join(relation, found.relation, "cross", None)
+        return crossed(relation, found.relation)
     return Join(relation, found.relation, "left", conjunction(_terms(relation, found, unnesting)))
 
 
@@ -260,12 +260,7 @@ def _outputs(relation: Relation, unnesting: Unnesting, *, whole: bool) -> tuple[
 
 
 def _is_late(relation: Project, unnesting: Unnesting) -> bool:
-    return _is_one_row(relation.input) or bool(unnesting.read(*relation.expressions)) or any(map(fallible, relation.expressions))
-
-
-def _is_one_row(relation: Relation) -> bool:
-    """Whether it is what SELECT without FROM reads."""
-    return isinstance(relation, Values) and len(relation.rows) == 1 and not relation.columns
+    return is_one_row(relation.input) or bool(unnesting.read(*relation.expressions)) or any(map(fallible, relation.expressions))
 
 
 def _is_total(relation: Relation) -> bool:

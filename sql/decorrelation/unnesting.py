@@ -51,7 +51,7 @@ from sql.plan import (
     nullable,
 )
 from sql.properties import key
-from sql.relations import project, read_by, scalars_of, take, walk, with_inputs, with_scalars
+from sql.relations import crossed, project, read_by, scalars_of, take, walk, with_inputs, with_scalars
 from sql.rewrite import columns_of, conjunction, conjuncts, moved, rebuilt
 from sql.subqueries import Argument, argument
 
@@ -333,7 +333,7 @@ class Unnesting:
         nulls = self._nullable(tuple(n for n in new if not any(self._rejects_null(c, n) for c in conditions)))
         found = Unnested(below.relation, {**below.places, **new}, below.nulls | nulls)
         terms = pairs + tuple(self._inside(c, found) for c in conditions)
-        joined = Join(below.relation, domain, "inner" if terms else "cross", conjunction(terms) if terms else None)
+        joined = Join(below.relation, domain, "inner", conjunction(terms)) if terms else crossed(below.relation, domain)
         return replace(found, relation=joined)
 
     def _domain(self, numbers: tuple[int, ...]) -> Relation:
