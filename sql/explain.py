@@ -50,23 +50,28 @@ from sql.plan import (
 )  # fmt: skip
 from sql.relations import inputs
 
-Note = Callable[[Relation], str]  # what to print behind a node, such as how it is maintained
+Scanned = Callable[[Scan], str]
 
 
-def tree(plan: Relation, note: Note | None = None) -> str:
+def tree(plan: Relation, scanned: Scanned | None = None) -> str:
     """One line a node, children below."""
-    lines: list[str] = []
+    return "\n".join(shown for shown, _ in lines(plan, scanned))
+
+
+def lines(plan: Relation, scanned: Scanned | None = None) -> list[tuple[str, Relation]]:
+    """The tree's lines, each with its node. `scanned`: what a scan reads, for people; left out, the name that its plan says."""
+    out: list[tuple[str, Relation]] = []
 
     def add(node: Relation, first: str, rest: str) -> None:
-        behind = note(node) if note is not None else ""
-        lines.append(f"{first}{line(node)}{'    ' + behind if behind else ''}")
+        shown = f"Scan: {scanned(node)}" if isinstance(node, Scan) and scanned is not None else line(node)
+        out.append((first + shown, node))
         below = inputs(node)
         for i, child in enumerate(below):
             last = i == len(below) - 1
             add(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
 
     add(plan, "", "")
-    return "\n".join(lines)
+    return out
 
 
 def line(plan: Relation) -> str:

@@ -1,7 +1,7 @@
 """EXPLAIN MATERIALIZED VIEW: the plan after its rewrites, and beside each node how it is kept up to date.
 
     Aggregate: keys=[is_vip, channel] aggregates=[count(*)]      maintained by: reduce, a row of state per group
-    └─ Join: id = user_id                                        maintained by: join, both sides kept by key; shared with totals
+    └─ Inner join: id = user_id                                  maintained by: join, both sides kept by key; shared with totals
        ├─ Scan: users (keyed)                                    maintained by: upsert on id
        └─ Scan: pageviews (append-only)
 
@@ -19,11 +19,11 @@ from engine.plan.digest import digest
 from engine.plan.plans import PlanOf, bound
 from engine.plan.rewrites import rewrite
 from engine.plan.temporal import temporal
-from engine.plan.words import node_words
 from lake.catalog import Catalog, Item
+from sql.explain import lines
 from sql.functions.aggregates import COLLECTING, WITHIN_GROUP
 from sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan, SetOperation, TopK
-from sql.relations import inputs, walk
+from sql.relations import walk
 
 KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | {"min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset"}
 GAP = 4  # blanks between the tree and what stands beside it
@@ -33,11 +33,12 @@ WIDE = 80  # a line longer than this does not push the others' notes to the righ
 def explain(item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound) -> str:
     """The text for a materialized view of the catalog; a plain view is explained as if it were one."""
     plan = rewrite(plan_of(item, catalog))
-    tree = list(_lines(_Explained(item, catalog, streams), plan, "", ""))
+    explained = _Explained(item, catalog, streams)
+    tree = [(shown, _maintained(explained, node)) for shown, node in lines(plan, lambda scan: scanned(scan, catalog))]
     width = max((len(left) for left, _ in tree if len(left) <= WIDE), default=0) + GAP
-    lines = [f"{item.kind.capitalize()}: {item.name}"]
-    lines += [f"{left + ' ' * GAP:<{width}}maintained by: {right}" if right else left for left, right in tree]
-    return "\n".join([*lines, *_notes(plan, catalog)])
+    out = [f"{item.kind.capitalize()}: {item.name}"]
+    out += [f"{left + ' ' * GAP:<{width}}maintained by: {right}" if right else left for left, right in tree]
+    return "\n".join([*out, *_notes(plan, catalog)])
 
 
 class _Explained:
@@ -67,13 +68,11 @@ def notices(item: Item, stream: Stream) -> tuple[str, ...]:
     return ()
 
 
-def _lines(explained: _Explained, plan: Relation, first: str, rest: str) -> list[tuple[str, str]]:
-    out = [(first + node_words(plan, explained.catalog), _maintained(explained, plan))]
-    below = inputs(plan)
-    for i, input in enumerate(below):
-        last = i == len(below) - 1
-        out += _lines(explained, input, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
-    return out
+def scanned(scan: Scan, catalog: Catalog) -> str:
+    """What a scan reads, and what there is to know of it."""
+    item = catalog[scan.relation]
+    kind = ("keyed" if item.stored else "append-only") if item.kind == "source" else item.kind
+    return f"{item.name} ({kind})"
 
 
 def _maintained(explained: _Explained, plan: Relation) -> str:

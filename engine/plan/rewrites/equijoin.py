@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.plan.casts import cast_to
+from engine.plan.labels import label, names
 from engine.plan.scalars import equated, renumber
-from engine.plan.words import label, names
 from lake.types import BOOL, FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 from sql.fallible import fallible
 from sql.plan import Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar

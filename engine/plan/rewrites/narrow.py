@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.plan.labels import label, names
 from engine.plan.scalars import renumber
-from engine.plan.words import label, names
 from lake.types import Field
 from sql.fallible import fallible
 from sql.plan import Aggregate, Column, Filter, Join, Project, Relation, Scalar

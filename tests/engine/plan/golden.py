@@ -17,7 +17,7 @@ from typing import Any
 
 from engine import ddl
 from engine.plan import circuit, nodes
-from engine.plan.explain import explain
+from engine.plan.explain import explain, scanned
 from engine.plan.graph import (
     Aggregate,
     ArrowDecoder,
@@ -36,10 +36,10 @@ from engine.plan.graph import (
 )
 from engine.plan.plans import Streams, bound
 from engine.plan.rewrites import steps
-from engine.plan.words import tree
 from lake.catalog import Catalog, Change, ready
 from lake.errors import TailgateError
 from lake.types import Field
+from sql.explain import tree
 from sql.statements import CreateSink, CreateSource, CreateView, Drop, Explain, Name, parse
 
 SCRIPTS = Path(__file__).parent / "golden"
@@ -103,7 +103,10 @@ class World:
             return self._filling(rest)
         if word == "PASSES":
             item = self.catalog.relation(rest)
-            return "\n".join(f"{name}:\n{_indented(tree(plan, self.catalog))}" for name, plan in steps(bound(item, self.catalog)))
+            return "\n".join(
+                f"{name}:\n{_indented(tree(plan, lambda scan: scanned(scan, self.catalog)))}"
+                for name, plan in steps(bound(item, self.catalog))
+            )
         statement = parse(command)
         match statement:
             case CreateSource():

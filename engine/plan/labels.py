@@ -1,0 +1,30 @@
+"""Names for columns that a rewrite makes: of what they are computed from."""
+
+from __future__ import annotations
+
+from sql.plan import Call, Column, Literal, Relation, Scalar
+
+Names = tuple[str, ...]
+
+
+def names(relation: Relation) -> Names:
+    return tuple(f.name for f in relation.columns)
+
+
+def label(scalar: Scalar, over: Names) -> str:
+    """A name for a column that was nobody's: of what it is computed from.
+
+    >>> from sql.plan import Column
+    >>> from lake.types import TEXT
+    >>> label(Column(0, TEXT), ("a", "b"))
+    'a'
+    """
+    match scalar:
+        case Column(index=index):
+            return over[index]
+        case Call(function, (_, Literal(value=str() as key))) if function.name in ("->", "->>"):
+            return key
+        case Call(_, (argument, *_)):
+            return label(argument, over)
+        case _:
+            return "?column?"
