@@ -7,17 +7,21 @@ listed is taken to fail.
 
 from __future__ import annotations
 
-from sql.plan import Call, Parameter, Scalar
+from datetime import date
+from decimal import Decimal
+
+from sql.plan import Call, Literal, Parameter, Scalar
 from sql.rewrite import walk
 
 OPERATORS = frozenset({"=", "<>", "<", "<=", ">", ">=", "->", "->>", "?", "@>", "<@", "||"})
 FUNCTIONS = frozenset(
-    {"lower", "upper", "length", "char_length", "btrim", "ltrim", "rtrim", "trim", "concat", "reverse", "starts_with", "md5", "date_trunc"}
+    ("lower upper length char_length btrim ltrim rtrim trim concat reverse starts_with md5 date_trunc extract date_part").split()
 )
 
 # types in the order in which a cast to a later one always has a result
 WIDER = (("int2", "int4", "int8", "numeric"), ("int2", "int4", "int8", "float8"), ("float4", "float8"), ("date", "timestamp"))
 TEXTS = ("text",)
+WHOLE = ("int2", "int4", "int8")
 
 
 def fallible(scalar: Scalar) -> bool:
@@ -33,7 +37,26 @@ def _fails(scalar: Scalar) -> bool:
     function = scalar.function
     if function.kind == "cast":
         return not _widens(function.arguments[0], scalar)
+    if _harmless(function.name, scalar.arguments):
+        return False
     return function.name.partition(":")[0] not in (OPERATORS if function.kind in ("operator", "prefix") else FUNCTIONS)
+
+
+def _harmless(name: str, arguments: tuple[Scalar, ...]) -> bool:
+    """Whether it is the literals that keep a function from failing which otherwise may."""
+    values = [a.value if isinstance(a, Literal) else None for a in arguments]
+    match name, values:
+        case (("~~" | "!~~" | "~~*" | "!~~*"), [_, str() as pattern]):
+            return not pattern.endswith("\\")  # nothing to escape
+        case (("%" | "/"), [_, int() as divisor]) if not isinstance(divisor, bool):
+            return arguments[0].type.name in WHOLE and divisor not in (0, -1)
+        case (("+" | "-"), [date() as time, (int() as months, int() as days, int() as micros)]):
+            return 1000 < time.year < 9000 and abs(months) < 6000 and abs(days) < 100_000 and abs(micros) < 2**60
+        case (("+" | "-" | "*"), [Decimal() as a, Decimal() as b]):
+            return max(abs(a), abs(b)) < 10**9
+        case "substring", [_, int(), int() as length]:
+            return length >= 0
+    return False
 
 
 def _widens(source: str, cast: Call) -> bool:
@@ -44,5 +67,8 @@ def _widens(source: str, cast: Call) -> bool:
         return True
     if target.name == "numeric" and target.modifiers:
         precision, scale = target.modifiers
+        if source == "numeric":
+            wide, exact = cast.arguments[0].type.decimal
+            return precision - scale >= wide - exact + (scale < exact)
         return precision - scale >= {"int2": 5, "int4": 10, "int8": 19}.get(source, 39)
     return any(source in order and target.name in order and order.index(source) < order.index(target.name) for order in WIDER)

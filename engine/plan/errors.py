@@ -16,7 +16,7 @@ from collections import Counter
 from fractions import Fraction
 
 from engine.plan.change import STATEFUL, Kept, Leaf, Merged, Origin, Source, Stream, Unit, View, inputs, stateful
-from engine.plan.graph import Edge, Graph, JoinNode, Linear, Select, UpsertNode
+from engine.plan.graph import Edge, Graph, JoinNode, Linear, Select, SetNode, UpsertNode
 from engine.plan.nodes import node_of
 from lake.catalog import Catalog, Item
 
@@ -80,7 +80,7 @@ class _Sums:
         self._into: dict[int, list[Edge]] = {}
         for edge in graph.edges:
             self._into.setdefault(edge.to, []).append(edge)
-        safe = {o.node for o in graph.operators if isinstance(o, UpsertNode) or (isinstance(o, JoinNode) and o.condition is None)}
+        safe = {o.node for o in graph.operators if isinstance(o, UpsertNode | SetNode) or (isinstance(o, JoinNode) and o.condition is None)}
         self._may_fail = {o.node for o in graph.operators} - safe
 
     def places(self, item: Item, stream: Stream) -> list[tuple[int, Linear]]:

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from engine.plan.change import Stream, stateful
+from engine.plan.change import Stream, leaves, stateful
 from engine.plan.digest import digest
 from lake.catalog import Catalog, Item
 from lake.errors import ProgramLimitExceeded
@@ -54,6 +54,10 @@ def number(item: Item, catalog: Catalog, stream: Stream) -> Item:
     """The view with nodes of its own for all its operators, none of which has been used before."""
     operators = stateful(stream)
     used = [slot % SLOTS for _, slot in _record(item) if owner(slot) == item.id]
+    if len(leaves(stream)) > FILLS:
+        raise ProgramLimitExceeded(
+            f'view "{item.name}" reads more than {FILLS} relations', hint="Create a materialized view of a part of it."
+        )
     first = max([int(item.options.get("next_node", 0)), *(s + 1 for s in used)])
     if first + len(operators) > SLOTS - FILLS:
         raise ProgramLimitExceeded(

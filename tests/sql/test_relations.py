@@ -106,6 +106,25 @@ def test_query(text: str, server: Any, engine: Any) -> None:
     assert raised.value.sqlstate == refused
 
 
+CONDITIONS = (
+    "u.id < o.user_id",
+    "u.id = o.user_id OR o.user_id IS NULL",
+    "u.email > 'b' AND o.amount > 0",
+    "u.id = o.user_id AND u.is_vip",
+    "true",
+    "false",
+)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_full_join_on_any_condition(condition: str, server: Any, engine: Any) -> None:
+    """PostgreSQL has it only where it can merge or hash: its parts are asked instead."""
+    columns = "u.id AS u, u.email, o.id AS o, o.amount"
+    parts = f"""SELECT {columns} FROM users u LEFT JOIN orders o ON {condition}
+        UNION ALL SELECT NULL, NULL, o.id, o.amount FROM orders o WHERE NOT EXISTS (SELECT FROM users u WHERE {condition})"""
+    assert ours(f"SELECT {columns} FROM users u FULL JOIN orders o ON {condition}", engine) == theirs(parts, server)
+
+
 def _refused(text: str) -> str | None:
     try:
         bind_query(text, make_catalog())

@@ -1,0 +1,56 @@
+"""Which conditions may be asked of rows that the query would not have asked them of."""
+
+from __future__ import annotations
+
+import pytest
+
+from sql.bind import bind_query
+from sql.fallible import fallible
+from sql.plan import Filter
+from sql.relations import walk
+from tests.sql.catalogs import make_catalog
+
+SAFE = """
+day < date '1994-01-01' + interval '1 year'
+placed > timestamp '1998-12-01' - interval '90' day
+amount BETWEEN 0.06 - 0.01 AND 0.06 + 0.01
+extract(year FROM day) = 1995
+name LIKE '%a' AND name NOT LIKE 'b_'
+substring(name, 1, 2) = 'ab'
+id % 2 = 0
+id / 7 = 1
+amount::numeric(12, 3) > 1
+""".strip().splitlines()
+
+FAILS = """
+day > date '9999-01-01' + interval '1 year'
+placed + interval '1 year' > timestamp '2000-01-01'
+amount * amount > 1
+name LIKE 'a\\'
+name LIKE name
+substring(name, 1, n) = 'ab'
+id % 0 = 0
+id / n = 1
+id / -1 = 1
+id + 1 = 2
+amount::numeric(9, 2) > 1
+amount::numeric(10, 3) > 1
+amount::numeric(9, 1) > 1
+name::int = 1
+""".strip().splitlines()
+
+
+def condition_fails(text: str) -> bool:
+    plan = bind_query(f"SELECT 1 FROM orders, events WHERE {text}", make_catalog()).plan
+    (node,) = [n for n in walk(plan) if isinstance(n, Filter)]
+    return fallible(node.condition)
+
+
+@pytest.mark.parametrize("text", SAFE)
+def test_conditions_that_may_be_asked_of_any_row(text: str) -> None:
+    assert not condition_fails(text)
+
+
+@pytest.mark.parametrize("text", FAILS)
+def test_conditions_that_may_not(text: str) -> None:
+    assert condition_fails(text)
