@@ -14,7 +14,7 @@ from typing import Any
 from lake.catalog import Catalog, Item
 from lake.roles import PUBLIC_ID, RELATION_PRIVILEGES
 
-TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES = (n << 28 for n in (4, 5, 6, 7, 8, 9))
+TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS = (n << 28 for n in (4, 5, 6, 7, 8, 9, 10))
 
 PUBLIC, DATABASE = 2200, 5
 HEAP, BTREE = 2, 403  # pg_am
@@ -43,7 +43,7 @@ def relkind(item: Item) -> str:
 
 
 def key_name(item: Item) -> str:
-    return f"{item.name}_pkey" if is_primary(item) else f"{item.name}_key"
+    return str(item.options.get("constraint") or f"{item.name}_pkey") if is_primary(item) else f"{item.name}_key"
 
 
 def is_primary(item: Item) -> bool:
@@ -116,7 +116,18 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
     row = _plain(
         relation, number, field.name, type.oid, type.size, type.typmod, type.size in BY_VALUE, align, storage, collation, int(type.is_array)
     )
-    return row | {"attnotnull": not_null}
+    has_default = relation == item.id and field.name in item.options.get("defaults", {})
+    return row | {"attnotnull": not_null, "atthasdef": has_default}
+
+
+def pg_attrdef(catalog: Catalog) -> Iterator[Row]:
+    """Defaults of tables' columns, as they were typed."""
+    for item in relations(catalog):
+        defaults = item.options.get("defaults", {}) if item.kind == "table" else {}
+        for number, field in enumerate(item.columns, 1):
+            if field.name in defaults:
+                oid = DEFAULTS + item.id * 256 + number % 256
+                yield {"oid": oid, "adrelid": item.id, "adnum": number, "adbin": defaults[field.name]}
 
 
 def _plain(
@@ -214,7 +225,7 @@ def _depends(kind: int, oid: int, on_kind: int, on: int, how: str) -> Row:
     return {"classid": kind, "objid": oid, "objsubid": 0, "refclassid": on_kind, "refobjid": on, "refobjsubid": 0, "deptype": how}
 
 
-TABLES = {f.__name__: f for f in (pg_class, pg_attribute, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend)}
+TABLES = {f.__name__: f for f in (pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend)}
 
 
 def roles(catalog: Catalog) -> list[Row]:

@@ -75,7 +75,7 @@ FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
 WHERE c.relkind = 'v' AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
 
 -- view information_schema.columns
-SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), NULL,
+SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), d.adbin,
        CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,
        CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' WHEN tn.nspname = 'pg_catalog' THEN pg_format_type_2(a.atttypid, NULL) ELSE 'USER-DEFINED' END,
        CAST(CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 END AS INTEGER),
@@ -91,6 +91,7 @@ SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum A
        'NO', 'NO', NULL, NULL, NULL, NULL, NULL, 'NO', 'NEVER', NULL, CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END
 FROM pg.pg_attribute a JOIN pg.pg_class c ON a.attrelid = c.oid JOIN pg.pg_namespace n ON c.relnamespace = n.oid
 JOIN pg.pg_type t ON a.atttypid = t.oid JOIN pg.pg_namespace tn ON t.typnamespace = tn.oid
+LEFT JOIN pg.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 LEFT JOIN pg.pg_collation co ON a.attcollation = co.oid AND co.collname <> 'default' LEFT JOIN pg.pg_namespace cn ON co.collnamespace = cn.oid
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
       AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')

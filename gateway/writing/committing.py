@@ -10,6 +10,7 @@ With synchronous_commit = off nobody waits for the tick: the entry of the inbox 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gateway.session import Session
 
 EVALUATIONS_MAX = 50  # of one statement: with a reservation the second or third gets through; more is a machine in trouble
+ROWS_AT_ONCE = 5_000  # that are made bytes while nobody else is served: some 5 ms
 SERIALIZABLE = ("repeatable read", "serializable")  # what SELECT reads in such a block must not have changed when it commits
 
 
@@ -36,8 +38,7 @@ def tables_of(write: BoundWrite) -> tuple[Item, ...]:
     return write.tables if isinstance(write, TruncateTables) else (write.table,)
 
 
-def privilege(write: BoundWrite) -> str:
-    """Its word, which is also what it needs the privilege of."""
+def verb(write: BoundWrite) -> str:
     match write:
         case InsertRows():
             return "INSERT"
@@ -45,6 +46,21 @@ def privilege(write: BoundWrite) -> str:
             return "UPDATE" if updates else "DELETE"
         case TruncateTables():
             return "TRUNCATE"
+
+
+def check_access(session: Session, write: BoundWrite) -> None:
+    """42501 unless the role has what the write needs: to write, and SELECT on what it reads or gives back."""
+    wanted = [verb(write)]
+    read: tuple[int, ...] = ()
+    if isinstance(write, InsertRows):
+        wanted += ["UPDATE", "SELECT"] if write.conflict == "update" else []
+        wanted += ["SELECT"] if write.returning is not None else []
+        read = write.depends
+    elif isinstance(write, ChangeRows):
+        wanted.append("SELECT")
+        read = write.depends
+    for privilege in wanted:
+        session.access.check_write(privilege, tables_of(write), read)
 
 
 def _items(session: Session, write: BoundWrite) -> list[Item]:
@@ -64,9 +80,9 @@ def _items(session: Session, write: BoundWrite) -> list[Item]:
 async def run(session: Session, write: BoundWrite, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
     """Runs a statement that writes: done and visible when this returns, or part of the block that is open."""
     if session.settings["transaction_read_only"] == "on" or session.settings["default_transaction_read_only"] == "on":
-        verb = "COPY FROM" if rows is not None else privilege(write)
-        raise ReadOnlySqlTransaction(f"cannot execute {verb} in a read-only transaction")
-    session.access.check_write(privilege(write), tables_of(write), () if isinstance(write, TruncateTables) else write.depends)
+        named = "COPY FROM" if rows is not None else verb(write)
+        raise ReadOnlySqlTransaction(f"cannot execute {named} in a read-only transaction")
+    check_access(session, write)
     transaction = session.transaction
     if transaction.state is State.IDLE:
         return await _alone(session, write, values, rows)
@@ -148,7 +164,10 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
     """0 when it is committed, or durable if that is all the session waits for; otherwise the entry that is in conflict with it."""
     if not pending.changes:
         return 0
-    answer = await session.control.write(pending.body(session.serving.catalog, reserve))
+    catalog = session.serving.catalog
+    large = sum(w.changes.num_rows for w in pending.changes.values()) > ROWS_AT_ONCE
+    body = await asyncio.to_thread(pending.body, catalog, reserve) if large else pending.body(catalog, reserve)
+    answer = await session.control.write(body)
     if "conflict" in answer:
         return answer["conflict"]
     if session.settings["synchronous_commit"] not in ("off", "local"):

@@ -63,7 +63,7 @@ class Queries:
         """A query with its WITH; output columns of unknown type are text."""
         clause = tree.args.get("with_")
         if clause is not None:
-            names = self._ctes(clause, names)
+            names = self.ctes(clause, names)
         return self._body(tree, names)
 
     def nested(self, tree: exp.Expr, names: Names) -> Relation:
@@ -81,7 +81,7 @@ class Queries:
                 return self.query(tree.this, names)
         raise FeatureNotSupported(f"{type(tree).__name__} is not supported", position=position(tree))
 
-    def _ctes(self, clause: exp.Expr, names: Names) -> Names:
+    def ctes(self, clause: exp.Expr, names: Names) -> Names:
         if clause.args.get("recursive") and any(_names_itself(c) for c in clause.expressions):
             raise FeatureNotSupported("WITH RECURSIVE is not supported", position=position(clause))
         seen: set[str] = set()

@@ -69,9 +69,16 @@ class Writes:
         self.names = Names(catalog)
         self.level = Level(Queries(self.parameters), self.names)
 
+    def _with(self, clause: exp.With | None) -> None:
+        """From here on the names of a WITH before the statement are known."""
+        if clause is not None:
+            self.names = self.level.queries.ctes(clause, self.names)
+            self.level = replace(self.level, names=self.names)
+
     # ---- INSERT ------------------------------------------------------------------------------------------------------------
 
     def insert(self, statement: Insert) -> InsertRows:
+        self._with(statement.ctes)
         table = written_table(statement.table, self.catalog)
         targets = columns_named(table, statement.columns)
         named = statement.columns
@@ -122,7 +129,20 @@ class Writes:
         for row in given:
             found = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
             rows.append(tuple(found.get(i, defaults[i]) for i in range(len(table.columns))))
-        return written_out(tuple(rows), _fields(table.columns, rows))
+        fields = _fields(table.columns, rows)
+        return written_out(tuple(self._level(row, fields) for row in rows), fields)
+
+    def _level(self, row: tuple[Scalar, ...], fields: tuple[Field, ...]) -> tuple[Scalar, ...]:
+        """A row of VALUES with the scales that all rows have in common."""
+
+        def one(scalar: Scalar, type: Type) -> Scalar:
+            if scalar.type == type:
+                return scalar
+            return (
+                replace(scalar, type=type) if isinstance(scalar, Literal) else coerce(scalar, type, self.parameters, "explicit") or scalar
+            )
+
+        return tuple(one(s, f.type) for s, f in zip(row, fields, strict=True))
 
     def _filled(self, table: Item, found: dict[int, Scalar]) -> tuple[Scalar, ...]:
         """A row, with defaults in the places that are not given."""
@@ -227,6 +247,7 @@ class Writes:
         return self._changed(table, statement, None)
 
     def _changed(self, table: Item, statement: Update | Delete, assignments: tuple[Assignment, ...] | None) -> ChangeRows:
+        self._with(statement.ctes)
         alias = statement.alias or table.name
         width = len(table.columns)
         target, weight = _counted(table)

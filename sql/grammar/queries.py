@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lake.errors import FeatureNotSupported
 from sql import words
 from sql.grammar import calls, expressions, primaries, tables
 from sql.grammar.names import identifier, label, name, names, place, relation
@@ -39,7 +40,7 @@ def at_query(cursor: Cursor, ahead: int = 0) -> bool:
 
 def query(cursor: Cursor) -> exp.Expr:
     """[WITH …] a query with its set operations [ORDER BY …] [LIMIT …] [FOR …]"""
-    ctes = _with(cursor) if cursor.at_word("with") else None
+    ctes = with_clause(cursor) if cursor.at_word("with") else None
     tree = _set_operation(cursor)
     modifiers = _modifiers(cursor)
     if ctes is not None or modifiers:
@@ -57,7 +58,7 @@ def _bare(tree: exp.Expr) -> exp.Expr:
     return tree.this if isinstance(tree, exp.Subquery) else tree
 
 
-def _with(cursor: Cursor) -> exp.With:
+def with_clause(cursor: Cursor) -> exp.With:
     at = cursor.advance().position
     recursive = cursor.word("recursive")
     found = []
@@ -71,6 +72,9 @@ def _with(cursor: Cursor) -> exp.With:
         elif cursor.word("not", "materialized"):
             materialized = False
         cursor.expect("(")
+        for word in ("insert", "update", "delete"):
+            if cursor.at_word(word):
+                raise FeatureNotSupported(f"{word.upper()} in WITH is not supported", position=cursor.position)
         if not at_query(cursor):
             raise cursor.error()
         tree = query(cursor)

@@ -176,5 +176,8 @@ def explain(cursor: Cursor) -> Explain:
     elif cursor.at_word("subscribe"):
         target = subscribe(cursor)
     else:
+        for word in ("insert", "update", "delete"):
+            if cursor.at_word(word):
+                raise FeatureNotSupported(f"EXPLAIN of {word.upper()} is not supported", hint="EXPLAIN its query.", position=start)
         target = select(cursor)
     return Explain(target, found)

@@ -95,6 +95,8 @@ def parse(text: str | StatementText) -> Statement:
 def statement(cursor: Cursor) -> Statement:
     """The statement that begins here."""
     token = cursor.token
+    if cursor.at_word("with") and (written := tables.after_with(cursor)) is not None:
+        return written
     if queries.at_query(cursor) or cursor.at("("):
         return select(cursor)
     reader = STATEMENTS.get(token.value) if token.kind == "word" else None

@@ -5,6 +5,7 @@ Source: PostgreSQL 15, the statements' own pages; gram.y, InsertStmt, UpdateStmt
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -181,6 +182,17 @@ def _syntax(message: str, at: int) -> TailgateError:
 
 def _since(cursor: Cursor, start: int) -> str:
     return cursor.text[start : cursor.row[cursor.index - 1].end]
+
+
+def after_with(cursor: Cursor) -> Insert | Update | Delete | None:
+    """WITH … INSERT, UPDATE or DELETE, if that is what stands here; otherwise the cursor has not moved."""
+    start = cursor.index
+    clause = queries.with_clause(cursor)
+    for word, reader in (("insert", insert), ("update", update), ("delete", delete)):
+        if cursor.at_word(word):
+            return replace(reader(cursor), ctes=clause)
+    cursor.index = start
+    return None
 
 
 # ---- INSERT --------------------------------------------------------------------------------------------------------------------

@@ -99,6 +99,7 @@ class Insert:
     alias: str | None = None
     conflict: OnConflict | None = None
     returning: tuple[Returned, ...] = ()
+    ctes: exp.With | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ class Update:
     sources: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
     where: Expression | None = None
     returning: tuple[Returned, ...] = ()
+    ctes: exp.With | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ class Delete:
     sources: tuple[exp.Expr, ...] = field(default=(), compare=False, repr=False)
     where: Expression | None = None
     returning: tuple[Returned, ...] = ()
+    ctes: exp.With | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

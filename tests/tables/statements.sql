@@ -5,6 +5,11 @@ CREATE TABLE IF NOT EXISTS t (id int);
 CREATE TABLE two (a int, b text, c float8, CONSTRAINT two_key PRIMARY KEY (a, b));
 CREATE TABLE bag (a int, b text);
 CREATE TABLE kinds (i2 smallint, i4 int, i8 bigint, f4 real, f8 double precision, n numeric(8,3), b boolean, t text, v varchar(3), c char(3), d date, ts timestamp, tz timestamptz, u uuid, by bytea);
+CREATE TABLE defaults (a int DEFAULT 5, b numeric(4,1) DEFAULT 1.25, c int DEFAULT (2 + 3), d bigint NOT NULL DEFAULT 7);
+INSERT INTO defaults DEFAULT VALUES RETURNING *;
+INSERT INTO defaults (b) VALUES (DEFAULT), (2) RETURNING *;
+INSERT INTO defaults (b) VALUES (1.25), (length('ab')), (NULL), (0.05::numeric(5,3) * 3) RETURNING b;
+DROP TABLE IF EXISTS nothing;
 CREATE TABLE bad (a int, a text);
 CREATE TABLE bad (a int, PRIMARY KEY (b));
 CREATE TABLE bad (a int PRIMARY KEY, PRIMARY KEY (a));
@@ -114,6 +119,10 @@ DELETE FROM t WHERE id = (SELECT max(id) FROM t) RETURNING id;
 INSERT INTO t (id) VALUES (901) RETURNING (SELECT count(*) > 5 FROM t);
 INSERT INTO t WITH w AS (SELECT 902 AS i) SELECT i, 'with' FROM w RETURNING id, name;
 UPDATE t SET name = 'x' WHERE id = (SELECT a FROM bag);
+WITH w AS (SELECT 903 AS i), x (j) AS (SELECT i + 1 FROM w) INSERT INTO t (id) SELECT i FROM w UNION ALL SELECT j FROM x RETURNING id;
+WITH w AS (SELECT 903 AS i) UPDATE t SET name = 'w' || w.i FROM w WHERE t.id = w.i RETURNING name;
+WITH w AS (SELECT 904 AS i) DELETE FROM t WHERE id IN (SELECT i FROM w) RETURNING id;
+WITH w AS (SELECT 903 AS i) DELETE FROM t USING w WHERE id = i RETURNING t.id, w.i;
 DELETE FROM bag WHERE a >= 50;
 
 -- DELETE
@@ -150,6 +159,20 @@ INSERT INTO kinds (u) VALUES ('xyz');
 INSERT INTO kinds (i4) VALUES (5 / 0);
 INSERT INTO kinds (i4) VALUES (2147483647 + 1);
 SELECT * FROM kinds ORDER BY i4, v, c, i8, n, t, ts;
+
+-- prepared
+PREPARE ins (int, text) AS INSERT INTO bag VALUES ($1, $2) RETURNING a + 1;
+EXECUTE ins (70, 'p');
+EXECUTE ins (71, NULL);
+EXECUTE ins (72);
+PREPARE del AS DELETE FROM bag WHERE a >= $1;
+EXECUTE del (70);
+DEALLOCATE ins;
+
+-- as clients see them
+SELECT column_name, column_default, is_nullable FROM information_schema.columns WHERE table_name = 'two' ORDER BY ordinal_position;
+SELECT conname, contype::text FROM pg_constraint WHERE conrelid = 'two'::regclass ORDER BY 1;
+SELECT attname::text, pg_get_expr(adbin, adrelid) FROM pg_attrdef d JOIN pg_attribute a ON adrelid = attrelid AND adnum = attnum WHERE adrelid = 'defaults'::regclass ORDER BY 1;
 
 -- blocks
 BEGIN;
