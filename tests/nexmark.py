@@ -1,0 +1,89 @@
+"""Nexmark's three streams, from a seed: people who sign up, auctions that they open, bids on them.
+
+The shapes and proportions are those of the original generator (1 person, 3 auctions, 46 bids of 50 events), small enough that
+auctions, bidders and windows are shared by many. Source: "NEXMark, a benchmark for queries over data streams" (2004); the queries
+in tests/fixtures/nexmark are those of nexmark-flink, in PostgreSQL's words. `<query>.duckdb.sql` is what DuckDB is asked where it
+knows the words not.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from lake.types import INT4, INT8, TEXT, TIMESTAMP, Field
+
+QUERIES = Path(__file__).parent / "fixtures" / "nexmark"
+START = datetime(2026, 1, 1, 5, 59)
+STEP = timedelta(milliseconds=700)  # between events
+CHANNELS = ("Google", "Facebook", "Baidu", "Apple", "channel-1", "channel-2", "channel-3")
+STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
+CITIES = ("Phoenix", "Los Angeles", "Boise", "Portland", "Seattle", "Cheyenne")
+
+PERSON = (
+    Field("id", INT8), Field("name", TEXT), Field("email_address", TEXT), Field("credit_card", TEXT), Field("city", TEXT),
+    Field("state", TEXT), Field("date_time", TIMESTAMP), Field("extra", TEXT),
+)  # fmt: skip
+AUCTION = (
+    Field("id", INT8), Field("item_name", TEXT), Field("description", TEXT), Field("initial_bid", INT8), Field("reserve", INT8),
+    Field("date_time", TIMESTAMP), Field("expires", TIMESTAMP), Field("seller", INT8), Field("category", INT8), Field("extra", TEXT),
+)  # fmt: skip
+BID = (
+    Field("auction", INT8), Field("bidder", INT8), Field("price", INT8), Field("channel", TEXT), Field("url", TEXT),
+    Field("date_time", TIMESTAMP), Field("extra", TEXT),
+)  # fmt: skip
+SIDE_INPUT = (Field("key", INT8), Field("value", TEXT), Field("weight", INT4))
+TABLES = {"person": PERSON, "auction": AUCTION, "bid": BID, "side_input": SIDE_INPUT}
+
+Row = tuple[Any, ...]
+
+
+def query(name: str) -> str:
+    return (QUERIES / f"{name}.sql").read_text()
+
+
+def duckdb_query(name: str) -> str:
+    own = QUERIES / f"{name}.duckdb.sql"
+    return own.read_text() if own.exists() else query(name)
+
+
+def names() -> list[str]:
+    return sorted(p.stem for p in QUERIES.glob("q??.sql"))
+
+
+def events(seed: int) -> Iterator[tuple[str, Row]]:
+    """Without end: (table, row), in the order of time."""
+    chance = random.Random(seed)
+    people, auctions, at, n = 0, 0, START, 0
+    for key in range(200):
+        yield "side_input", (key, f"side {key}", key % 7)
+    while True:
+        at += STEP if chance.random() < 0.9 else 30 * STEP
+        extra = "".join(chance.choice("abcdef ") for _ in range(chance.randrange(3, 20)))
+        if n % 50 == 0:
+            which = chance.randrange(len(STATES))
+            yield (
+                "person",
+                (people, f"name {people % 40}", f"p{people}@example.com", f"{people:016d}", CITIES[which], STATES[which], at, extra),
+            )
+            people += 1
+        elif n % 50 < 4:
+            seller = chance.randrange(max(0, people - 10), people)
+            expires = at + timedelta(seconds=chance.randrange(1, 120))
+            first = chance.randrange(1, 1000)
+            yield (
+                "auction",
+                (auctions, f"item {auctions}", extra[::-1], first, first * 2, at, expires, seller, 10 + chance.randrange(5), extra),
+            )
+            auctions += 1
+        else:
+            auction = chance.randrange(max(0, auctions - 12), auctions)
+            channel = chance.choice(CHANNELS)
+            known = f"https://www.nexmark.com/{chance.choice('abc')}/{chance.choice('de')}/item.htm?query=1"
+            url = known + (f"&channel_id={chance.randrange(100)}" if chance.random() < 0.5 else "")
+            price = int(10 ** chance.uniform(1, 7.5))
+            yield "bid", (auction, chance.randrange(people), price, channel, url, at, extra)
+        n += 1
