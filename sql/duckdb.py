@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
-from lake.errors import FeatureNotSupported
 from lake.types import WEIGHT
 from sql.duckdb_aggregates import aggregate, order_by, sort_terms
+from sql.duckdb_windows import window
 from sql.plan import (
     Aggregate,
     AggregateCall,
@@ -98,7 +98,9 @@ class _Renderer:
             case TopK():
                 return self._top(plan)
             case Window():
-                raise FeatureNotSupported(f"{type(plan).__name__} is not supported")
+                width = len(plan.input.columns)
+                calls = (f"{window(c, plan, self.scalar)} AS c{width + i}" for i, c in enumerate(plan.calls))
+                return f"SELECT {', '.join([*([columns(width)] if width else []), *calls])} FROM {self._from(plan.input)}"
             case _:
                 assert_never(plan)
 

@@ -26,6 +26,7 @@ from typing import Any
 from lake.types import Type
 from sql import plan
 from tests.reference_aggregates import Member, sort_key, total
+from tests.reference_windows import Seen, values
 from tests.values import NAN, Failure, Row, Value, fit, normal, order
 
 
@@ -60,6 +61,8 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
         case plan.Limit(input=input, count=count, offset=offset):
             keys = input.keys if isinstance(input, plan.Sort) else ()
             return evaluate(plan.TopK(input, (), keys, count, offset), tables)
+        case plan.Window():
+            return window(relation, evaluate(relation.input, tables))
         case plan.TopK():
             return top(relation, evaluate(relation.input, tables))
         case plan.Distinct(input=input):
@@ -172,6 +175,40 @@ def top(node: plan.TopK, input: Result) -> Result:
             end += 1
         for _, _, row in rows[offset:end]:
             out.rows[row] += 1
+    return out
+
+
+def window(node: plan.Window, input: Result) -> Result:
+    out = Result(Counter(), Counter(input.errors))
+    partitions: dict[Row, list[tuple[Any, Any, Row, list[Seen]]]] = {}
+    for row, n in input.rows.items():
+        try:
+            split = tuple(value(p, row) for p in node.partition)
+            keys = [value(k.expression, row) for k in node.order]
+            asked = [sort_key(v, k.descending, k.nulls_first) for v, k in zip(keys, node.order, strict=True)]
+            for _ in range(n):
+                seen = [
+                    Seen(
+                        tuple(value(a, row) for a in c.arguments),
+                        c.filter is None or holds(c.filter, row),
+                        asked,
+                        keys[0] if keys else None,
+                    )
+                    for c in node.calls
+                ]
+                partitions.setdefault(split, []).append((asked, [sort_key(v) for v in row], row, seen))
+        except Failure as e:
+            out.errors[e.sqlstate] += n
+    for rows in partitions.values():
+        rows.sort(key=lambda r: r[:2])
+        columns = [values(c, node.order, [r[3][i] for r in rows]) for i, c in enumerate(node.calls)]
+        for i, r in enumerate(rows):
+            made = [column[i] for column in columns]
+            failed = [v for v in made if isinstance(v, Failure)]
+            if failed:
+                out.errors[failed[0].sqlstate] += 1
+            else:
+                out.rows[r[2] + tuple(map(normal, made))] += 1
     return out
 
 

@@ -137,6 +137,9 @@ class Writer:
             return f"SELECT DISTINCT {self.named(outputs)} FROM {tables}{where}"
         if choice < 0.35:
             return self.cut(outputs, f"FROM {tables}{where}")
+        if choice < 0.65:
+            # two of them may tell equal rows apart, each in its way
+            outputs += [self.windowed(scope) for _ in range(1 if self.determined else self.random.randint(1, 3))]
         return f"SELECT {self.named(outputs)} FROM {tables}{where}"
 
     def cut(self, outputs: list[str], source: str) -> str:
@@ -154,6 +157,62 @@ class Writer:
             keys = ", ".join(order[: r.randint(1, len(order))])  # all equal ones come, so ties are none
             return f"SELECT {self.named(outputs)} {source} ORDER BY {keys} FETCH FIRST {r.randint(1, 4)} ROWS WITH TIES"
         return f"SELECT {self.named(outputs)} {source}{by} LIMIT {r.randint(0, 6)}{offset}"
+
+    def windowed(self, scope: list[Name]) -> str:
+        """A window function. PostgreSQL breaks no ties: where it is asked, equal rows have equal answers."""
+        r = self.random
+        split = f"PARTITION BY {r.choice(scope).sql} " if r.random() < 0.6 else ""
+        all_columns = [n.sql for n in scope]
+        whole = self.determined or r.random() < 0.3
+        keys = r.sample(all_columns, len(all_columns)) if whole else r.sample(all_columns, r.randint(0, min(2, len(all_columns))))
+        order = f"ORDER BY {', '.join(k + self.direction() for k in keys)} " if keys else ""
+        choice = r.random()
+        if choice < 0.2:
+            loose = f"ORDER BY {r.choice(scope).sql}{self.direction()} "
+            name = r.choice(["rank", "dense_rank", "percent_rank", "cume_dist"])
+            return f"{name}() OVER ({split}{loose})"
+        if choice < 0.3:
+            return f"{r.choice(['row_number()', 'ntile(3)'])} OVER ({split}{order})"
+        if choice < 0.45:
+            value = r.choice(scope).sql
+            given = r.choice([value, f"{value}, 2", f"{value}, {r.choice(['0', '-1', 's00.a'])}"])
+            return f"{r.choice(['lag', 'lead'])}({given if 's00.a' not in given else value}) OVER ({split}{order})"
+        if choice < 0.6:
+            value = r.choice(scope).sql
+            call = r.choice([f"first_value({value})", f"last_value({value})", f"nth_value({value}, 2)"])
+            return f"{call} OVER ({split}{order}{self.frame(bool(keys))})"
+        call = r.choice(
+            ["count(*)", f"count({r.choice(scope).sql})", f"sum({self.expression(INT4, scope)})", f"avg({self.expression(INT8, scope)})"]
+        )
+        numbers = [n for n in scope if n.type.name in ("int2", "int4", "int8", "numeric")]
+        if r.random() < 0.3 and numbers:
+            where = f" FILTER (WHERE {self.condition(scope, 1)})" if r.random() < 0.3 else ""
+            ends = [f"{n} PRECEDING" for n in (1, 3)] + ["CURRENT ROW", "1 FOLLOWING", "2 FOLLOWING"]
+            start = r.randint(0, len(ends) - 1)
+            first = r.choice(["UNBOUNDED PRECEDING", ends[start]])
+            last = r.choice([ends[r.randint(start, len(ends) - 1)], "UNBOUNDED FOLLOWING"])
+            if first == "1 FOLLOWING" and last == "CURRENT ROW":
+                last = "UNBOUNDED FOLLOWING"
+            if "PRECEDING" in first and "PRECEDING" in last and first != "UNBOUNDED PRECEDING":
+                last = "CURRENT ROW"
+            key = f"ORDER BY {r.choice(numbers).sql}{self.direction()} "
+            exclude = r.choice(["", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES"])
+            return f"{call}{where} OVER ({split}{key}{r.choice(['RANGE', 'GROUPS'])} BETWEEN {first} AND {last}{exclude})"
+        ordered = [n for n in scope if n.type.name != "bool"]
+        call = r.choice([call, f"min({r.choice(ordered).sql})" if ordered else call, f"array_agg({r.choice(scope).sql})", "bool_or(true)"])
+        return f"{call} OVER ({split}{order}{self.frame(bool(keys))})"
+
+    def frame(self, sorted: bool) -> str:
+        r = self.random
+        if r.random() < 0.3:
+            return ""
+        mode = r.choice(["ROWS", "RANGE", "GROUPS"] if sorted else ["RANGE"])
+        ends = ["UNBOUNDED PRECEDING", "2 PRECEDING", "1 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "3 FOLLOWING", "UNBOUNDED FOLLOWING"]
+        if mode == "RANGE":
+            ends = [e for e in ends if e[0] not in "123"]
+        start = r.randint(0, len(ends) - 2)
+        exclude = r.choice(["", "", "", " EXCLUDE CURRENT ROW"])
+        return f"{mode} BETWEEN {ends[start]} AND {ends[r.randint(max(start, 1), len(ends) - 1)]}{exclude}"
 
     def combined(self, depth: int = 0) -> str:
         """Two queries, or three, as one."""

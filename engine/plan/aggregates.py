@@ -48,14 +48,15 @@ def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
         given = ()
     if name == "count" and not given and call.filter is not None:
         given = (NOTHING,)
-    columns = tuple(entering.column(_filtered(call, a)) for a in given)
-    order = entering.sorted_by(tuple(SortKey(_filtered(call, k.expression), k.descending, k.nulls_first) for k in call.order))
+    columns = tuple(entering.column(filtered(call.filter, a)) for a in given)
+    order = entering.sorted_by(tuple(SortKey(filtered(call.filter, k.expression), k.descending, k.nulls_first) for k in call.order))
     filter = entering.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
     return graph.Aggregate(name, columns, call.type, call.distinct, filter, order, fraction)
 
 
-def _filtered(call: AggregateCall, scalar: Scalar) -> Scalar:
-    return scalar if call.filter is None else Case(((call.filter, scalar),), Literal(None, scalar.type), scalar.type)
+def filtered(condition: Scalar | None, scalar: Scalar) -> Scalar:
+    """NULL of a row that FILTER leaves out, for which nothing is asked."""
+    return scalar if condition is None else Case(((condition, scalar),), Literal(None, scalar.type), scalar.type)
 
 
 def _fraction(call: AggregateCall) -> float:

@@ -8,6 +8,7 @@
     Δ(L ∪ R) = ΔL + ΔR             Merged: streams side by side
     Δ(γ R): per touched group, minus its old row, plus its new one       Reduced: the accumulators are kept by group
     Δ(top R): per touched partition, minus the old first rows, plus the new ones       Topped: the rows are kept by partition, in order
+    Δ(window R): per touched partition, minus its old rows, plus its new ones           Recomputed: likewise
 
 A `Stream` is where changes come from and the filters and projections that they pass. Two streams are equal when they carry the same
 changes, so what several views have in common is found by comparing them (`digest`).
@@ -18,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from engine.plan.graph import Aggregate, JoinKind, Linear, SetKind, SortColumn, Where
+from engine.plan.graph import Aggregate, JoinKind, Linear, SetKind, SortColumn, Where, WindowFunction
 from lake.types import Field
 
 
@@ -116,10 +117,21 @@ class Topped:
     ties: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """Each row, the first `width` columns of the input, with what the functions say of it among the rows of its partition."""
+
+    input: Stream
+    width: int
+    partition: tuple[int, ...]
+    order: tuple[SortColumn, ...]
+    functions: tuple[WindowFunction, ...]
+
+
 Leaf: TypeAlias = Source | Kept | View | Unit
-Stateful: TypeAlias = Joined | Reduced | Timed | Paired | Topped
+Stateful: TypeAlias = Joined | Reduced | Timed | Paired | Topped | Recomputed
 Origin: TypeAlias = Leaf | Stateful | Merged
-STATEFUL = (Joined, Reduced, Timed, Paired, Topped)
+STATEFUL = (Joined, Reduced, Timed, Paired, Topped, Recomputed)
 
 
 @dataclass(frozen=True, slots=True)

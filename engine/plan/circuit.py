@@ -33,6 +33,7 @@ from engine.plan.change import (
     Merged,
     Origin,
     Paired,
+    Recomputed,
     Reduced,
     Source,
     Stateful,
@@ -56,6 +57,7 @@ from engine.plan.graph import (
     Linear,
     OperatorNode,
     Output,
+    RecomputeNode,
     ReduceNode,
     RelationTarget,
     Select,
@@ -255,7 +257,7 @@ class _Builder:
                 return []  # it never changes
             case Merged(inputs):
                 return [p.then(i.shape) for i in inputs for p in self._live(item, stream, i.origin)]
-            case Joined() | Reduced() | Timed() | Paired() | Topped():
+            case Joined() | Reduced() | Timed() | Paired() | Topped() | Recomputed():
                 return [_Place(self._node(item, stream, origin), Linear())]
             case _:
                 assert_never(origin)
@@ -285,6 +287,8 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorN
             return TimerNode(node, _anonymous(input.columns[:-2]), fingerprint)
         case Topped(input, width, partition, order, count, offset, ties):
             return TopKNode(node, _anonymous(input.columns), width, partition, order, count, offset, ties, fingerprint)
+        case Recomputed(input, width, partition, order, functions):
+            return RecomputeNode(node, _anonymous(input.columns), width, partition, order, functions, fingerprint)
         case _:
             assert_never(operator)
 

@@ -9,13 +9,14 @@ from typing_extensions import assert_never
 
 from engine.plan.aggregates import Entering, aggregate
 from engine.plan.casts import cast_to
-from engine.plan.change import Joined, Kept, Merged, Paired, Reduced, Source, Stream, Timed, Topped, View
+from engine.plan.change import Joined, Kept, Merged, Paired, Recomputed, Reduced, Source, Stream, Timed, Topped, View
 from engine.plan.constants import ONE_COLUMN, values
 from engine.plan.graph import Explode, Linear, Select, SortColumn, Where
 from engine.plan.rewrites import rewrite
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.shape import NOTHING, names, select, then, where
 from engine.plan.temporal import bounds, check, temporal
+from engine.plan.windows import window_function
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, of
 from lake.types import INT8, Field
@@ -103,7 +104,7 @@ class _Compiler:
             case Generate():
                 return self._generate(plan)
             case Window():
-                raise FeatureNotSupported(f"{type(plan).__name__} in a materialized view is not supported")
+                return self._window(plan)
             case _:
                 assert_never(plan)
 
@@ -123,6 +124,14 @@ class _Compiler:
             return replace(below, columns=columns or below.columns)
         cast = tuple(cast_to(Column(i, f.type), columns[i].type) for i, f in enumerate(plan.columns))
         return replace(below, shape=then(below.shape, select(cast, len(cast))), columns=columns)
+
+    def _window(self, plan: Window) -> Stream:
+        below = self.stream(plan.input)
+        width = len(below.columns)
+        entering = Entering(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
+        partition, order = tuple(map(entering.column, plan.partition)), entering.sorted_by(plan.order)
+        functions = tuple(window_function(c, plan, entering) for c in plan.calls)
+        return Stream(Recomputed(_entered(below, entering), width, partition, order, functions), Linear(), plan.columns, False)
 
     def _top(self, plan: TopK) -> Stream:
         below = self.stream(plan.input)
@@ -187,11 +196,16 @@ def _split_and_sorted(
     entering = Entering(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
     split = tuple(map(entering.column, partition))
     sort = entering.sorted_by(tuple(k for k in order if k.expression not in partition and columns_of(k.expression)))
-    made = tuple(entering.scalars)
-    if len(made) == len(below.columns):
-        return below, split, sort
-    columns = (*below.columns, *(Field(f"c{i}", s.type) for i, s in enumerate(made[len(below.columns) :], len(below.columns))))
-    return replace(below, shape=then(below.shape, select(made, len(below.columns))), columns=columns), split, sort
+    return _entered(below, entering), split, sort
+
+
+def _entered(below: Stream, entering: Entering) -> Stream:
+    """The rows, with what else is asked of them behind."""
+    made, width = tuple(entering.scalars), len(below.columns)
+    if len(made) == width:
+        return below
+    columns = (*below.columns, *(Field(f"c{i}", s.type) for i, s in enumerate(made[width:], width)))
+    return replace(below, shape=then(below.shape, select(made, width)), columns=columns)
 
 
 def _rows(clause: str, scalar: Scalar | None, position: int | None) -> int | None:

@@ -13,8 +13,23 @@ from hashlib import sha256
 
 from typing_extensions import assert_never
 
-from engine.plan.change import Joined, Kept, Merged, Origin, Paired, Reduced, Source, Stateful, Stream, Timed, Topped, Unit, View
-from engine.plan.graph import Aggregate, Explode, Select, SortColumn, Where
+from engine.plan.change import (
+    Joined,
+    Kept,
+    Merged,
+    Origin,
+    Paired,
+    Recomputed,
+    Reduced,
+    Source,
+    Stateful,
+    Stream,
+    Timed,
+    Topped,
+    Unit,
+    View,
+)
+from engine.plan.graph import Aggregate, Explode, FrameBound, Select, SortColumn, Where
 from lake.catalog import Catalog, Item
 from lake.types import Field
 
@@ -34,9 +49,16 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
             text = ["timed", _edge(input, item, catalog)]
         case Topped(input, width, partition, order, count, offset, ties):
             text = ["top", _edge(input, item, catalog), width, partition, sorted_by(order), count, offset, ties]
+        case Recomputed(input, width, partition, order, functions):
+            calls = [[call(f.function), f.mode, _bound(f.start), _bound(f.end), f.exclude, f.key] for f in functions]
+            text = ["window", _edge(input, item, catalog), width, partition, sorted_by(order), calls]
         case _:
             assert_never(operator)
     return sha256(json.dumps(text).encode()).hexdigest()[:32]
+
+
+def _bound(bound: FrameBound) -> list[object]:
+    return [bound.kind, bound.offset, bound.column]
 
 
 def sorted_by(keys: tuple[SortColumn, ...]) -> list[object]:
@@ -74,7 +96,7 @@ def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
             return "unit"
         case Merged(inputs):
             return json.dumps(["merged", *(_edge(i, item, catalog) for i in inputs)])
-        case Joined() | Reduced() | Timed() | Paired() | Topped():
+        case Joined() | Reduced() | Timed() | Paired() | Topped() | Recomputed():
             return digest(origin, item, catalog)
         case _:
             assert_never(origin)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.plan import nodes
-from engine.plan.change import STATEFUL, Joined, Origin, Reduced, Stateful, Stream, Topped, stateful
+from engine.plan.change import STATEFUL, Joined, Origin, Recomputed, Reduced, Stateful, Stream, Topped, stateful
 from engine.plan.compile import compile_rewritten
 from engine.plan.digest import digest
 from engine.plan.plans import PlanOf, bound
@@ -22,7 +22,7 @@ from engine.plan.temporal import temporal
 from lake.catalog import Catalog, Item
 from sql.explain import lines
 from sql.functions.aggregates import COLLECTING, WITHIN_GROUP
-from sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan, SetOperation, TopK
+from sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan, SetOperation, TopK, Window
 from sql.relations import walk
 
 KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | {"min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset"}
@@ -101,6 +101,11 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
         case Filter(condition=condition) if temporal(condition):
             operator = explained.operator(plan)
             return f"timer, rows in the order in which they come or go{explained.shared(operator) if operator is not None else ''}"
+        case Window(partition=partition):
+            operator = explained.operator(plan)
+            assert isinstance(operator, Recomputed)
+            state = "rows in order by key" if partition else "rows in order, in one partition"
+            return f"recompute of touched partitions, {state}{explained.shared(operator)}"
         case TopK(keys=keys):
             operator = explained.operator(plan)
             assert isinstance(operator, Topped)

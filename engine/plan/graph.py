@@ -281,7 +281,46 @@ class TopKNode:
         return self.input[: self.width]
 
 
-OperatorNode = UpsertNode | CaptureNode | JoinNode | ReduceNode | TimerNode | SetNode | TopKNode
+@dataclass(frozen=True, slots=True)
+class FrameBound:
+    """Where a frame begins or ends, by PostgreSQL's words; `offset` of ROWS and GROUPS; of RANGE the column of the value it reaches to."""
+
+    kind: str
+    offset: int = 0
+    column: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFunction:
+    """A window function or an aggregate over a frame; `key`: the column that RANGE's values are compared with, or -1."""
+
+    function: Aggregate
+    mode: str
+    start: FrameBound
+    end: FrameBound
+    exclude: str
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputeNode:
+    """Port 0: `input`. Out: its first `width` columns, then one for each function, over the rows of each partition in `order`."""
+
+    node: int
+    input: tuple[Field, ...]
+    width: int
+    partition: tuple[int, ...]
+    order: tuple[SortColumn, ...]
+    functions: tuple[WindowFunction, ...]
+    fingerprint: str
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        results = tuple(Field(f"{f.function.function}{i}", f.function.type) for i, f in enumerate(self.functions))
+        return self.input[: self.width] + results
+
+
+OperatorNode = UpsertNode | CaptureNode | JoinNode | ReduceNode | TimerNode | SetNode | TopKNode | RecomputeNode
 
 
 # ---- edges -----------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from engine.plan.graph import (
     JoinNode,
     Linear,
     OperatorNode,
+    RecomputeNode,
     ReduceNode,
     Select,
     SetNode,
@@ -33,6 +34,7 @@ from engine.plan.graph import (
     TopKNode,
     UpsertNode,
     Where,
+    WindowFunction,
 )
 from lake.errors import of
 from lake.types import Field
@@ -160,6 +162,10 @@ class Circuits:
                 return operator.timer(struct(_ddl(node.columns)))
             case SetNode(kind=kind, all=all):
                 return operator.setOperation(struct(_ddl(node.columns)), kind == "except", all)
+            case RecomputeNode():
+                functions = self._array(self._jvm.tailgate.WindowCall, [self._window(f) for f in node.functions])
+                rows, order = struct(_ddl(node.input)), self._sorted_by(node.order)
+                return operator.recompute(rows, node.width, ints(node.partition), *order, functions)
             case TopKNode():
                 count = -1 if node.count is None else node.count
                 rows, order = struct(_ddl(node.input)), self._sorted_by(node.order)
@@ -173,6 +179,10 @@ class Circuits:
         return self._jvm.tailgate.Call.of(
             of.function, columns, self._struct(f"r {of.type.spark}"), of.distinct, of.filter, *order, of.fraction
         )
+
+    def _window(self, of: WindowFunction) -> Any:
+        bounds = (x for b in (of.start, of.end) for x in (b.kind, b.offset, b.column))
+        return self._jvm.tailgate.WindowCall.of(self._call(of.function), of.mode, *bounds, of.exclude, of.key)
 
     def _sorted_by(self, keys: tuple[SortColumn, ...]) -> tuple[Any, Any, Any]:
         descending = self._array(self._jvm.boolean, [k.descending for k in keys])

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType
+from lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType, of
 from lake.types import JSONB, TEXT
 from sql.binding.coercion import cast, check_comparable, coerce
-from sql.binding.grouping import has_aggregates
+from sql.binding.grouping import has_aggregates, has_windows
 from sql.binding.owners import owned
 from sql.binding.places import aggregate_place, leftmost
 from sql.binding.resolution import arguments, function, result
@@ -69,10 +69,10 @@ def bind_aggregate(binder: Expressions, node: exp.Expr) -> Scalar:
     return owned(binder, called(binder, parts))
 
 
-def called(binder: Expressions, parts: Parts) -> AggregateCall:
-    """The call over the rows that are aggregated."""
+def called(binder: Expressions, parts: Parts, *, nested: bool = False) -> AggregateCall:
+    """The call over the rows that are aggregated; `nested`: over groups, so that aggregates may stand in it."""
     name, at = parts.name, parts.at
-    inner = replace(binder, aggregates=True)
+    inner = replace(binder, aggregates=True, within_window=binder.within_window or nested)
     star = len(parts.nodes) == 1 and isinstance(parts.nodes[0], exp.Star)
     if not parts.nodes and name == "count":
         raise WrongObjectType("count(*) must be used to call a parameterless aggregate function", position=at)
@@ -85,11 +85,13 @@ def called(binder: Expressions, parts: Parts) -> AggregateCall:
     made = tuple(inner.known(a) for a in arguments(found, given, inner.parameters))
     order = [SortKey(inner.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in parts.order or []]
     for scalar, place in zip((*made, *(k.expression for k in order)), [*nodes, *aggregated, *(parts.order or [])], strict=True):
-        if has_aggregates(scalar):
+        if has_windows(scalar):
+            raise of("42803", "aggregate function calls cannot contain window function calls", position=leftmost(place))
+        if not nested and has_aggregates(scalar):
             raise GroupingError("aggregate function calls cannot be nested", position=aggregate_place(place))
     condition = None
     if parts.where is not None:
-        condition = replace(binder, clause="FILTER", aggregates=False).boolean(parts.where, "FILTER")
+        condition = replace(binder, clause="FILTER", aggregates=nested).boolean(parts.where, "FILTER")
     direct = made[: len(nodes)]
     if parts.within is not None:
         order = [

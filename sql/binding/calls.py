@@ -23,6 +23,7 @@ from sql.binding.aggregates import bind_aggregate, is_aggregate, printed
 from sql.binding.coercion import cast, elements_as_text, plain
 from sql.binding.places import leftmost
 from sql.binding.resolution import function
+from sql.binding.windows import is_window
 from sql.compute.times import UNITS
 from sql.functions import arrays, catalogue
 from sql.functions.entry import Function
@@ -59,6 +60,8 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
     rows = catalogue.calls(name)
     if is_aggregate(name) or (nodes and isinstance(nodes[-1], (exp.Distinct, exp.Order))):
         return bind_aggregate(binder, node)
+    if is_window(name):
+        raise WrongObjectType(f"window function {name} requires an OVER clause", position=at)
     if any(isinstance(n, exp.Star) for n in nodes):
         function(name, (), at)
         raise WrongObjectType(f"{name}(*) specified, but {name} is not an aggregate function", position=at)

@@ -5,7 +5,8 @@ Source: PostgreSQL 15, src/backend/parser/{parse_expr,parse_func,parse_oper}.c.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Literal as OneOf
 
@@ -28,6 +29,7 @@ from sql.binding.levels import Level, find_column
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, operator, result
 from sql.binding.scope import Scope
+from sql.binding.windows import bind_window
 from sql.functions import catalogue
 from sql.functions.entry import Function
 from sql.grammar.names import position
@@ -67,6 +69,8 @@ class Expressions:
     level: Level
     clause: str = "SELECT"
     aggregates: bool = True
+    windows: Mapping[str, exp.Window] = field(default_factory=dict)
+    within_window: bool = False
 
     @property
     def parameters(self) -> Parameters:
@@ -121,6 +125,8 @@ class Expressions:
                 return self._case(node)
             case exp.Anonymous():
                 return calls.bind_call(self, node)
+            case exp.Window():
+                return bind_window(self, node)
             case exp.Filter() | exp.WithinGroup():
                 return bind_aggregate(self, node)
             case exp.Array():
@@ -448,7 +454,6 @@ def mismatch(what: str, scalar: Scalar, type: Type, place: int | None) -> Tailga
 
 
 WORDS: dict[type[exp.Expr], str] = {
-    exp.Window: "a window function",
     exp.Dot: "a field of a row",
     exp.Tuple: "a row as a value",
     exp.BitString: "a bit string",

@@ -6,13 +6,15 @@ to a key, by a column of the Aggregate. A column that is left is an error.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
 from lake.errors import GroupingError
 from lake.types import Type
 from sql.binding.scope import Scope
-from sql.plan import AggregateCall, Column, Scalar
+from sql.plan import AggregateCall, Column, Scalar, SortKey, Values, Window, WindowCall
+from sql.relations import read_by, with_scalars
 from sql.rewrite import parts, rebuilt
 from sql.subqueries import subquery
 
@@ -38,7 +40,42 @@ def aggregate(scalar: Scalar) -> AggregateCall | None:
     return inner.call if isinstance(inner, Aggregated) else None
 
 
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """A window function inside an expression whose windows are not yet made; never in a plan."""
+
+    call: WindowCall
+    partition: tuple[Scalar, ...]
+    order: tuple[SortKey, ...]
+
+    @property
+    def type(self) -> Type:
+        return self.call.type
+
+    @property
+    def scalars(self) -> tuple[Scalar, ...]:
+        return (*read_by(self.call), *self.partition, *(k.expression for k in self.order))
+
+    def over(self, new: Callable[[Scalar], Scalar]) -> Windowed:
+        """With each of its scalars replaced."""
+        window = with_scalars(Window(Values((), ()), self.partition, self.order, (self.call,)), new)
+        assert isinstance(window, Window)
+        return Windowed(window.calls[0], window.partition, window.order)
+
+
+def windowed(scalar: Scalar) -> Windowed | None:
+    """The window function, if one stands here."""
+    inner: object = scalar
+    return inner if isinstance(inner, Windowed) else None
+
+
+def has_windows(scalar: Scalar) -> bool:
+    return windowed(scalar) is not None or (aggregate(scalar) is None and any(map(has_windows, parts(scalar))))
+
+
 def has_aggregates(scalar: Scalar) -> bool:
+    if (window := windowed(scalar)) is not None:
+        return any(map(has_aggregates, window.scalars))
     return aggregate(scalar) is not None or any(map(has_aggregates, parts(scalar)))
 
 
@@ -55,6 +92,8 @@ class Groups:
         for i, key in enumerate(self.keys):
             if key == scalar:
                 return Column(i, key.type)
+        if (window := windowed(scalar)) is not None:
+            return cast(Scalar, window.over(self.over))
         if (call := aggregate(scalar)) is not None:
             if call not in self.calls:
                 self.calls.append(call)

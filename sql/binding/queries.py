@@ -28,6 +28,7 @@ from sql.binding.places import aggregate_place, leftmost
 from sql.binding.scope import Scope, placed
 from sql.binding.sets import combined
 from sql.binding.tables import Names, Source, beside, bind_table
+from sql.binding.windows import Windows, named_windows
 from sql.correlation import arguments_of, has_subqueries
 from sql.grammar.names import position
 from sql.plan import (
@@ -46,7 +47,6 @@ from sql.plan import (
 ONE_ROW = Values(((),), ())  # what SELECT without FROM reads
 REFUSED = {
     "into": "SELECT INTO",
-    "windows": "WINDOW",
     "locks": "FOR UPDATE",
 }
 
@@ -110,7 +110,7 @@ class Queries:
                 raise FeatureNotSupported(f"{words} is not supported", position=position(found) if isinstance(found, exp.Expr) else None)
         level = Level(self, names)
         source = self._from(tree, level)
-        plan, binder = source.plan, Expressions(source.scope, level)
+        plan, binder = source.plan, Expressions(source.scope, level, windows=named_windows(tree))
         if (where := tree.args.get("where")) is not None:
             plan = Filter(plan, binder.within("WHERE").boolean(where.this, "WHERE"))
         outputs = self._outputs(tree, binder, source)
@@ -131,6 +131,13 @@ class Queries:
             plan = Aggregate(plan, groups.keys, tuple(groups.calls))
             if condition is not None:
                 plan = Filter(plan, condition)
+        windows = Windows(len(plan.columns))
+        for scalar in (*(o.scalar for o in outputs), *(s for s, _ in (*ordered, *on))):
+            windows.collect(scalar)
+        if windows.found:
+            plan = windows.plan(plan)
+            outputs = [Output(o.name, windows.over(o.scalar), o.node) for o in outputs]
+            ordered, on = ([(windows.over(s), n) for s, n in some] for some in (ordered, on))
         return Finish(tree, binder, outputs, ordered, on).over(plan)
 
     def _from(self, tree: exp.Select, level: Level) -> Source:

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from sql.functions import aggregates, arithmetic, arrays, bytestrings, casts, comparison, datetime, jsonb, mathematics, patterns, sets, text
+from sql.functions import (
+    aggregates,
+    arithmetic,
+    arrays,
+    bytestrings,
+    casts,
+    comparison,
+    datetime,
+    jsonb,
+    mathematics,
+    patterns,
+    sets,
+    text,
+    windows,
+)
 from sql.functions.entry import Function
 
 ROWS: tuple[Function, ...] = (
@@ -18,6 +32,7 @@ ROWS: tuple[Function, ...] = (
     *jsonb.ROWS,
     *arrays.ROWS,
     *aggregates.ROWS,
+    *windows.ROWS,
     *sets.ROWS,
     *casts.ROWS,
 )
@@ -27,7 +42,7 @@ def _by_name() -> dict[tuple[str, str], tuple[Function, ...]]:
     found: dict[tuple[str, str], list[Function]] = defaultdict(list)
     for row in ROWS:
         if row.kind != "cast":
-            found["call" if row.kind in ("function", "aggregate", "set") else row.kind, row.name].append(row)
+            found["call" if row.kind in ("function", "aggregate", "window", "set") else row.kind, row.name].append(row)
     return {key: tuple(rows) for key, rows in found.items()}
 
 

@@ -39,7 +39,7 @@ class Function:
     result: str | ResultType
     spark: str = ""
     duckdb: str = ""
-    kind: Literal["function", "operator", "prefix", "cast", "aggregate", "set"] = "function"
+    kind: Literal["function", "operator", "prefix", "cast", "aggregate", "window", "set"] = "function"
     strict: bool = True
     volatility: Literal["immutable", "stable", "volatile"] = "immutable"
     variadic: bool = False

@@ -61,7 +61,9 @@ def _behind(cursor: Cursor, node: exp.Expr, at: int) -> exp.Expr:
         cursor.expect(")")
     if cursor.word("over"):
         if cursor.at("("):
-            return place(window(cursor, node), at)
+            made = window(cursor, node)
+            made.meta["parentheses"] = True
+            return place(made, at)
         return place(exp.Window(this=node, alias=name(cursor)), at)
     return node
 
@@ -88,11 +90,16 @@ def window(cursor: Cursor, function: exp.Expr | None) -> exp.Window:
             "spec", exp.WindowSpec(kind=kind.upper(), start=start[0], start_side=start[1], end=end and end[0], end_side=end and end[1])
         )
         if cursor.word("exclude"):
-            if not (cursor.word("current", "row") or cursor.any_word("group", "ties") or cursor.word("no", "others")):
-                raise cursor.error()
-            node.meta["exclude"] = True
+            node.args["spec"].meta["exclude"] = _excluded(cursor)
     cursor.expect(")")
     return node
+
+
+def _excluded(cursor: Cursor) -> str:
+    for words in (("current", "row"), ("group",), ("ties",), ("no", "others")):
+        if cursor.word(*words):
+            return " ".join(words)
+    raise cursor.error()
 
 
 def _bound(cursor: Cursor) -> tuple[exp.Expr | str, str | None]:

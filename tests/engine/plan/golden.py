@@ -27,6 +27,7 @@ from engine.plan.graph import (
     Graph,
     JoinNode,
     Linear,
+    RecomputeNode,
     ReduceNode,
     Select,
     SetNode,
@@ -205,6 +206,10 @@ class Printer:
                 return f"{kept}({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}{asked}{only}"
             case SetNode(kind=kind, all=all):
                 return f"{kind}{' all' if all else ''} of ({self._fields(node.columns)})"
+            case RecomputeNode(input=input, width=width, partition=partition, order=order, functions=functions):
+                keys = ", ".join(f"c{k.column}{' desc' if k.descending else ''}{' nulls first' if k.nulls_first else ''}" for k in order)
+                calls = ", ".join(f"{self._aggregate(f.function)} {f.mode} {f.start.kind} to {f.end.kind}" for f in functions)
+                return f"({self._fields(input[:width])}) of ({self._fields(input)}) by {self._columns(partition)} in ({keys}): {calls}"
             case TopKNode(input=input, width=width, partition=partition, order=order):
                 last = f"{'all' if node.count is None else node.count} after {node.offset}{' with ties' if node.ties else ''}"
                 keys = ", ".join(f"c{k.column}{' desc' if k.descending else ''}{' nulls first' if k.nulls_first else ''}" for k in order)

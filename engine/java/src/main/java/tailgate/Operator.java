@@ -79,4 +79,9 @@ public abstract class Operator extends Node {
   public static Operator topK(StructType row, int width, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, long count, long offset, boolean ties) {
     return new TopK(row, width, partition, Call.keys(order, descending, nullsFirst), count, offset, ties);
   }
+
+  /** Each row, the first `shown` columns, with what window functions say of it. */
+  public static Operator recompute(StructType row, int shown, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, WindowCall[] calls) {
+    return new Recompute(row, shown, partition, Call.keys(order, descending, nullsFirst), calls);
+  }
 }

@@ -1,0 +1,109 @@
+package tailgate;
+
+import java.util.*;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.types.*;
+import scala.jdk.javaapi.CollectionConverters;
+import tailgate.Call.SortKey;
+import tailgate.Rows.Bytes;
+
+/**
+ * Δω(A) = ω(A_new) - ω(A_old), of the partitions that ΔA touches
+ *
+ * <p>Each row with what window functions say of it ({@link WindowCall}). Rows that are equal in order are in the order of their values. A row for which a function fails is an error.
+ *
+ * <p>State: the partition's rows in order ({@link Partitioned}). Cost: the partition, computed as it was and as it is; where no function looks ahead, only rows from the first changed one on are
+ * compared and emitted.
+ */
+final class Recompute extends Partitioned {
+  private static final long serialVersionUID = 1;
+  private final int shown;
+  private final WindowCall[] calls;
+  private final SortKey[] keys;
+  private final boolean looksBack;
+  private transient UnsafeProjection projection;
+
+  /** `shown`: the first columns of the input, which are the row. */
+  Recompute(StructType row, int shown, int[] partition, SortKey[] keys, WindowCall[] calls) {
+    super(row, row.length(), partition, keys);
+    this.shown = shown;
+    this.keys = keys.clone();
+    this.calls = calls.clone();
+    this.looksBack = Arrays.stream(calls).allMatch(WindowCall::looksBack);
+    for (WindowCall call : calls) new PartitionWindow(row, keys, call);  // what cannot be computed is refused here
+  }
+
+  @Override StructType output() {
+    StructType out = first(shown);
+    for (WindowCall call : calls) out = out.add(call.call.function, call.call.result);
+    return out;
+  }
+
+  @Override void run(Tick tick, byte[] partition, Map<Bytes, Long> changes) {
+    byte[] from = null;
+    if (looksBack)
+      for (Bytes place : changes.keySet()) {
+        byte[] begin = Arrays.copyOf(place.bytes, sorted(place.bytes));
+        if (from == null || Arrays.compareUnsigned(begin, from) < 0) from = begin;
+      }
+    Map<Bytes, Long> rows = new LinkedHashMap<>();
+    Map<SqlError, Long> errors = new HashMap<>();
+    compute(tick.state, partition, from, -1, rows, errors);
+    changes.forEach((place, weight) -> tick.state.weigh(id, ROWS, partition, place.bytes, weight));
+    compute(tick.state, partition, from, 1, rows, errors);
+    int width = output().length();
+    rows.forEach((row, weight) -> {
+      if (weight != 0) tick.emit(this, Rows.row(row.bytes, width), weight);
+    });
+    errors.forEach((error, weight) -> tick.fail(this, error, weight));
+  }
+
+  /** Adds the partition's rows from a place on, with a weight each. */
+  private void compute(State state, byte[] partition, byte[] from, long weight, Map<Bytes, Long> out, Map<SqlError, Long> errors) {
+    List<PartitionWindow.Placed> rows = new ArrayList<>();
+    int first = -1;
+    try (State.Entries entries = state.entries(id, ROWS, partition)) {
+      while (entries.next()) {
+        long copies = State.weight(entries.value());
+        if (copies <= 0) continue;
+        byte[] place = entries.row();
+        if (first < 0 && (from == null || Arrays.compareUnsigned(place, from) >= 0)) first = rows.size();
+        byte[] sorted = Arrays.copyOf(place, sorted(place));
+        InternalRow row = row(place);
+        for (long i = 0; i < copies; i++) rows.add(new PartitionWindow.Placed(row, sorted));
+      }
+    }
+    if (first < 0) return;
+    Object[][] results = new Object[calls.length][];
+    for (int c = 0; c < calls.length; c++) results[c] = new PartitionWindow(row, keys, calls[c]).over(rows, first);
+    if (projection == null) projection = projection(output());
+    for (int i = first; i < rows.size(); i++) {
+      Object[] values = new Object[shown + calls.length];
+      SqlError failed = null;
+      for (int c = 0; c < shown; c++) values[c] = rows.get(i).row().get(c, row.apply(c).dataType());
+      for (int c = 0; c < calls.length; c++) {
+        values[shown + c] = results[c][i];
+        if (failed == null && results[c][i] instanceof SqlError e) failed = e;
+      }
+      if (failed == null) out.merge(new Bytes(Rows.bytes(projection.apply(new GenericInternalRow(values)))), weight, Long::sum);
+      else count(errors, failed, weight);
+    }
+  }
+
+  /** Errors are equal if they say the same. */
+  private static void count(Map<SqlError, Long> errors, SqlError error, long weight) {
+    for (var e : errors.entrySet())
+      if (e.getKey().sqlstate().equals(error.sqlstate()) && e.getKey().getMessage().equals(error.getMessage())) {
+        e.setValue(e.getValue() + weight);
+        return;
+      }
+    errors.put(error, weight);
+  }
+
+  private static UnsafeProjection projection(StructType schema) {
+    List<Expression> columns = new ArrayList<>();
+    for (int i = 0; i < schema.length(); i++) columns.add(new BoundReference(i, schema.apply(i).dataType(), true));
+    return UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq());
+  }
+}
