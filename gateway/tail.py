@@ -135,7 +135,10 @@ class TailRows:
         while not self._ready:
             if self.ended:
                 return None
-            await self._read(None)
+            if self._progress or not self._begun or self._pending is not None:
+                await self._read(None)
+            else:  # nothing else is waited for, so no task of its own is worth it
+                self._arrived(await self._next())
         return self._ready.pop(0)
 
     @property
@@ -161,13 +164,15 @@ class TailRows:
                 self._ready.append(self._progress_row(self._position + 1))
             return False
         task, self._pending = self._pending, None
+        self._arrived(task.result())
+        return True
+
+    def _arrived(self, batch: Batch | None) -> None:
         self._begun = True
-        batch = task.result()
         if batch is None:
             self.ended = True
         else:
             self._take(batch)
-        return True
 
     async def _next(self) -> Batch | None:
         try:

@@ -330,7 +330,7 @@ class Serving:
     async def _later(self, n: int) -> None:
         while self._mirrors.state.n <= n:
             assert self._advance is not None
-            await asyncio.wait([self._advance], timeout=1.0)
+            await asyncio.shield(self._advance)  # many wait for the one
 
     def _feed(self, source: Item | Prepared, values: Sequence[object], after: int) -> tuple[Feed, bool]:
         """What many may follow together; a query that has moved past `after` is followed alone."""

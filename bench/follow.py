@@ -1,0 +1,164 @@
+"""Followers of one view: how long after a tick's commit each of them has all of its changes.
+
+    python bench/follow.py [--followers 1000] [--changes 500] [--ticks 20] [--every 1.0]
+
+A lake and a writer here, a gateway of its own process; followers are plain sockets in this process, each with
+`COPY (TAIL v WITH (SNAPSHOT = false)) TO STDOUT`. A tick counts from the moment at which its entry is durable. The last line is JSON: ms
+over all followers and ticks, of the last follower of each tick, and the gateway's CPU time a tick, which a busy machine does not change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from struct import pack
+
+import pyarrow as pa
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from engine.runtime.control import Control  # noqa: E402
+from lake import Lake  # noqa: E402
+from lake.catalog import Change, Item  # noqa: E402
+from lake.engines import Announcement  # noqa: E402
+from lake.types import INT8, TEXT, Field, arrow_schema  # noqa: E402
+from lake.writing import Writer, open_epoch  # noqa: E402
+
+FORM = (Field("id", INT8, False), Field("segment", TEXT), Field("views", INT8), Field("last_page", TEXT))
+MARK_MS = 250
+PATIENCE_S = 30.0  # for one tick
+
+
+def net(ids: range, version: int, weight: int) -> list[tuple[object, ...]]:
+    return [(id, f"segment {id % 7}", id * 31 + version, f"/products/{id}/{version}", weight) for id in ids]
+
+
+def table(rows: list[tuple[object, ...]]) -> pa.Table:
+    schema = arrow_schema(FORM, weight=True)
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), schema, strict=True)], schema=schema)
+
+
+def follower(port: int) -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", port))
+    words = b"user\0bench\0database\0tailgate\0\0"
+    made.sendall(pack("!II", len(words) + 8, 196608) + words)
+    said = b""
+    while said[-6:-1] != b"Z\0\0\0\5":
+        said += made.recv(4096)
+    query = b"COPY (TAIL v WITH (SNAPSHOT = false)) TO STDOUT\0"
+    made.sendall(b"Q" + pack("!I", len(query) + 4) + query)
+    assert made.recv(4096)[:1] == b"H"
+    made.setblocking(False)
+    return made
+
+
+def tick(writer: Writer, item: Item, version: int, changes: int, followers: list[socket.socket]) -> list[float]:
+    """Seconds from the commit until each follower had all."""
+    half = range(changes // 2)
+    rows = table(net(half, version - 1, -1) + net(half, version, 1))
+    missing = dict.fromkeys(followers, changes)
+    took: list[float] = []
+    with selectors.DefaultSelector() as selector:
+        for one in followers:
+            selector.register(one, selectors.EVENT_READ)
+        writer.append([(item.id, rows)])
+        began = time.perf_counter()
+        while missing:
+            ready = selector.select(PATIENCE_S)
+            if not ready:
+                raise TimeoutError(f"{len(missing)} followers are without their changes after {PATIENCE_S} s")
+            for key, _ in ready:
+                one = key.fileobj
+                assert isinstance(one, socket.socket)
+                data = one.recv(1 << 18)
+                if not data:
+                    raise ConnectionError("the gateway hung up")
+                missing[one] -= data.count(b"\n")  # no frame's length is a multiple of 256 and 10
+                if missing[one] <= 0:
+                    took.append(time.perf_counter() - began)
+                    selector.unregister(one)
+                    del missing[one]
+    return took
+
+
+def cpu_seconds(process: int) -> float:
+    """Of a process so far, in the kernel too."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def figures(seconds: list[float]) -> dict[str, float]:
+    ordered = sorted(seconds)
+    named = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+    found = {name: round(ordered[min(int(len(ordered) * p), len(ordered) - 1)] * 1000, 1) for name, p in named.items()}
+    return {**found, "max": round(ordered[-1] * 1000, 1)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--followers", type=int, default=1000)
+    parser.add_argument("--changes", type=int, default=500, help="of a tick: half of them go, half come")
+    parser.add_argument("--ticks", type=int, default=20)
+    parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        writer = open_epoch(Lake.create(Path(folder) / "lake"))
+        item = Item(16384, "materialized view", "v", FORM, (0,), stored=True, errors=16385)
+        writer.append(kind="catalog", catalog=Change(put=(item,)))
+        writer.append([(item.id, table(net(range(options.changes // 2), 0, 1)))])
+
+        def newest(after: int, timeout: float) -> dict[str, int]:
+            header = writer.lake.log.wait(after, timeout) or writer.newest
+            return {"n": header.n, "time": header.time}
+
+        control = Control(lambda *_: {}, newest, dict, lambda body: {})
+        control.start()
+        Announcement.mine(writer.epoch, control.address, control.token, None).write(writer.lake)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        words = (
+            f"from gateway.main import Options, run; from pathlib import Path; run(Options(Path({str(writer.lake.path)!r}), port={port}))"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with subprocess.Popen([sys.executable, "-c", words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as gateway:
+            try:
+                assert gateway.stdout is not None
+                gateway.stdout.readline()
+                followers = [follower(port) for _ in range(options.followers)]
+                tick(writer, item, 1, options.changes, followers)
+                each = []
+                before = cpu_seconds(gateway.pid)
+                for version in range(2, options.ticks + 2):
+                    time.sleep(options.every)
+                    each.append(tick(writer, item, version, options.changes, followers))
+                used = cpu_seconds(gateway.pid) - before
+            finally:
+                gateway.terminate()
+        control.stop()
+        writer.close()
+    last = [max(one) for one in each]
+    answer = {
+        "followers": options.followers,
+        "changes": options.changes,
+        "ticks": len(each),
+        "each_ms": figures([t for one in each for t in one]),
+        "last_of_a_tick_ms": figures(last),
+        "cpu_ms_a_tick": round(used / len(each) * 1000, 1),
+        "within_the_mark": sum(t * 1000 <= MARK_MS for t in last),
+        "load": os.getloadavg()[0],
+    }
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()
