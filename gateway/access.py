@@ -135,10 +135,10 @@ class Access:
                 self._check_names((name,))
             case s.CreateSource() | s.CreateTable():
                 self.check_schema("CREATE")
-            case s.AlterItem(name=name) | s.Comment(name=name):
+            case s.AlterItem(name=name) | s.Comment(name=name) | s.RetryDeadLetters(name=name):
                 for item in self._named((name,)):
                     self.check_owner(item)
-            case s.Drop(names=names):
+            case s.Drop(names=names) | s.Pause(names=names):
                 for item in self._named(names):
                     self.check_owner(item)
             case s.Grant():

@@ -82,6 +82,8 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
             return replace(bound, columns=show.columns(statement, session.settings))
         case s.Explain():
             return replace(bound, columns=(Field("QUERY PLAN", TEXT),))
+        case s.Print():
+            return replace(bound, columns=(Field("record", TEXT),))
         case _:
             return bound
 
@@ -141,6 +143,13 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             serving = session.serving
             table = await asyncio.to_thread(show.errors, statement, session.gateway.lake, serving.catalog, serving.time)
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
+        case s.Show(what="topics") | s.Print():
+            session.access.check_superuser("look into topics")
+            lines = (await session.control.statement(bound.text, session.statement_settings())).lines
+            said = (
+                show.topics(statement, lines) if isinstance(statement, s.Show) else pa.table([pa.array(lines, pa.string())], names=["c0"])
+            )
+            return Tagged(TableRows(bound.columns or (), said), "SHOW" if isinstance(statement, s.Show) else "PRINT", counted=False)
         case s.Show():
             status = await session.control.status() if show.needs_engine(statement) else {}
             table = show.answer(statement, session.serving.catalog, session.settings, session.database, status)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow as pa
 from gateway.settings import Settings
 from lake.catalog import SCHEMA, Catalog, Item
 from lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
-from lake.types import BOOL, FLOAT8, INT8, TEXT, WEIGHT, Field
+from lake.types import BOOL, FLOAT8, INT8, TEXT, TIMESTAMPTZ, WEIGHT, Field
 from sql.statements import Name, Show
 
 if TYPE_CHECKING:
@@ -26,13 +27,29 @@ _CREATE = ("create source", "create view", "create materialized view", "create s
 
 # what: (kind of item, columns)
 LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
-    "sources": ("source", (NAME, Field("type", TEXT), Field("topic", TEXT), *_STATUS, Field("records", INT8), Field("dead_letters", INT8))),
+    "sources": (
+        "source",
+        (
+            NAME,
+            Field("type", TEXT),
+            Field("topic", TEXT),
+            *_STATUS,
+            Field("records", INT8),
+            Field("dead_letters", INT8),
+            Field("bytes", INT8),
+            Field("lag", INT8),
+            Field("per_second", FLOAT8),
+            Field("last_message", TIMESTAMPTZ),
+            Field("last_error", TEXT),
+        ),
+    ),
     "views": ("view", (NAME,)),
     "materialized views": ("materialized view", (NAME, *_STATUS, Field("rows", INT8), Field("percent", FLOAT8))),
     "sinks": ("sink", (NAME, Field("type", TEXT), Field("topic", TEXT), *_STATUS)),
     "tables": ("table", (NAME,)),
 }
 SINGLE: dict[str, tuple[Field, ...]] = {
+    "topics": (NAME, Field("partitions", INT8), Field("replicas", INT8), Field("records", INT8)),
     "objects": (NAME, Field("type", TEXT)),
     "columns": (NAME, Field("nullable", BOOL), Field("type", TEXT)),
     "schemas": (NAME,),
@@ -70,6 +87,13 @@ def errors(show: Show, lake: Lake, catalog: Catalog, at: int) -> pa.Table:
         for row in sorted(lake.snapshot(item.errors, at).to_pylist(), key=lambda row: (row["sqlstate"], row["message"]))
     ]
     return _table(SINGLE["errors"], rows)
+
+
+def topics(show: Show, lines: Sequence[str]) -> pa.Table:
+    """What the engine says of topics: a line each, columns between tabs."""
+    rows = [(name, *map(int, counts)) for name, *counts in (line.split("\t") for line in lines)]
+    wanted = re.compile(_like(show.like or "%"), re.DOTALL)
+    return _table(SINGLE["topics"], [row for row in rows if wanted.fullmatch(row[0])])
 
 
 def answer(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any]) -> pa.Table:
@@ -116,7 +140,9 @@ def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, statu
 def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
     unknown = "filling" if not item.ready else "running" if engine else "engine is not running"
     known: dict[str, Any] = {"name": item.name, "type": "kafka", "topic": item.options.get("topic"), "status": unknown}
-    return [said.get(f.name, known.get(f.name)) for f in fields]
+    moment = said.get("last_message")
+    known["last_message"] = datetime.fromtimestamp(moment / 1000, timezone.utc) if moment else None
+    return [known[f.name] if f.name == "last_message" else said.get(f.name, known.get(f.name)) for f in fields]
 
 
 def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:

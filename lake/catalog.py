@@ -26,10 +26,11 @@ DEAD_LETTERS = (
     Field("topic", TEXT, False),
     Field("partition", INT4, False),
     Field("offset", INT8, False),
-    Field("timestamp", TIMESTAMPTZ),
+    Field("time", TIMESTAMPTZ),
     Field("key", BYTEA),
     Field("value", BYTEA),
     Field("error", TEXT, False),
+    Field("attempts", INT4, False),
 )
 DEAD_LETTERS_KEY = (0, 1, 2)
 

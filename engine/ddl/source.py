@@ -94,6 +94,10 @@ def _refuse(statement: CreateSource) -> None:
             f"ENVELOPE DEBEZIUM with FORMAT {type(statement.value_format).__name__.upper()} is not supported",
             hint="Use FORMAT AVRO or JSON.",
         )
+    if statement.on_error == "null" and statement.envelope != "none":
+        raise FeatureNotSupported(
+            f"ON ERROR NULL with ENVELOPE {statement.envelope.upper()} is not supported", hint="A value that is NULL deletes a row there."
+        )
     for name, value in statement.options:
         if name == "decimal_handling_mode" and statement.envelope == "debezium" and value in DECIMALS:
             continue
@@ -124,6 +128,8 @@ def _options(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any]:
         options["columns"] = [_column(c) for c in statement.columns]
     if option(statement.options, "decimal_handling_mode") == "string":
         options["decimals"] = "string"
+    if statement.on_error != "dead letter":
+        options["on_error"] = statement.on_error
     if (start := _start(statement)) is not None:
         options["start"] = start
     for format in (options["value_format"], options["key_format"]):

@@ -48,6 +48,7 @@ from engine.plan.change import (
 )
 from engine.plan.digest import digest
 from engine.plan.graph import (
+    DEAD_LETTER,
     ArrowDecoder,
     CaptureNode,
     DeadLetterEdge,
@@ -173,7 +174,7 @@ class _Builder:
         """The node that decodes an item's records from a channel; what it cannot decode goes to the item's dead letters."""
         if node not in self.sources:
             decoder, shape, columns = decoding(item)
-            self.sources[node] = SourceNode(node, channel, decoder, shape, columns)
+            self.sources[node] = SourceNode(node, channel, decoder, shape, columns, item.options.get("on_error", "dead letter"))
             for letters in self.catalog.dependents(item.id):
                 if letters.kind == "dead letters":
                     self._dead_letters(letters)
@@ -302,9 +303,12 @@ def _keeper(node: int, item: Item) -> UpsertNode | CaptureNode:
 
 
 def _letter(source: Item) -> Linear:
-    """A dead letter as an upsert wants it. Its topic is the source's: the column may hold the name of a channel."""
-    columns = ["'" + source.options["topic"] + "'", *(f"`{f.name}`" for f in DEAD_LETTERS[1:])]
-    return Linear((Select((*columns, "false", "CAST(NULL AS STRING)")),))
+    """A dead letter as an upsert wants it; without an error it was decoded at last.
+
+    Its topic is the source's: the column may hold the name of a channel.
+    """
+    columns = ["'" + source.options["topic"] + "'", *(f"`{name}`" for name in DEAD_LETTER[1:])]
+    return Linear((Select((*columns, "`error` IS NULL", "CAST(NULL AS STRING)")),))
 
 
 def _anonymous(columns: tuple[Field, ...]) -> tuple[Field, ...]:

@@ -25,7 +25,7 @@ from lake.types import INT4, INT8, TEXT, Field, Type
 DECODED = ("key", "value", "__topic", "__partition", "__offset", "__timestamp", "__headers")
 
 # what the first step of a dead letter edge's shape may name
-DEAD_LETTER = ("topic", "partition", "offset", "timestamp", "key", "value", "error")
+DEAD_LETTER = ("topic", "partition", "offset", "timestamp", "key", "value", "error", "attempts")
 
 # the columns that an upsert wants after those of the row: whether the key goes, and the position that orders changes of a key
 DELETED, POSITION = "__deleted", "__position"
@@ -116,6 +116,7 @@ class ArrowDecoder:
 
 
 DecoderSpec = KafkaDecoder | ArrowDecoder
+OnError = Literal["dead letter", "fail", "null"]  # what becomes of a record that fails: a dead letter, the source stalls, its value is NULL
 
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -138,6 +139,7 @@ class SourceNode:
     decoder: DecoderSpec
     shape: Linear
     columns: tuple[Field, ...]
+    on_error: OnError = "dead letter"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from engine.plan.graph import (
 from lake.errors import of
 from lake.types import Field
 
-DEAD_LETTER = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string"
+DEAD_LETTER = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int"
 
 
 class Circuits:
@@ -73,7 +73,7 @@ class Circuits:
         for source in graph.sources:
             decoder = self._decoder(source.decoder)
             decoded = self._ddl_of(decoder.schema())
-            circuit.source(source.node, source.channel, decoder, self._shape(decoded, source.shape))
+            circuit.source(source.node, source.channel, decoder, self._shape(decoded, source.shape), source.on_error)
             origins[source.node] = _ddl(source.columns)
         for edge in graph.edges:
             circuit.edge(edge.origin, self._shape(origins[edge.origin], edge.shape), edge.to, edge.port)

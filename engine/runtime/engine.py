@@ -56,7 +56,7 @@ class Stall:
     """A reader or a source that is left out until what it needs answers again."""
 
     error: str
-    channel: str | None = None  # of one source; otherwise the whole reader
+    lasting: bool = False  # until RESUME SOURCE: trying again does not help
     since: float = field(default_factory=time.time)
 
 
@@ -202,7 +202,7 @@ class Engine:
         for name, count in dict(result.counters()).items():
             node, what = name.split(".")
             counts = self.counters.setdefault(int(node), {})
-            counts[what] = counts.get(what, 0) + count
+            counts[what] = max(counts.get(what, 0), count) if what == "last_message" else counts.get(what, 0) + count
         self.ticks += 1
         self.durations.append(time.time_ns() / 1e6 - began)
 
@@ -253,7 +253,16 @@ class Engine:
         return self._stopping
 
     def _live(self, sources: tuple[Item, ...]) -> tuple[Item, ...]:
-        return tuple(s for s in sources if reader_name(s) not in self.stalls and s.options["channel"] not in self.stalls)
+        return tuple(
+            s
+            for s in sources
+            if reader_name(s) not in self.stalls and s.options["channel"] not in self.stalls and not s.options.get("paused")
+        )
+
+    def resume(self, channels: Iterable[str]) -> None:
+        """What had failed for good is tried again."""
+        for channel in channels:
+            self.stalls.pop(channel, None)
 
     def _start(self) -> Any:
         with self.boundary:
@@ -325,10 +334,10 @@ class Engine:
 
     # ---- who stalls ------------------------------------------------------------------------------------------------------
 
-    def _stall(self, name: str, error: str) -> None:
+    def _stall(self, name: str, error: str, *, lasting: bool = False) -> None:
         if name not in self.stalls:
             log.warning("%s is stalled: %s", name, error)
-        self.stalls[name] = Stall(error)
+        self.stalls[name] = Stall(error, lasting)
 
     def _blame(self, failure: BaseException) -> None:
         """Marks what made a tick fail as stalled; raises the failure if nothing is to blame too often."""
@@ -336,7 +345,7 @@ class Engine:
             raise failure
         thrown = getattr(failure, "java_exception", None)
         if thrown is not None and _is(failure, "tailgate.SourceStalled"):
-            self._stall(str(thrown.channel()), str(thrown.getMessage()))
+            self._stall(str(thrown.channel()), str(thrown.getMessage()), lasting=bool(thrown.lasting()))
             return
         stalled = set(self.stalls)
         for reader in self._readers:
@@ -354,6 +363,8 @@ class Engine:
     def _answers_again(self) -> bool:
         """Whether something stalled can go on; it is then no longer stalled."""
         for name, stall in list(self.stalls.items()):
+            if stall.lasting:
+                continue
             for reader in readers(self._sources):
                 if name == reader.name or name.startswith(reader.name + "/"):
                     try:

@@ -71,13 +71,29 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
         client.close()
 
 
+def listed(brokers: str, options: Mapping[str, str]) -> list[tuple[str, int, int]]:
+    """Name, partitions and replicas of every topic but the broker's own."""
+    client = consumer(brokers, options)
+    try:
+        known = client.list_topics(timeout=ANSWER_S).topics
+        return [
+            (name, len(t.partitions), max((len(p.replicas) for p in t.partitions.values()), default=0))
+            for name, t in sorted(known.items())
+            if not name.startswith("__")
+        ]
+    except KafkaException as e:
+        raise ConnectionFailure(f"Kafka at {brokers} does not answer: {e.args[0].str()}") from e
+    finally:
+        client.close()
+
+
 def topic(brokers: str, name: str, options: Mapping[str, str]) -> Topic:
     """42704 if it is not there."""
     found = look(brokers, [name], options).get(name)
     if found is None:
         raise UndefinedObject(
             f'topic "{name}" does not exist on {brokers}',
-            hint="Create the topic first, or check its name with SHOW TOPICS of your Kafka tools.",
+            hint="Create the topic first, or check its name with SHOW TOPICS.",
         )
     return found
 

@@ -15,6 +15,7 @@ from engine import ddl
 from engine.plan.explain import explain, notices
 from engine.plan.plans import Streams
 from engine.runtime import kafka
+from engine.runtime.attending import Attending
 from engine.runtime.control import Client
 from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
@@ -36,6 +37,10 @@ from sql.statements import (
     Explain,
     Grant,
     Name,
+    Pause,
+    Print,
+    RetryDeadLetters,
+    Show,
     parse,
 )
 
@@ -51,6 +56,7 @@ class Statements:
 
     def __init__(self, engine: Engine, installation: Installation) -> None:
         self._engine, self._installation = engine, installation
+        self._attending = Attending(installation)
         self._registry = ddl.Registry()
 
     # ---- for control -----------------------------------------------------------------------------------------------------
@@ -69,6 +75,14 @@ class Statements:
                 with self._installation.lock:
                     self._installation.install(Change(put=(ddl.comment(statement, self._engine.catalog),)))
                 return self._answer("COMMENT")
+            case Pause():
+                return self._answer(self._attending.pause(statement))
+            case RetryDeadLetters(name=name):
+                return self._answer(self._attending.retry(name))
+            case Print():
+                return {**self._answer("PRINT"), "lines": self._attending.print(statement)}
+            case Show(what="topics"):
+                return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
             case CreateRole() | AlterRole() | DropRole() | Grant():
                 return self._change_roles(statement)
             case Explain(target=target) if isinstance(target, Name | CreateView):
@@ -170,7 +184,12 @@ class Statements:
         said = source.options.get("start")
         start = {} if said is None else {"start": kafka.start(brokers, topic, settings, found.bounds, said)}
         others = [i for i in catalog.items.values() if i.kind == "source"]
-        taken = {i.options["channel"] for i in others if i.stored or source.stored or i.options.get("topic_id") != found.id}
+        alone = source.stored or source.options.get("on_error") == "fail"
+        taken = {
+            i.options["channel"]
+            for i in others
+            if alone or i.stored or i.options.get("on_error") == "fail" or i.options.get("paused") or i.options.get("topic_id") != found.id
+        }
         number = 0
         while f"{brokers}#{number}/{topic}" in taken:
             number += 1

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 from engine.plan import nodes
+from engine.runtime.attending import lag
 from engine.runtime.installing import Installation
 from engine.runtime.readers import reader_name
 from lake.catalog import Item
 
 Answer = dict[str, Any]
+RATE_S = 10.0  # messages a second are counted over this and up to twice as long
 PERCENTILES = (("p50", 0.5), ("p95", 0.95))
 
 
 class Status:
     def __init__(self, installation: Installation) -> None:
         self._installation, self._engine = installation, installation.engine
+        self._errors: dict[int, str] = {}  # the last of each source
+        self._counted: dict[int, tuple[float, int]] = {}  # when, and how many records there were
 
     def __call__(self) -> Answer:
         engine = self._engine
@@ -36,8 +41,16 @@ class Status:
         engine = self._engine
         stall = engine.stalls.get(item.options["channel"]) or engine.stalls.get(reader_name(item))
         counts = engine.counters.get(nodes.source_node(item), {})
-        status = {"status": "stalled" if stall else "running", "error": stall.error if stall else None}
-        return {**status, "records": 0, "dead_letters": 0, **counts}
+        said = "paused" if item.options.get("paused") else "failed" if stall and stall.lasting else "stalled" if stall else "running"
+        if stall is not None:
+            self._errors[item.id] = stall.error
+        now, records = time.monotonic(), counts.get("records", 0)
+        before = self._counted.setdefault(item.id, (now, records))
+        if now - before[0] > RATE_S:
+            self._counted[item.id] = (now, records)
+        rate = (records - before[1]) / (now - before[0]) if now > before[0] else 0.0
+        more = {"lag": lag(item, engine.newest.offsets), "per_second": round(rate, 1), "last_error": self._errors.get(item.id)}
+        return {"status": said, "error": stall.error if stall else None, "records": 0, "dead_letters": 0, "bytes": 0, **counts, **more}
 
     def _view(self, item: Item) -> Answer:
         """`rows` and `percent`: of the fill that goes on for it, its own or its replacement's."""

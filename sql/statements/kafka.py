@@ -6,6 +6,7 @@ Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 from __future__ import annotations
 
 import re
+from typing import Literal, TypeAlias
 
 from lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, TailgateError, UndefinedColumn
 from lake.types import Type
@@ -24,12 +25,17 @@ from sql.statements.values import (
     Include,
     Json,
     Options,
+    Pause,
+    Print,
     Regex,
+    RetryDeadLetters,
     Text,
     option,
 )
 from sql.tokens import Cursor
 from sql.typenames import resolve
+
+OnError: TypeAlias = Literal["dead letter", "fail", "null"]
 
 DEFAULT_PORT = 9092
 MICROSECONDS = 6  # digits of seconds
@@ -55,12 +61,13 @@ def create_source(cursor: Cursor, *, materialized: bool) -> CreateSource:
     key_format, value_format = _formats(cursor)
     include = _include(cursor)
     envelope: Envelope = _envelope(cursor) or "none"
+    on_error: OnError = _on_error(cursor) if cursor.word("on", "error") else "dead letter"
     if cursor.at_word("expose"):
         raise _unsupported("EXPOSE PROGRESS", cursor.position)
     if cursor.word("with"):
         found += options(cursor)
     return CreateSource(
-        this, brokers, topic, value_format, key_format, envelope, columns, primary_key, include, found, absent, materialized
+        this, brokers, topic, value_format, key_format, envelope, columns, primary_key, include, on_error, found, absent, materialized
     )
 
 
@@ -165,16 +172,13 @@ def _kafka(cursor: Cursor) -> tuple[str, str]:
         raise _unsupported("KAFKA CONNECTION", cursor.position, "Write KAFKA BROKER '…' TOPIC '…'.")
     if not cursor.word("broker"):
         cursor.expect_word("brokers")
-    at = cursor.position
-    listed = cursor.string()
-    while cursor.sign(","):
-        listed += "," + cursor.string()
+    brokers = brokers_of(cursor)
     cursor.expect_word("topic")
     topic_at = cursor.position
     topic = cursor.string()
     if not topic:
         raise InvalidParameterValue("the name of a topic must not be empty", position=topic_at)
-    return ",".join(_address(a.strip(), at) for a in listed.split(",")), topic
+    return brokers, topic
 
 
 def _address(address: str, position: int) -> str:
@@ -282,6 +286,50 @@ def _avro_options(cursor: Cursor) -> Options:
         cursor.advance()
         return options(cursor)
     return options(cursor) if cursor.at("(") else ()
+
+
+def _on_error(cursor: Cursor) -> OnError:
+    if cursor.word("dead", "letter"):
+        return "dead letter"
+    match cursor.any_word("fail", "null"):
+        case "fail":
+            return "fail"
+        case "null":
+            return "null"
+    raise cursor.error()
+
+
+def pause(cursor: Cursor) -> Pause:
+    resume = cursor.any_word("pause", "resume") == "resume"
+    cursor.expect_word("source")
+    found = [relation_name(cursor)]
+    while cursor.sign(","):
+        found.append(relation_name(cursor))
+    return Pause(tuple(found), resume)
+
+
+def retry(cursor: Cursor) -> RetryDeadLetters:
+    cursor.expect_word("retry", "dead", "letters", "of")
+    return RetryDeadLetters(relation_name(cursor))
+
+
+def print_(cursor: Cursor) -> Print:
+    cursor.expect_word("print")
+    topic = cursor.string() if cursor.token.kind == "string" else name(cursor).name
+    brokers = ""
+    if cursor.word("from", "broker"):
+        brokers = brokers_of(cursor)
+    beginning = cursor.word("from", "beginning")
+    return Print(topic, brokers, beginning, cursor.integer() if cursor.word("limit") else None)
+
+
+def brokers_of(cursor: Cursor) -> str:
+    """'host:port, …'"""
+    at = cursor.position
+    listed = cursor.string()
+    while cursor.sign(","):
+        listed += "," + cursor.string()
+    return ",".join(_address(a.strip(), at) for a in listed.split(","))
 
 
 def _include(cursor: Cursor) -> tuple[Include, ...]:

@@ -109,7 +109,7 @@ def drop(cursor: Cursor) -> Drop | DropRole:
     return Drop(kind, tuple(found), exists, cascade)
 
 
-LISTS = ("sources", "views", "sinks", "tables", "objects", "schemas", "databases")
+LISTS = ("sources", "topics", "views", "sinks", "tables", "objects", "schemas", "databases")
 
 
 def show(cursor: Cursor) -> Show:

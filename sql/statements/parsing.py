@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lake.errors import SyntaxError_
 from sql.grammar import queries
-from sql.statements import altered, copying, objects, reading, roles, session, tables
+from sql.statements import altered, copying, kafka, objects, reading, roles, session, tables
 from sql.statements.pieces import select
 from sql.statements.refused import refuse
 from sql.statements.values import Empty, Statement, StatementText
@@ -21,6 +21,10 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "revoke": roles.revoke,
     "show": objects.show,
     "explain": objects.explain,
+    "pause": kafka.pause,
+    "resume": kafka.pause,
+    "retry": kafka.retry,
+    "print": kafka.print_,
     "tail": reading.tail,
     "subscribe": reading.subscribe,
     "declare": reading.declare,

@@ -139,9 +139,35 @@ class CreateSource:
     columns: tuple[ColumnDefinition, ...] | None = None
     primary_key: tuple[str, ...] = ()
     include: tuple[Include, ...] = ()
+    on_error: Literal["dead letter", "fail", "null"] = "dead letter"
     options: Options = ()
     if_not_exists: bool = False
     materialized: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """PAUSE SOURCE name, …, or RESUME."""
+
+    names: tuple[Name, ...]
+    resume: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RetryDeadLetters:
+    """RETRY DEAD LETTERS OF source."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """PRINT 'topic' [FROM BROKER '…'] [FROM BEGINNING] [LIMIT n]. `brokers`: empty if none were written."""
+
+    topic: str
+    brokers: str = ""
+    beginning: bool = False
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +290,7 @@ class Show:
 
 
 SHOWS = (
-    "sources", "views", "materialized views", "sinks", "tables", "objects", "columns", "errors", "schemas", "databases",
+    "sources", "topics", "views", "materialized views", "sinks", "tables", "objects", "columns", "errors", "schemas", "databases",
     "create source", "create view", "create materialized view", "create sink", "create table", "setting", "all",
 )  # fmt: skip
 
@@ -451,6 +477,7 @@ Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
     | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | Comment | CreateRole | AlterRole | DropRole | Grant
+    | Pause | RetryDeadLetters | Print
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ so the two cannot disagree. Options:
     decimals                      of Debezium's JSON without a schema: "precise" (base64) or "string"
     primary_key                   names of columns, of PRIMARY KEY (…) NOT ENFORCED
     include                       [kind, name] of each INCLUDE; ["header", name, header, as bytes]
+    on_error                      "dead letter", "fail" or "null"; paused: whether it is not read
     start, topic_id               where each partition begins (none: at its first record); what tells the topic from another of its name
 
 Columns by envelope:
@@ -40,7 +41,6 @@ from lake.types import BOOL, BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, Field,
 Options = Mapping[str, Any]
 
 INCLUDED: dict[str, Type] = {"partition": INT4, "offset": INT8, "timestamp": TIMESTAMPTZ}
-NO_POSITION = "CAST(NULL AS STRING)"
 UPSERT_COLUMNS = (Field(DELETED, BOOL, False), Field(POSITION, TEXT))  # after those of the row
 
 
@@ -77,7 +77,11 @@ def _none(options: Options) -> Layout:
     value = _value(options, at.value)
     own = _included_key(options)
     made = [*value, *own, *_included(options, at)]
-    steps = Where(" AND ".join([required(f"{at.value} IS NOT NULL", "null value"), *_not_null(options, value)]))
+    nulls = options.get("on_error") == "null"
+    checks = [] if nulls else [required(f"{at.value} IS NOT NULL", "null value"), *_not_null(options, value)]
+    steps = Where(" AND ".join(checks or ["true"]))
+    if nulls:
+        value = [Made(Field(m.field.name, m.field.type), m.expression) for m in value]
     decoder = KafkaDecoder(_format(options["key_format"] if own else None), _value_format(options))
     shape = Linear((steps, Select(tuple(m.expression for m in made))))
     return Layout(decoder, _fields(made), None, shape, False, _fields(made))
@@ -92,7 +96,13 @@ def _upsert(options: Options) -> Layout:
         declared = [c["name"] for c in options["columns"]]
         made.sort(key=lambda m: declared.index(m.field.name) if m.field.name in declared else -1 if m in key else len(declared))
     where = Where(" AND ".join([required(f"{at.key} IS NOT NULL", "null key"), *_not_null(options, value, f"{at.value} IS NULL")]))
-    select = Select((*(m.expression for m in made), f"{at.value} IS NULL", NO_POSITION))
+    select = Select(
+        (
+            *(m.expression for m in made),
+            f"{at.value} IS NULL",
+            f"concat_ws('/', CAST({at.partition} AS STRING), lpad(CAST({at.offset} AS STRING), 20, '0'))",
+        )
+    )
     decoder = KafkaDecoder(_format(options["key_format"]), _value_format(options))
     key_places = tuple(made.index(k) for k in key)
     return Layout(decoder, _fields(made), key_places, Linear((where, select)), True, _fields(made) + UPSERT_COLUMNS)

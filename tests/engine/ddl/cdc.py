@@ -101,6 +101,7 @@ class Source:
         self.circuit = Circuits(session).build(circuit.compile_catalog(catalog, Streams(catalog)))
         self.rows: dict[int, Counter[tuple[Any, ...]]] = {i.id: Counter() for i in self.items}
         self.ticks = 0
+        self.channel = ""  # to send on, if not the source's own
 
     @property
     def item(self) -> Item:
@@ -113,7 +114,7 @@ class Source:
             key, value = (None if m[f] is None else bytearray(base64.b64decode(m[f])) for f in ("key_b64", "value_b64"))
             at = datetime.fromtimestamp(m["timestamp"] / 1000, timezone.utc)
             headers = [(k, None if v is None else bytearray(base64.b64decode(v))) for k, v in m.get("headers") or ()]
-            rows.append((key, value, self.item.options["channel"], m["partition"], m["offset"], at, 0, headers or None))
+            rows.append((key, value, self.channel or self.item.options["channel"], m["partition"], m["offset"], at, 0, headers or None))
         frame = self.session.createDataFrame(rows, KAFKA).coalesce(1)
         result = self.circuit.tick(frame._jdf, str(self.state), self.ticks + 1, self.ids, self.partitions)
         self.ids = result.stateIds()
@@ -144,7 +145,7 @@ class Source:
         return set(self.counted(*columns))
 
     def reasons(self) -> list[str]:
-        return sorted(row[-1] for row in self.rows[self.items[1].id])
+        return sorted(row[-2] for row in self.rows[self.items[1].id])
 
 
 def _hashable(value: Any) -> Any:

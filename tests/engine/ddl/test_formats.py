@@ -154,3 +154,42 @@ def test_a_type_that_contains_itself_is_refused_by_name(session: Any, tmp_path: 
     tree = {"type": "record", "name": "Tree", "fields": [{"name": "left", "type": ["null", "Tree"]}]}
     with pytest.raises(TailgateError, match="recursive Avro type Tree is not supported"):
         source(session, tmp_path, f"FORMAT AVRO USING SCHEMA '{json.dumps(tree)}'")
+
+
+# ---- errors ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_on_error_null_reads_the_value_as_null(session: Any, tmp_path: Path) -> None:
+    made = source(session, tmp_path, "FORMAT JSON INCLUDE OFFSET ON ERROR NULL", "(id int, name text NOT NULL)")
+    rows = made.given(raw(b'{"id": 1, "name": "a"}', b"{", b'{"id": "x"}'))
+    assert rows == [(1, "a", 0), (None, None, 1), (None, None, 2)]
+    assert made.reasons() == []
+
+
+def test_on_error_fail_stalls_the_source(session: Any, tmp_path: Path) -> None:
+    made = source(session, tmp_path, "FORMAT JSON ON ERROR FAIL")
+    with pytest.raises(Exception, match="partition 0, offset 1: invalid input syntax for type json"):
+        made.send(raw(b"{}", b"{"))
+    made.send(raw(b"{}"))
+    assert made.given([]) == [("{}",)]
+    with pytest.raises(TailgateError, match="ON ERROR NULL with ENVELOPE UPSERT is not supported"):
+        source(session, tmp_path, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT ON ERROR NULL")
+
+
+def test_dead_letters_are_counted_and_end_when_they_decode(session: Any, tmp_path: Path) -> None:
+    from engine.plan import nodes
+
+    made = source(session, tmp_path, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT")
+    made.send(raw(b'{"n": 1}', b"{", key=b"k"))
+    letters = made.items[1].id
+    assert [(*r[:3], *r[4:]) for r in made.rows[letters]] == [("t", 0, 1, b"k", b"{", "invalid input syntax for type json", 1)]
+    made.channel = f"$retry/{nodes.source_node(made.item)}"
+    again = {**raw(b"{", key=b"k")[0], "offset": 1, "headers": [["attempts", base64.b64encode(b"2").decode()]]}
+    made.send([again])
+    assert [r[-1] for r in made.rows[letters]] == [2]
+    made.send([{**again, "value_b64": base64.b64encode(b'{"n": 2}').decode()}])
+    assert not made.rows[letters]
+    assert made.held() == {("k", '{"n": 2}')}
+    # one that is older than what its key holds by now ends too, and changes nothing
+    made.send([{**again, "offset": 0, "value_b64": base64.b64encode(b'{"n": 0}').decode()}])
+    assert made.held() == {("k", '{"n": 2}')}

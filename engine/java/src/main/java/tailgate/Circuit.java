@@ -32,7 +32,9 @@ public final class Circuit implements Serializable {
   static final int KEY = 0, VALUE = 1, TOPIC = 2, PARTITION = 3, OFFSET = 4, TIMESTAMP = 5, HEADERS = 7;
   static final ArrayType HEADERS_TYPE = DataTypes.createArrayType(new StructType().add("key", "string").add("value", "binary"));
   static final StructType DEAD = new StructType().add("topic", "string").add("partition", "int").add("offset", "long").add("timestamp", "timestamp")
-      .add("key", "binary").add("value", "binary").add("error", "string");
+      .add("key", "binary").add("value", "binary").add("error", "string").add("attempts", "int");
+  /** Begins the channel on which dead letters of a source node come again; its id follows. */
+  static final String RETRY = "$retry/";
   static final StructType ERROR = new StructType().add("sqlstate", "string").add("message", "string");
 
   final String id = UUID.randomUUID().toString();
@@ -53,11 +55,14 @@ public final class Circuit implements Serializable {
   // ---- building ---------------------------------------------------------------------------------------------------------------
 
   /** Records of `channel` (the topic column) to rows, first by the decoder, then by `shape`, over its columns. Where either fails the record is a dead letter. */
-  public void source(int node, String channel, Decoder decoder, Dataset<Row> shape) {
+  public void source(int node, String channel, Decoder decoder, Dataset<Row> shape) { source(node, channel, decoder, shape, "dead letter"); }
+
+  /** The same; `onError`: "dead letter", "fail" (the source stalls), or "null" (the record is read as if its value were NULL). */
+  public void source(int node, String channel, Decoder decoder, Dataset<Row> shape, String onError) {
     Linear linear = new Linear(shape);
     if (linear.expands) throw new IllegalArgumentException("source " + node + ": a record is one row");
     same("source " + node, decoder.schema(), linear.input);
-    add(node, new Node.Source(channel, decoder, linear));
+    add(node, new Node.Source(channel, decoder, linear, onError));
   }
 
   public void operator(int node, Operator operator) { add(node, operator); }
@@ -65,7 +70,8 @@ public final class Circuit implements Serializable {
   /** From a source or operator to an operator's port; `shape` is over an empty relation with the output columns of `from`. */
   public void edge(int from, Dataset<Row> shape, int to, int port) { link(from, false, shape, to, port); }
 
-  /** From a source's dead letters: topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string. */
+  /** From a source's dead letters: topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int; one that was retried and is
+   * no letter any more has no error. */
   public void deadLetters(int source, Dataset<Row> shape, int to, int port) { link(source, true, shape, to, port); }
 
   /** A target. `errors` is the relation (sqlstate string, message string) of its errors, 0 for none; it need not be declared. */
@@ -121,6 +127,7 @@ public final class Circuit implements Serializable {
       if (node instanceof Node.Source source) {
         reach(source);
         channels.computeIfAbsent(source.channel, c -> new ArrayList<>()).add(source);
+        channels.put(RETRY + source.id, List.of(source));
       }
   }
 

@@ -38,8 +38,10 @@ abstract class Node implements Serializable {
     final Decoder decoder;
     final Linear shape;
     final List<Edge> dead = new ArrayList<>();
+    final String onError;
 
-    Source(String channel, Decoder decoder, Linear shape) {
+    Source(String channel, Decoder decoder, Linear shape, String onError) {
+      this.onError = onError;
       this.channel = channel;
       this.decoder = decoder;
       this.shape = shape;

@@ -14,12 +14,12 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
  * <pre>   Edge.RELATION  a change of relation `to`; at the end, all its changes as an Arrow stream of n rows
  *   FILE           the same, with the name of a file that holds the stream
  *   STATE          the id of the version that store `to` committed in partition n
- *   COUNT          source `to` read n records; the bytes are the number of dead letters
+ *   COUNT          source `to` read n records; the bytes are how many dead letters, how many bytes, and the newest time in ms
  *   REMAINS        the forgotten node `to` still has state
  *   DUE            there is something to do at time n</pre>
  */
 record Sent(int kind, int to, byte[] bytes, long n) implements Serializable {
-  static final int STATE = -2, COUNT = -3, REMAINS = -4, DUE = -5, FILE = -6;
+  static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6;
 
   /** Where it goes: all of one node and key to one place. */
   static int place(int to, byte[] key) { return Rows.hash(key, to); }

@@ -96,7 +96,10 @@ final class Stages {
         case Sent.DUE -> due = Math.min(due, s.n());
         case Sent.COUNT -> {
           counters.merge(s.to() + ".records", s.n(), Long::sum);
-          counters.merge(s.to() + ".dead_letters", java.nio.ByteBuffer.wrap(s.bytes()).getLong(), Long::sum);
+          java.nio.ByteBuffer counts = java.nio.ByteBuffer.wrap(s.bytes());
+          counters.merge(s.to() + ".dead_letters", counts.getLong(), Long::sum);
+          counters.merge(s.to() + ".bytes", counts.getLong(), Long::sum);
+          counters.merge(s.to() + ".last_message", counts.getLong(), Math::max);
         }
         default -> throw new IllegalStateException(s.toString());
       }

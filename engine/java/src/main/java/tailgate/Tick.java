@@ -106,38 +106,74 @@ final class Tick {
 
   /** A record enters whole or not at all. */
   private void record(InternalRow kafka) {
-    List<Source> sources = circuit.channels.get(kafka.getUTF8String(Circuit.TOPIC).toString());
+    String channel = kafka.getUTF8String(Circuit.TOPIC).toString();
+    List<Source> sources = circuit.channels.get(channel);
     if (sources == null) return;
+    boolean again = channel.startsWith(Circuit.RETRY);
     for (Source source : sources) {
-      long[] count = counts.computeIfAbsent(source.id, s -> new long[2]);
-      count[0]++;
-      rows.clear();
+      long[] count = counts.computeIfAbsent(source.id, s -> new long[Sent.COUNTS]);
+      if (!again) {
+        count[0]++;
+        count[2] += size(kafka, Circuit.KEY) + size(kafka, Circuit.VALUE);
+        if (!kafka.isNullAt(Circuit.TIMESTAMP)) count[3] = Math.max(count[3], kafka.getLong(Circuit.TIMESTAMP) / 1000);
+      }
       try {
-        source.decoder.decode(kafka, (row, weight) -> {
-          UnsafeRow shaped = source.shape.apply(row);
-          if (shaped != null && weight != 0) rows.add(new Change(shaped.copy(), weight));
-        });
-        for (Change c : rows) for (Edge edge : source.out) send(edge, c.row, c.weight);
+        enter(source, kafka);
+        if (again) dead(source, kafka, null);
       } catch (SourceStalled e) {
         throw e;
       } catch (UncheckedIOException e) {
         throw new SourceStalled(source.channel, e.getCause().getMessage());
       } catch (RuntimeException e) {
-        count[1]++;
-        dead(source, kafka, Errors.of(e));
+        if (!again) count[1]++;
+        failed(source, kafka, Errors.of(e));
       }
     }
   }
 
+  private void enter(Source source, InternalRow kafka) {
+    rows.clear();
+    source.decoder.decode(kafka, (row, weight) -> {
+      UnsafeRow shaped = source.shape.apply(row);
+      if (shaped != null && weight != 0) rows.add(new Change(shaped.copy(), weight));
+    });
+    for (Change c : rows) for (Edge edge : source.out) send(edge, c.row, c.weight);
+  }
+
+  private void failed(Source source, InternalRow kafka, SqlError error) {
+    switch (source.onError) {
+      case "fail" -> throw new SourceStalled(source.channel, "partition " + kafka.getInt(Circuit.PARTITION) + ", offset " + kafka.getLong(Circuit.OFFSET) + ": " + error.getMessage(), true);
+      case "null" -> {
+        GenericInternalRow without = new GenericInternalRow(new Object[] {kafka.isNullAt(Circuit.KEY) ? null : kafka.getBinary(Circuit.KEY), null, kafka.getUTF8String(Circuit.TOPIC),
+            kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET), kafka.getLong(Circuit.TIMESTAMP), 0, headers(kafka)});
+        try {
+          enter(source, without);
+        } catch (SqlError e) {  // of the key
+          dead(source, kafka, e);
+        }
+      }
+      default -> dead(source, kafka, error);
+    }
+  }
+
+  private static org.apache.spark.sql.catalyst.util.ArrayData headers(InternalRow kafka) {
+    return kafka.numFields() <= Circuit.HEADERS || kafka.isNullAt(Circuit.HEADERS) ? null : kafka.getArray(Circuit.HEADERS);
+  }
+
+  private static int size(InternalRow kafka, int column) { return kafka.isNullAt(column) ? 0 : kafka.getBinary(column).length; }
+
+  /** A dead letter; without an error, the end of one. Of those that come again the headers tell how often. */
   private void dead(Source source, InternalRow kafka, SqlError error) {
+    var headers = kafka.getUTF8String(Circuit.TOPIC).toString().startsWith(Circuit.RETRY) ? headers(kafka) : null;
+    int attempts = headers == null ? 1 : Integer.parseInt(new String(headers.getStruct(0, 2).getBinary(1), java.nio.charset.StandardCharsets.US_ASCII));
     InternalRow row = new GenericInternalRow(new Object[] {kafka.getUTF8String(Circuit.TOPIC), kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET),
         kafka.getLong(Circuit.TIMESTAMP), kafka.isNullAt(Circuit.KEY) ? null : kafka.getBinary(Circuit.KEY),
-        kafka.isNullAt(Circuit.VALUE) ? null : kafka.getBinary(Circuit.VALUE), UTF8String.fromString(error.getMessage())});
+        kafka.isNullAt(Circuit.VALUE) ? null : kafka.getBinary(Circuit.VALUE), error == null ? null : UTF8String.fromString(error.getMessage()), attempts});
     for (Edge edge : source.dead) send(edge, row, 1);
   }
 
   private void count() {
-    counts.forEach((source, n) -> notes.add(new Sent(Sent.COUNT, source, ByteBuffer.allocate(8).putLong(n[1]).array(), n[0])));
+    counts.forEach((source, n) -> notes.add(new Sent(Sent.COUNT, source, ByteBuffer.allocate(24).putLong(n[1]).putLong(n[2]).putLong(n[3]).array(), n[0])));
   }
 
   // ---- operators ---------------------------------------------------------------------------------------------------------------

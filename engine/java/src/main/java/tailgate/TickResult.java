@@ -33,7 +33,7 @@ public final class TickResult {
   /** For the next tick. Opaque. */
   public String stateIds() { return stateIds; }
 
-  /** `<source>.records` and `<source>.dead_letters`, for each source that read something. */
+  /** `<source>.records`, `.dead_letters`, `.bytes` and `.last_message` (the newest time, ms), for each source that read something. */
   public Map<String, Long> counters() { return counters; }
 
   /** Those of the circuit's forgotten nodes that have no state any more: they need not be named again. */

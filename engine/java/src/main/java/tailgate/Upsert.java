@@ -11,7 +11,7 @@ import tailgate.Tick.Change;
 /**
  * Out = for each key, the row of its event with the highest position, unless that event deletes.
  *
- * <p>Input: the row, `__deleted` boolean, `__position` string. Positions compare as bytes. Delivery is at least once and may repeat old events, so those at or below the
+ * <p>Input: the row, `__deleted` boolean, `__position` string. Positions compare as bytes, those with a slash within their lane only: what is before the slash. Delivery is at least once and may repeat old events, so those at or below the
  * position already applied to their key are dropped; a deleted key keeps its position. An event without a position always applies, in order of arrival,
  * and leaves the position as it was. A tick emits -old +new once per key, whatever happened in between.
  *
@@ -52,9 +52,17 @@ final class Upsert extends Operator {
   private Kept applied(Kept kept, UnsafeRow event) {
     UTF8String at = event.getUTF8String(row.length() + 1);
     byte[] position = at == null ? null : at.getBytes();
-    if (position != null && kept.position != null && Arrays.compareUnsigned(position, kept.position) <= 0) return kept;
+    if (position != null && kept.position != null && old(position, kept.position)) return kept;
     boolean deleted = !event.isNullAt(row.length()) && event.getBoolean(row.length());
     return new Kept(position == null ? kept.position : position, deleted ? null : columns.bytes(event));
+  }
+
+  /** At or before another one, of the same lane: what is before the first slash. */
+  private static boolean old(byte[] position, byte[] than) {
+    int slash = 0;
+    while (slash < position.length && position[slash] != '/') slash++;
+    if (slash < position.length && (than.length <= slash || !Arrays.equals(position, 0, slash + 1, than, 0, slash + 1))) return false;
+    return Arrays.compareUnsigned(position, than) <= 0;
   }
 
   /** The position applied to a key, and its row; either may be null. */

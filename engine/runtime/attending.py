@@ -1,0 +1,144 @@
+"""What is done with sources that run: pause and resume them, retry their dead letters, look into topics.
+
+RETRY     dead letters ──► inbox, channel $retry/<source node> ──► the same decoder ──► rows, and the letter ends; or once more a letter
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from engine.plan import nodes
+from engine.runtime import kafka
+from engine.runtime.installing import Installation
+from engine.runtime.readers import beginning, place, reader_name
+from lake.catalog import Catalog, Change, Item
+from lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
+from lake.inbox import Record
+from sql.statements import Name, Pause, Print
+
+PIECE = 5_000  # dead letters that are retried in one tick
+RETRY = "$retry/"
+ATTEMPTS = "attempts"  # header that says how often a letter was tried
+LINES_MAX = 10_000  # of one PRINT
+LINES = 100  # of a PRINT without LIMIT
+
+
+class Attending:
+    """Holds the installation's lock while the catalog changes."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._installation, self._engine = installation, installation.engine
+
+    # ---- pause and resume ------------------------------------------------------------------------------------------------
+
+    def pause(self, statement: Pause) -> str:
+        """Sources that share a reader have one place in their topic, so they stop and go on together."""
+        with self._installation.lock:
+            catalog = self._engine.catalog
+            sources = {i.id: i for i in (_source(n, catalog) for n in statement.names)}
+            channels = {i.options["channel"] for i in sources.values()}
+            for other in catalog.items.values():
+                if other.kind == "source" and other.options["channel"] in channels and other.id not in sources:
+                    raise ObjectNotInPrerequisiteState(
+                        f'source "{other.name}" reads its topic together with what is named', hint="Name them all in one statement."
+                    )
+            put = tuple(replace(i, options={**i.options, "paused": not statement.resume}) for i in sources.values())
+            self._engine.resume(channels if statement.resume else set())
+            self._installation.install(Change(put=put))
+        return "RESUME SOURCE" if statement.resume else "PAUSE SOURCE"
+
+    # ---- dead letters ----------------------------------------------------------------------------------------------------
+
+    def retry(self, name: Name) -> str:
+        """Every letter there is, once; the tag says how many."""
+        engine = self._engine
+        source = _source(name, engine.catalog)
+        letters = next(i for i in engine.catalog.dependents(source.id) if i.kind == "dead letters")
+        rows = engine.lake.snapshot(letters.id, engine.newest.time).to_pylist()
+        rows.sort(key=lambda r: (r["partition"], r["offset"]))
+        channel = f"{RETRY}{nodes.source_node(source)}"
+        for at in range(0, len(rows), PIECE):
+            records = [_again(channel, row) for row in rows[at : at + PIECE]]
+            engine.wait_inbox(engine.inbox.write(records), lambda: source.id in engine.catalog.items)
+        return f"RETRY {len(rows)}"
+
+    # ---- topics ----------------------------------------------------------------------------------------------------------
+
+    def topics(self) -> list[list[Any]]:
+        """name, partitions, replicas, records: of all brokers that sources and sinks name."""
+        out = []
+        for brokers, settings in self._brokers():
+            for name, partitions, replicas in kafka.listed(brokers, settings):
+                bounds = kafka.topic(brokers, name, settings).bounds
+                out.append([name, partitions, replicas, sum(high - low for low, high in bounds.values())])
+        return sorted(out)
+
+    def print(self, statement: Print) -> list[str]:
+        """The records of a topic: the first ones, or the last ones that there are."""
+        if statement.brokers:
+            brokers, settings = statement.brokers, {}
+        else:
+            known = self._brokers()
+            if len(known) != 1:
+                raise InvalidParameterValue(
+                    "it is not clear which broker has the topic", hint="Write PRINT 'topic' FROM BROKER 'host:port'."
+                )
+            brokers, settings = known[0]
+        limit = LINES if statement.limit is None else min(statement.limit, LINES_MAX)
+        bounds = kafka.topic(brokers, statement.topic, settings).bounds
+        begin = {p: low if statement.beginning else max(low, high - limit) for p, (low, high) in bounds.items()}
+        found = []
+        for record in kafka.history("", brokers, statement.topic, begin, {p: high for p, (_, high) in bounds.items()}, settings):
+            found.append(record)
+            if statement.beginning and len(found) >= limit:
+                break
+        found.sort(key=lambda r: (r.timestamp, r.partition, r.offset))
+        return [_line(r) for r in (found[:limit] if statement.beginning else found[-limit:] if limit else [])]
+
+    def _brokers(self) -> list[tuple[str, dict[str, str]]]:
+        items = [i for i in self._engine.catalog.items.values() if i.kind in ("source", "sink")]
+        found: dict[str, dict[str, str]] = {}
+        for item in items:
+            found.setdefault(item.options["brokers"], dict(item.options.get("kafka", {})))
+        return sorted(found.items())
+
+
+def lag(source: Item, offsets: dict[str, Any]) -> int | None:
+    """Records of its topic that a source has not read; None if its broker does not say."""
+    brokers, topic, settings = place(source)
+    try:
+        bounds = kafka.topic(brokers, topic, settings).bounds
+    except TailgateError:
+        return None
+    at = offsets.get(reader_name(source), {}).get(topic, beginning(source, bounds))
+    return sum(max(0, high - at.get(p, low)) for p, (low, high) in bounds.items())
+
+
+def _source(name: Name, catalog: Catalog) -> Item:
+    item = catalog.relation(name.name, name.position)
+    if item.kind != "source":
+        raise WrongObjectType(f'"{item.name}" is not a source', position=name.position)
+    return item
+
+
+def _again(channel: str, row: dict[str, Any]) -> Record:
+    time = int(row["time"].timestamp() * 1000) if row["time"] is not None else 0
+    attempts = ((ATTEMPTS, str(row["attempts"] + 1).encode()),)
+    return Record(channel, row["key"], row["value"], row["partition"], row["offset"], time, attempts)
+
+
+def _line(record: Record) -> str:
+    place = f"partition: {record.partition}, offset: {record.offset}"
+    return f"timestamp: {record.timestamp}, key: {_text(record.key)}, value: {_text(record.value)}, {place}"
+
+
+def _text(value: bytes | None) -> str:
+    """As text where it is text, otherwise as bytea prints it."""
+    if value is None:
+        return "NULL"
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return "\\x" + value.hex()
+    return text if text.isprintable() else "\\x" + value.hex()

@@ -1,0 +1,113 @@
+"""Sources that are paused, retried, looked into, and what SHOW SOURCES is told of them."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+
+from embedded.kafka import Kafka
+from embedded.registry import Registry
+from lake.errors import TailgateError
+from sinks import registry as schemas
+from tests.engine.runtime.parts import until
+from tests.engine.runtime.test_topics import World
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+SCHEMA = {"type": "record", "name": "V", "fields": [{"name": "n", "type": "int"}]}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("attending")
+    kafka = Kafka(folder / "kafka")
+    kafka.start()
+    made = World(folder, kafka)
+    yield made
+    made.engine.stop()
+    kafka.stop()
+
+
+def encoded(id: int, record: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(dict(SCHEMA)), record)
+    return struct.pack(">bI", 0, id) + out.getvalue()
+
+
+def test_letters_are_retried_when_their_schema_is_there(world: World, tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "registry")
+    registry.start()
+    first = schemas.register(registry.url, {}, "retried-value", SCHEMA)
+    world.kafka.create_topic("retried")
+    world.source("retried", "retried", f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{registry.url}'")
+    for id, n in ((first, 1), (first + 1, 2)):
+        world.producer.produce("retried", encoded(id, {"n": n}))
+    world.producer.produce("retried", b"never")
+    world.producer.flush()
+    until(lambda: len(world.rows("retried_dead_letters")) == 2)
+    assert world.rows("retried_v") == [(1,)]
+    other = {"type": "record", "name": "V", "fields": [*SCHEMA["fields"], {"name": "m", "type": ["null", "int"], "default": None}]}
+    world.engine.stop()  # an id that was not there is asked for again after ten seconds: a new process asks at once
+    assert schemas.register(registry.url, {}, "other-value", {**other, "fields": SCHEMA["fields"], "doc": "another id"}) == first + 1
+    world.engine.start()
+    assert world.engine.execute("RETRY DEAD LETTERS OF retried")["tag"] == "RETRY 2"
+    until(lambda: world.rows("retried_v") == [(1,), (2,)])
+    (left,) = world.rows("retried_dead_letters")
+    assert (left[2], left[5], left[-1]) == (2, b"never", 2)
+    registry.stop()
+
+
+def test_a_source_that_is_paused_goes_on_where_it_was(world: World) -> None:
+    world.kafka.create_topic("paused")
+    world.source("paused", "paused", "FORMAT TEXT")
+    world.source("twin", "paused", "FORMAT TEXT")
+    with pytest.raises(TailgateError, match='source "twin" reads its topic together'):
+        world.engine.execute("PAUSE SOURCE paused")
+    world.send("paused", "before")
+    until(lambda: world.rows("paused_v") == [("before",)])
+    assert world.engine.execute("PAUSE SOURCE paused, twin")["tag"] == "PAUSE SOURCE"
+    world.send("paused", "meanwhile")
+    until(lambda: world.status("paused")["lag"] == 1)
+    assert world.status("paused")["status"] == "paused"
+    assert world.rows("paused_v") == [("before",)]
+    world.engine.execute("RESUME SOURCE paused, twin")
+    until(lambda: world.rows("paused_v") == [("before",), ("meanwhile",)])
+    said = world.status("paused")
+    assert (said["status"], said["lag"], said["last_error"]) == ("running", 0, None)
+    assert said["bytes"] >= len("beforemeanwhile")
+    assert said["last_message"] > 1_700_000_000_000
+
+
+def test_a_source_that_fails_waits_for_resume(world: World) -> None:
+    world.kafka.create_topic("strict")
+    world.source("strict", "strict", "FORMAT JSON ON ERROR FAIL")
+    world.send("strict", "{}")
+    world.send("strict", "{")
+    until(lambda: world.status("strict")["status"] == "failed")
+    assert "offset 1: invalid input syntax for type json" in world.status("strict")["error"]
+    world.engine.execute("RESUME SOURCE strict")
+    until(lambda: world.status("strict")["status"] == "failed")
+    world.send("paused", "goes on")
+    until(lambda: ("goes on",) in world.rows("paused_v"))
+    world.engine.execute("DROP SOURCE strict CASCADE")
+
+
+def test_looking_into_topics(world: World) -> None:
+    world.kafka.create_topic("seen", partitions=2)
+    for n in range(3):
+        world.producer.produce("seen", json.dumps({"n": n}), key=b"\xff", partition=0, timestamp=n + 1)
+    world.producer.flush()
+    lines = world.engine.execute("PRINT 'seen' FROM BEGINNING LIMIT 2")["lines"]
+    assert lines[0] == 'timestamp: 1, key: \\xff, value: {"n": 0}, partition: 0, offset: 0'
+    assert len(lines) == 2
+    assert world.engine.execute("PRINT 'seen' LIMIT 1")["lines"][0].endswith("offset: 2")
+    assert "seen\t2\t1\t3" in world.engine.execute("SHOW TOPICS")["lines"]
+    with pytest.raises(TailgateError, match='topic "nowhere" does not exist'):
+        world.engine.execute("PRINT 'nowhere'")
