@@ -47,7 +47,7 @@ def bind_row(binder: Expressions, sign: str, left: exp.Tuple, node: exp.Subquery
     """(a, b) op (SELECT c, d …): one row compared with one row."""
     values = [binder.bind(e) for e in left.expressions]
     closure, relation = _bound(binder, node.this)
-    _check_columns(len(values), len(relation.columns), position(node))
+    _check_columns(len(values), len(relation.columns), at)
     columns = [_value(closure, relation, i, position(node)) for i in range(len(values))]
     return rows.compared(binder, sign, values, columns, at)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from lake.types import BOOL, INT8
+from lake.errors import FeatureNotSupported
+from lake.types import BOOL, INT8, Type
 from sql.functions import catalogue
 from sql.functions.entry import Function, duckdb_error, spark_error
-from sql.plan import AggregateCall, Call, Coalesce, Literal, Scalar
+from sql.plan import AggregateCall, Call, Coalesce, Literal, Scalar, SortKey
 
 COUNTS = ("count", "regr_count")  # 0 over no rows; all others are NULL
 TOO_MANY = ("21000", "more than one row returned by a subquery used as an expression")
@@ -26,6 +27,14 @@ SINGLE_ROW = Function(
 def count_rows() -> AggregateCall:
     (function,) = (f for f in catalogue.calls("count") if not f.arguments)
     return AggregateCall(function, (), INT8)
+
+
+def collect(value: Scalar, order: tuple[SortKey, ...], type: Type, position: int | None) -> AggregateCall:
+    """The array of a group's values. Raises 0A000 for values that are arrays."""
+    if value.type.is_array:
+        raise FeatureNotSupported("ARRAY of a subquery of arrays is not supported", position=position)
+    (function,) = catalogue.calls("array_agg")
+    return AggregateCall(function, (value,), type, order=order, position=position)
 
 
 def single_value(value: Scalar) -> AggregateCall:

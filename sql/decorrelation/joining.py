@@ -13,14 +13,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal as OneOf
 
-from lake.errors import FeatureNotSupported
 from lake.types import BOOL, Field
-from sql.decorrelation.aggregates import count_rows, over_nothing, positive, single_row, single_value
+from sql.decorrelation.aggregates import collect, count_rows, over_nothing, positive, single_row, single_value
 from sql.decorrelation.unnesting import Unnested, Unnesting, equal
 from sql.fallible import fallible
 from sql.plan import (
     Aggregate,
     Case,
+    Coalesce,
     Column,
     Distinct,
     Filter,
@@ -34,6 +34,7 @@ from sql.plan import (
     Relation,
     Scalar,
     Sort,
+    SortKey,
     Values,
 )
 from sql.properties import key
@@ -62,7 +63,9 @@ def value(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relation
             return _whether(relation, base, asked)
         case "scalar":
             return _scalar(relation, base, asked)
-    raise FeatureNotSupported("ARRAY of a subquery is not supported", position=asked.position)
+        case "array":
+            return _scalar(relation, base, replace(asked, kind="scalar", relation=_collected(asked)))
+    raise AssertionError("ANY is EXISTS by now")
 
 
 def lateral(join: Dependent) -> Relation:
@@ -173,6 +176,23 @@ def _scalar(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relati
     return wide, Case(
         ((positive(rows), shown if wanted else single_row(shown, rows, asked.position)),), Literal(None, shown.type), shown.type
     )
+
+
+def _collected(asked: Subquery) -> Relation:
+    """One row: the array of the first column, in the order of the subquery; of no rows the empty array."""
+    core, output = asked.relation, column(asked.relation, 0)
+    shown: Scalar = output
+    while isinstance(core, Project):
+        shown, core = substituted(shown, core.expressions), core.input
+    order: tuple[SortKey, ...] = ()
+    match core:
+        case Sort(input=input, keys=keys):
+            core, order = input, keys
+        case Limit(input=Sort(keys=keys)):
+            order = keys
+    grouped = Aggregate(core, (), (collect(shown, order, asked.type, asked.position),))
+    made = Coalesce((column(grouped, 0), Literal((), asked.type)), asked.type)
+    return project(grouped, (made,), (Field("array", asked.type, False),))
 
 
 def _at_most_one(

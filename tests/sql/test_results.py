@@ -72,6 +72,19 @@ WITH a AS (SELECT user_id, sum(amount) AS total FROM orders GROUP BY 1) SELECT *
 SELECT data->'a'->1, data->>'k', data @> '{"k": "v"}', jsonb_typeof(data) FROM events
 SELECT sum(amount), max(placed), min(day), count(*) FROM orders WHERE false
 SELECT 1 FROM users WHERE false GROUP BY id
+SELECT id, ARRAY(SELECT o.id FROM orders o WHERE o.user_id = u.id ORDER BY o.amount DESC) FROM users u ORDER BY id
+SELECT ARRAY(SELECT id + 1 FROM users ORDER BY email DESC NULLS LAST, id LIMIT 3), ARRAY(SELECT name FROM events ORDER BY name, n)
+SELECT id, (SELECT amount FROM orders o WHERE o.user_id = u.id) FROM users u
+SELECT id, CASE WHEN id > 1 THEN (SELECT amount FROM orders o WHERE o.user_id = u.id) END FROM users u
+SELECT id, (SELECT 1 / (u.id - 1) FROM orders o WHERE o.id = 9) FROM users u WHERE id > 1
+SELECT u.id, t.id, t.amount FROM users u LEFT JOIN LATERAL (SELECT * FROM orders o WHERE o.user_id = u.id ORDER BY o.id LIMIT 1) t ON true ORDER BY 1
+SELECT u.id, s.i, t.n FROM users u, generate_series(1, u.id) s(i), LATERAL (SELECT count(*) AS n FROM orders o WHERE o.user_id = s.i) t
+SELECT id FROM users u WHERE (id, email) IN (SELECT e.n, e.name FROM events e) OR email NOT IN (SELECT name FROM events)
+SELECT o.id FROM orders o WHERE (o.user_id, o.amount) = (SELECT user_id, max(amount) FROM orders p WHERE p.user_id = o.user_id GROUP BY 1)
+SELECT is_vip, (SELECT count(*) FROM orders WHERE user_id = min(u.id)), (SELECT sum(u.id) FROM events WHERE n = 1 LIMIT 1) FROM users u GROUP BY is_vip
+SELECT n, ARRAY(SELECT DISTINCT x.n FROM events x WHERE x.n <= e.n ORDER BY 1) FROM events e ORDER BY 1
+WITH a AS (SELECT user_id, count(*) AS n FROM orders GROUP BY 1) SELECT u.id, (SELECT n FROM a WHERE user_id = u.id) FROM users u WHERE EXISTS (SELECT 1 FROM a)
+SELECT v.x, (SELECT string_agg(email, ',' ORDER BY email) FROM users WHERE id <= v.x) FROM (VALUES (1), (3), (NULL)) v(x) ORDER BY 1
 SELECT 1 FROM users HAVING count(*) > 100
 SELECT sum(id) + 1 FROM users HAVING count(*) = 4
 SELECT coalesce(email, 'none'), nullif(id, 2), greatest(id, 2), least(email, 'b') FROM users
