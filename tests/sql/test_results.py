@@ -77,13 +77,13 @@ SELECT ARRAY(SELECT id + 1 FROM users ORDER BY email DESC NULLS LAST, id LIMIT 3
 SELECT id, (SELECT amount FROM orders o WHERE o.user_id = u.id) FROM users u
 SELECT id, CASE WHEN id > 1 THEN (SELECT amount FROM orders o WHERE o.user_id = u.id) END FROM users u
 SELECT id, (SELECT 1 / (u.id - 1) FROM orders o WHERE o.id = 9) FROM users u WHERE id > 1
-SELECT u.id, t.id, t.amount FROM users u LEFT JOIN LATERAL (SELECT * FROM orders WHERE user_id = u.id ORDER BY id LIMIT 1) t ON true ORDER BY 1
+SELECT u.id, t.amount FROM users u LEFT JOIN LATERAL (SELECT * FROM orders WHERE user_id = u.id ORDER BY id LIMIT 1) t ON true ORDER BY 1
 SELECT u.id, s.i, t.n FROM users u, generate_series(1, u.id) s(i), LATERAL (SELECT count(*) AS n FROM orders o WHERE o.user_id = s.i) t
 SELECT id FROM users u WHERE (id, email) IN (SELECT e.n, e.name FROM events e) OR email NOT IN (SELECT name FROM events)
 SELECT o.id FROM orders o WHERE (o.user_id, o.amount) = (SELECT user_id, max(amount) FROM orders p WHERE p.user_id = o.user_id GROUP BY 1)
 SELECT is_vip, (SELECT count(*) FROM orders WHERE user_id = min(u.id)), (SELECT sum(u.id) FROM orders LIMIT 1) FROM users u GROUP BY 1
 SELECT n, ARRAY(SELECT DISTINCT x.n FROM events x WHERE x.n <= e.n ORDER BY 1) FROM events e ORDER BY 1
-WITH a AS (SELECT user_id, count(*) AS n FROM orders GROUP BY 1) SELECT id, (SELECT n FROM a WHERE user_id = id) FROM users WHERE EXISTS (TABLE a)
+WITH a AS (SELECT user_id, count(*) n FROM orders GROUP BY 1) SELECT id, (SELECT n FROM a WHERE user_id = id) FROM users WHERE EXISTS (TABLE a)
 SELECT v.x, (SELECT string_agg(email, ',' ORDER BY email) FROM users WHERE id <= v.x) FROM (VALUES (1), (3), (NULL)) v(x) ORDER BY 1
 SELECT 1 FROM users HAVING count(*) > 100
 SELECT sum(id) + 1 FROM users HAVING count(*) = 4
