@@ -83,7 +83,7 @@ SELECT id FROM users u WHERE (id, email) IN (SELECT e.n, e.name FROM events e) O
 SELECT o.id FROM orders o WHERE (o.user_id, o.amount) = (SELECT user_id, max(amount) FROM orders p WHERE p.user_id = o.user_id GROUP BY 1)
 SELECT is_vip, (SELECT count(*) FROM orders WHERE user_id = min(u.id)), (SELECT sum(u.id) FROM orders LIMIT 1) FROM users u GROUP BY 1
 SELECT n, ARRAY(SELECT DISTINCT x.n FROM events x WHERE x.n <= e.n ORDER BY 1) FROM events e ORDER BY 1
-WITH a AS (SELECT user_id, count(*) n FROM orders GROUP BY 1) SELECT id, (SELECT n FROM a WHERE user_id = id) FROM users WHERE EXISTS (TABLE a)
+WITH a AS (SELECT user_id, count(*) n FROM orders GROUP BY 1) SELECT (SELECT n FROM a WHERE user_id = id) FROM users WHERE EXISTS (TABLE a)
 SELECT v.x, (SELECT string_agg(email, ',' ORDER BY email) FROM users WHERE id <= v.x) FROM (VALUES (1), (3), (NULL)) v(x) ORDER BY 1
 SELECT 1 FROM users HAVING count(*) > 100
 SELECT sum(id) + 1 FROM users HAVING count(*) = 4
