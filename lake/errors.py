@@ -119,6 +119,7 @@ DuplicateTable = _condition("DuplicateTable", "42P07")
 InvalidColumnReference = _condition("InvalidColumnReference", "42P10")
 InvalidTableDefinition = _condition("InvalidTableDefinition", "42P16")
 InvalidObjectDefinition = _condition("InvalidObjectDefinition", "42P17")
+InvalidRecursion = _condition("InvalidRecursion", "42P19")
 IndeterminateDatatype = _condition("IndeterminateDatatype", "42P18")
 # class 53: resources
 ConfigurationLimitExceeded = _condition("ConfigurationLimitExceeded", "53400")

@@ -35,6 +35,14 @@ def arguments_read(relation: Relation) -> Iterator[Argument]:
         yield from arguments_read(input)
 
 
+def nodes(relation: Relation) -> Iterator[Relation]:
+    """A relation and all below it, while LATERAL may be among them; not what is in scalars."""
+    join = dependent(relation)
+    yield relation
+    for input in (join.left, join.right) if join is not None else inputs(relation):
+        yield from nodes(input)
+
+
 def has_subqueries(scalar: Scalar) -> bool:
     return subquery(scalar) is not None or any(map(has_subqueries, parts(scalar)))
 

@@ -22,6 +22,7 @@ from sql.plan import (
     Join,
     Limit,
     Project,
+    Recursive,
     Relation,
     Scalar,
     Scan,
@@ -32,6 +33,7 @@ from sql.plan import (
     Union_,
     Values,
     Window,
+    Working,
 )  # fmt: skip
 from sql.scalars import DUCKDB, spelled
 from sql.templates import filled
@@ -90,6 +92,11 @@ class _Renderer:
                 return f"SELECT * FROM {self._from(input)}{order_by(sort_terms(sort_keys, self.scalar))}"
             case Limit():
                 return self._limit(plan)
+            case Recursive(number=number, base=base, step=step, all=often):
+                each = f"SELECT * FROM {self._from(base)} UNION{' ALL' if often else ''} SELECT * FROM {self._from(step)}"
+                return f"WITH RECURSIVE round{number}({columns(len(plan.columns))}) AS ({each}) SELECT * FROM round{number}"
+            case Working(number=number):
+                return f"SELECT * FROM round{number}"
             case Generate():
                 return self._generate(plan)
             case SetOperation(left=left, right=right, kind=kind, all=all_rows):

@@ -37,6 +37,7 @@ from sql.plan import (
     Or,
     Parameter,
     Project,
+    Recursive,
     Relation,
     Scalar,
     Scan,
@@ -47,6 +48,7 @@ from sql.plan import (
     Union_,
     Values,
     Window,
+    Working,
 )  # fmt: skip
 from sql.relations import inputs
 
@@ -98,6 +100,10 @@ def line(plan: Relation) -> str:
             return "Distinct"
         case Union_():
             return "Union all"
+        case Recursive(number=number, all=all):
+            return f"Recursive{' all' if all else ''}: {number}"
+        case Working(number=number):
+            return f"Last round: {number}"
         case Sort(input=input, keys=sort_keys):
             return f"Sort: {order_by(sort_keys, input.columns)}"
         case Limit(count=count, offset=offset):

@@ -412,8 +412,45 @@ class Limit:
         return self.input.columns
 
 
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Inside a Recursive of this number: the rows that its last round brought."""
+
+    number: int
+    columns: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recursive:
+    """WITH RECURSIVE, for ad-hoc queries: the rows of `base`, then of `step` over the rows of the round before, until there are none.
+
+    `all`: a row comes as often as it is found; else once, and what has been there is not new.
+    """
+
+    number: int
+    base: Relation
+    step: Relation
+    all: bool
+    columns: tuple[Field, ...]
+
+
 Relation: TypeAlias = (
-    Scan | Values | Filter | Project | Join | Aggregate | Distinct | Union_ | SetOperation | Window | TopK | Generate | Sort | Limit
+    Scan
+    | Values
+    | Filter
+    | Project
+    | Join
+    | Aggregate
+    | Distinct
+    | Union_
+    | SetOperation
+    | Window
+    | TopK
+    | Generate
+    | Sort
+    | Limit
+    | Recursive
+    | Working
 )
 
 

@@ -15,7 +15,9 @@ from sql.plan import (
     Generate,
     Join,
     Limit,
+    Literal,
     Project,
+    Recursive,
     Relation,
     Scalar,
     Scan,
@@ -25,6 +27,7 @@ from sql.plan import (
     Union_,
     Values,
     Window,
+    Working,
 )  # fmt: skip
 from sql.relations import inputs
 from sql.rewrite import columns_of, conjuncts
@@ -44,6 +47,8 @@ def key(plan: Relation) -> Key | None:
             return () if len(rows) <= 1 else None
         case Filter(input=input, condition=condition):
             return _without(key(input), fixed(condition))
+        case TopK(keys=keys, count=Literal(value=1), ties=False) if (one := _columns(keys)) is not None:
+            return one
         case Sort(input=input) | Limit(input=input) | TopK(input=input) | Window(input=input):
             return key(input)
         case Project(input=input, expressions=expressions):
@@ -62,8 +67,18 @@ def key(plan: Relation) -> Key | None:
         case Generate(input=input, ordinality=ordinality):
             below = key(input)
             return None if below is None or not ordinality else (*below, len(plan.columns) - 1)
+        case Recursive(all=often):
+            return None if often else tuple(range(len(plan.columns)))
+        case Working():
+            return None
         case _:
             assert_never(plan)
+
+
+def _columns(scalars: tuple[Scalar, ...]) -> Key | None:
+    """Their positions, if all are columns."""
+    found = tuple(s.index for s in scalars if isinstance(s, Column))
+    return found if len(found) == len(scalars) else None
 
 
 def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None:
@@ -155,7 +170,7 @@ def append_only(plan: Relation, catalog: Catalog) -> bool:
             return not any(not append_only(i, catalog) for i in all)
         case Generate(input=input):
             return append_only(input, catalog)
-        case Aggregate() | Sort() | Limit() | SetOperation() | TopK() | Window():
+        case Aggregate() | Sort() | Limit() | SetOperation() | TopK() | Window() | Recursive() | Working():
             return False
         case _:
             assert_never(plan)

@@ -19,6 +19,7 @@ from sql.plan import (
     Join,
     Limit,
     Project,
+    Recursive,
     Relation,
     Scalar,
     Scan,
@@ -30,13 +31,16 @@ from sql.plan import (
     Values,
     Window,
     WindowCall,
+    Working,
 )
 
 
 def inputs(relation: Relation) -> tuple[Relation, ...]:
     match relation:
-        case Scan() | Values():
+        case Scan() | Values() | Working():
             return ()
+        case Recursive(base=base, step=step):
+            return (base, step)
         case Filter(input) | Project(input) | Aggregate(input) | Distinct(input) | Sort(input) | Limit(input):
             return (input,)
         case Window(input) | TopK(input) | Generate(input):
@@ -54,8 +58,10 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
     if all(a is b for a, b in zip(inputs(relation), new, strict=True)):
         return relation
     match relation:
-        case Scan() | Values():
+        case Scan() | Values() | Working():
             return relation
+        case Recursive():
+            return replace(relation, base=new[0], step=new[1])
         case Filter() | Project() | Aggregate() | Distinct() | Sort() | Limit():
             return replace(relation, input=new[0])
         case Window() | TopK() | Generate():
@@ -132,7 +138,7 @@ def with_scalars(relation: Relation, new: Rule) -> Relation:
             return replace(relation, keys=_sorted_by(sort_keys, new))
         case Generate(arguments=arguments):
             return replace(relation, arguments=tuple(map(new, arguments)))
-        case Scan() | Values() | Distinct() | Union_() | SetOperation() | Limit():
+        case Scan() | Values() | Distinct() | Union_() | SetOperation() | Limit() | Recursive() | Working():
             return relation
         case _:
             assert_never(relation)

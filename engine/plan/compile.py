@@ -31,6 +31,7 @@ from sql.plan import (
     Limit,
     Literal,
     Project,
+    Recursive,
     Relation,
     Scalar,
     Scan,
@@ -41,6 +42,7 @@ from sql.plan import (
     Union_,
     Values,
     Window,
+    Working,
 )
 from sql.relations import is_identity, read_by
 from sql.rewrite import columns_of, conjunction, conjuncts, shifted
@@ -105,6 +107,8 @@ class _Compiler:
                 return self._generate(plan)
             case Window():
                 return self._window(plan)
+            case Recursive() | Working():
+                raise FeatureNotSupported("WITH RECURSIVE in a materialized view is not supported")
             case _:
                 assert_never(plan)
 

@@ -25,6 +25,7 @@ from sql.binding.levels import Closure, Level, find_table
 from sql.binding.ordering import Finish, order_of, sorted_and_cut
 from sql.binding.outputs import Output, by_name, by_number, column_name
 from sql.binding.places import aggregate_place, leftmost
+from sql.binding.recursion import bind_recursive, names_itself
 from sql.binding.scope import Scope, placed
 from sql.binding.sets import combined
 from sql.binding.tables import Names, Source, beside, bind_table
@@ -82,15 +83,14 @@ class Queries:
         raise FeatureNotSupported(f"{type(tree).__name__} is not supported", position=position(tree))
 
     def ctes(self, clause: exp.Expr, names: Names) -> Names:
-        if clause.args.get("recursive") and any(_names_itself(c) for c in clause.expressions):
-            raise FeatureNotSupported("WITH RECURSIVE is not supported", position=position(clause))
         seen: set[str] = set()
         for cte in clause.expressions:
             name = cte.alias
             if name in seen:
                 raise DuplicateAlias(f'WITH query name "{name}" specified more than once', position=position(cte))
             seen.add(name)
-            plan = self.query(cte.this, names)
+            recursive = clause.args.get("recursive") and names_itself(cte)
+            plan = bind_recursive(cte, names, self) if recursive else self.query(cte.this, names)
             given = [c.name for c in cte.args["alias"].args.get("columns") or []]
             if len(given) > len(plan.columns):
                 raise InvalidColumnReference(

@@ -28,12 +28,12 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
     """The operation of two bound sides. Raises 42601 if one has more columns, 42804 if types do not go together."""
     word, second = type(tree).__name__.upper(), tree.args["expression"]
     if len(left.columns) != len(right.columns):
-        raise SyntaxError_(f"each {word} query must have the same number of columns", position=leftmost(_nth(second, 0)))
+        raise SyntaxError_(f"each {word} query must have the same number of columns", position=leftmost(nth(second, 0)))
     fields: list[Field] = []
     made: list[tuple[Scalar, Scalar]] = []
     for i, (a, b) in enumerate(zip(left.columns, right.columns, strict=True)):
         scalars = [_output(left, i), _output(right, i)]
-        chosen = common(scalars, [None, leftmost(_nth(second, i))], word)
+        chosen = common(scalars, [None, leftmost(nth(second, i))], word)
         one, other = (coerce(s, chosen, parameters) for s in scalars)
         assert one is not None and other is not None
         made.append((one, other))
@@ -66,7 +66,7 @@ def _cast_to(plan: Relation, scalars: tuple[Scalar, ...], columns: tuple[Field, 
     return Project(plan, scalars, columns)
 
 
-def _nth(tree: exp.Expr, index: int) -> exp.Expr:
+def nth(tree: exp.Expr, index: int) -> exp.Expr:
     """The node of an output column, for its place."""
     while isinstance(tree, (exp.Subquery, exp.SetOperation)):
         tree = tree.this

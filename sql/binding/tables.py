@@ -56,6 +56,7 @@ class Names:
     ctes: dict[str, tuple[Relation, tuple[Field, ...]]] = field(default_factory=dict)
     used: list[int] = field(default_factory=list)
     depth: int = 0
+    recursions: list[str] = field(default_factory=list)  # the names of recursive queries so far; their places are their numbers
 
     def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
         return replace(self, ctes={**self.ctes, name: (plan, columns)})

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from typing_extensions import assert_never
 
+from lake.errors import FeatureNotSupported
 from lake.types import BOOL, Field
 from sql.correlation import arguments_of, arguments_read
 from sql.decorrelation.aggregates import over_nothing
@@ -39,6 +40,7 @@ from sql.plan import (
     Limit,
     Not,
     Project,
+    Recursive,
     Relation,
     Scalar,
     Scan,
@@ -48,6 +50,7 @@ from sql.plan import (
     Union_,
     Values,
     Window,
+    Working,
     nullable,
 )
 from sql.properties import key
@@ -149,7 +152,9 @@ class Unnesting:
                 one, other = self._alike((self(left), self(right)), len(columns))
                 fields = one.relation.columns[len(columns) :]
                 return replace(one, relation=replace(relation, left=one.relation, right=other.relation, columns=columns + fields))
-            case Scan() | Values():
+            case Recursive():
+                raise FeatureNotSupported("WITH RECURSIVE that reads a query around it is not supported")
+            case Scan() | Values() | Working():
                 raise AssertionError("reads nothing")
             case _:
                 assert_never(relation)

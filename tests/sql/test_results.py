@@ -86,6 +86,11 @@ SELECT n, ARRAY(SELECT DISTINCT x.n FROM events x WHERE x.n <= e.n ORDER BY 1) F
 WITH a AS (SELECT user_id, count(*) n FROM orders GROUP BY 1) SELECT (SELECT n FROM a WHERE user_id = id) FROM users WHERE EXISTS (TABLE a)
 SELECT v.x, (SELECT string_agg(email, ',' ORDER BY email) FROM users WHERE id <= v.x) FROM (VALUES (1), (3), (NULL)) v(x) ORDER BY 1
 SELECT 1 FROM users HAVING count(*) > 100
+WITH RECURSIVE t(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM t WHERE n < 20) SELECT sum(n), count(*) FROM t
+WITH RECURSIVE t AS (SELECT id, 1 AS d FROM users UNION SELECT user_id, d + 1 FROM t JOIN orders o ON o.id = t.id WHERE d < 4) TABLE t
+WITH RECURSIVE t(n, s) AS (SELECT 1, 'a' UNION ALL (SELECT n + 1, s || 'b' FROM t WHERE n < 3)), u AS (TABLE t) SELECT * FROM t, u
+SELECT id, (WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n * 2 FROM t WHERE n < 9) SELECT max(n) FROM t) FROM users
+WITH RECURSIVE t(n) AS (SELECT 1 UNION SELECT l.m FROM t, LATERAL (SELECT (n * 3) % 7 AS m) l) TABLE t
 SELECT sum(id) + 1 FROM users HAVING count(*) = 4
 SELECT coalesce(email, 'none'), nullif(id, 2), greatest(id, 2), least(email, 'b') FROM users
 SELECT CASE WHEN amount > 0 THEN 'plus' WHEN amount < 0 THEN 'minus' ELSE '?' END, CASE user_id WHEN 1 THEN 'one' END FROM orders

@@ -22,6 +22,7 @@ from sql.plan import (
     Join,
     Limit,
     Project,
+    Recursive,
     Relation,
     Scalar,
     Scan,
@@ -31,6 +32,7 @@ from sql.plan import (
     Union_,
     Values,
     Window,
+    Working,
 )
 from sql.relations import inputs, read_by, take, with_inputs, with_scalars
 from sql.rewrite import columns_of, conjuncts
@@ -48,7 +50,7 @@ def prune_columns(relation: Relation) -> Relation:
 def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
     """A relation that has the needed columns, and perhaps others."""
     match relation:
-        case Scan() | Values() | Distinct():
+        case Scan() | Values() | Working() | Distinct():
             return _untouched(relation)
         case Filter(input, condition):
             below, places = _prune(input, needed | columns_of(condition))
@@ -95,7 +97,7 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
         case Limit(input, count, offset, position):
             below, places = _prune(input, needed)
             return _same(relation, input, below) or Limit(below, count, offset, position), places
-        case TopK() | Window() | Generate() | SetOperation():
+        case TopK() | Window() | Generate() | SetOperation() | Recursive():
             return _untouched(relation)  # which rows come first, or are equal, is a matter of all columns
         case _:
             assert_never(relation)
