@@ -13,5 +13,6 @@ One statement, `CREATE MATERIALIZED VIEW v AS SELECT date_trunc('hour', ts), cou
 7. `scalars` writes one scalar in either engine's spelling (`spark` for the circuit); `duckdb` writes a whole plan for an ad-hoc
    SELECT, over tables r<id>, with what `duckdb_functions` puts into the connection.
 
-`input` reads values from text, for literals and for casts: one meaning with the engine's Java functions.
+`compute` is what DuckDB has no spelling of, value by value, each with its twin in the engine's Java. `input` reads values from text, for
+literals and for casts: one meaning with the engine's Java functions.
 """

@@ -188,6 +188,9 @@ def text(scalar: Scalar, columns: tuple[Field, ...], *, outer: bool = False) -> 
                 return grouped(f"{inner(arguments[0])} {function.name} {inner(arguments[1])}")
             if function.kind == "prefix":
                 return grouped(f"{function.name} {inner(arguments[0])}")
+            if function.name in ("[]", "[:]"):
+                of, *ends = (text(a, columns, outer=True) for a in arguments)
+                return f"{grouped(of)}[{':'.join(ends)}]"
             name, _, unit = function.name.partition(":")
             shown = ([f"'{unit}'"] if unit else []) + [text(a, columns, outer=True) for a in arguments]
             return f"{name}({', '.join(shown)})"

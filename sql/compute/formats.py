@@ -23,6 +23,7 @@ DIGITS = """
 LETTERS = "A.D. A.M. AD AM B.C. BC DAY DY FX MONTH MON OF P.M. PM RM TZH TZM TZ".split()
 MIXED = ("Day", "Dy", "Month", "Mon")
 WORDS = sorted([*DIGITS, *LETTERS, *(w.lower() for w in DIGITS + LETTERS), *MIXED], key=lambda w: (-len(w), w))
+YEAR_MAX = 5_874_897  # of PostgreSQL's dates
 SEPARATORS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 
@@ -198,7 +199,10 @@ def _field(f: _Fields, p: Piece) -> str:
         case "Y":
             return _number(p, f.year % 10, 1)
     if day is None:
-        return _invalid()
+        days = (f.year * 12 + f.month) * 30 + f.mday
+        if p.name in ("WW", "W"):
+            return _number(p, truncated((days if p.name == "WW" else f.mday) - 1, 7) + 1, 2 if p.name == "WW" else 1)
+        return _number(p, julian(f.year, f.month, f.mday), 0) if p.name == "J" else _invalid()
     iso = day.isocalendar()
     match p.name:
         case "AD" | "BC" | "A.D." | "B.C.":
@@ -228,6 +232,13 @@ def _field(f: _Fields, p: Piece) -> str:
         case "J":
             return _number(p, day.toordinal() + 1_721_425, 0)
     return ""  # FX
+
+
+def julian(year: int, month: int, day: int) -> int:
+    """date2j()"""
+    year, month = (year + 4800, month + 1) if month > 2 else (year + 4799, month + 13)
+    century = truncated(year, 100)
+    return year * 365 - 32167 + truncated(year, 4) - century + truncated(century, 4) + truncated(7834 * month, 256) + day
 
 
 def _number_text(p: Piece, text: str) -> str:
@@ -439,7 +450,7 @@ def _day(found: dict[str, int], text: str) -> date:
             if made.year != year:
                 raise _out_of_range(text)
             return made
-        month, mday = found.get("MM", 1), found.get("DD", 1)
+        month, mday = found.get("MM") or 1, found.get("DD") or 1  # what is 0 was not given
         if "WW" in found:
             return date(year, 1, 1) + timedelta(days=(found["WW"] - 1) * 7)
         if "W" in found:
@@ -450,7 +461,7 @@ def _day(found: dict[str, int], text: str) -> date:
             raise FeatureNotSupported("years before 1 are not supported")
         return date(year, month, mday)
     except (ValueError, OverflowError):
-        if year > 9999:
+        if 9999 < year <= YEAR_MAX:
             raise FeatureNotSupported("years beyond 9999 are not supported") from None
         raise _out_of_range(text) from None
 

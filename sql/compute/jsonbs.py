@@ -262,21 +262,20 @@ def _index(step: str, level: int) -> int:
     return int(stripped)
 
 
-def _steps(path: list[str | None]) -> list[str]:
-    for i, step in enumerate(path):
-        if step is None:
-            raise of("22004", f"path element at position {i + 1} is null")
-    return [s for s in path if s is not None]
+def _step(path: list[str | None], level: int) -> str:
+    step = path[level]
+    if step is None:
+        raise of("22004", f"path element at position {level + 1} is null")
+    return step
 
 
 @own("jsonb", "text[]", to="jsonb")
 def jsonb_delete_path(text: str, path: list[str | None]) -> str:
     value = load(text)
     _scalar(value, "cannot delete path in scalar")
-    steps = _steps(path)
     at = value
-    for level, step in enumerate(steps):
-        last = level == len(steps) - 1
+    for level in range(len(path) if value else 0):
+        step, last = _step(path, level), level == len(path) - 1
         if isinstance(at, dict):
             if step not in at:
                 break
@@ -301,10 +300,9 @@ def jsonb_delete_path(text: str, path: list[str | None]) -> str:
 def put(text: str, path: list[str | None], new: str, create: bool) -> str:
     value = load(text)
     _scalar(value, "cannot set path in scalar")
-    steps = _steps(path)
     at = value
-    for level, step in enumerate(steps):
-        last = level == len(steps) - 1
+    for level in range(len(path) if value or create else 0):
+        step, last = _step(path, level), level == len(path) - 1
         if isinstance(at, dict):
             if last and (create or step in at):
                 at[step] = load(new)
@@ -331,10 +329,9 @@ def put(text: str, path: list[str | None], new: str, create: bool) -> str:
 def jsonb_insert(text: str, path: list[str | None], new: str, after: bool) -> str:
     value = load(text)
     _scalar(value, "cannot set path in scalar")
-    steps = _steps(path)
     at = value
-    for level, step in enumerate(steps):
-        last = level == len(steps) - 1
+    for level in range(len(path)):
+        step, last = _step(path, level), level == len(path) - 1
         if isinstance(at, dict):
             if last and step in at:
                 raise of("22023", "cannot replace existing key", hint="Try using the function jsonb_set to replace key value.")

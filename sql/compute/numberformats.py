@@ -424,5 +424,5 @@ class _Reader:
                 if self.text[self.at + 1] in "+-":
                     self.sign = self.text[self.at + 1]
                     self.at += 1
-            elif not read and not p.flags & {"S", "PL", "MI"} and self.peek() in "+-":
+            elif not read and p.flags & {"PL", "MI"} and self.peek() in "+-":
                 self.sign = self.peek()

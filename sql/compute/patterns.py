@@ -494,6 +494,11 @@ def _nth(text: str, pattern: re.Pattern[str], start: int, nth: int) -> re.Match[
     return found[nth - 1] if nth <= len(found) else None
 
 
+def _group(match: re.Match[str] | None, group: int) -> int:
+    """Without groups the whole is the first."""
+    return 0 if match is not None and group == 1 and not match.re.groups else group
+
+
 @own("text", "text", "int4", "int4", "int4", "text", "int4", to="int4")
 def regexp_instr(text: str, pattern: str, start: int, nth: int, end: int, flags: str, group: int) -> int:
     _positive("start", start), _positive("n", nth)
@@ -501,6 +506,7 @@ def regexp_instr(text: str, pattern: str, start: int, nth: int, end: int, flags:
         raise InvalidParameterValue(f'invalid value for parameter "endoption": {end}')
     _positive("subexpr", group, 0)
     match = _nth(text, compiled(pattern, _no_global("regexp_instr", flags)), start, nth)
+    group = _group(match, group)
     if match is None or group > match.re.groups or match.start(group) < 0:
         return 0
     return (match.end(group) if end else match.start(group)) + 1
@@ -510,4 +516,5 @@ def regexp_instr(text: str, pattern: str, start: int, nth: int, end: int, flags:
 def regexp_substr(text: str, pattern: str, start: int, nth: int, flags: str, group: int) -> str | None:
     _positive("start", start), _positive("n", nth), _positive("subexpr", group, 0)
     match = _nth(text, compiled(pattern, _no_global("regexp_substr", flags)), start, nth)
+    group = _group(match, group)
     return None if match is None or group > match.re.groups else match[group]

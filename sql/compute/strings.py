@@ -233,7 +233,7 @@ def characters(text: str) -> list[str]:
 def like_escape(pattern: str, escape: str) -> str:
     """The pattern with the backslash in place of another escape character."""
     if len(escape) > 1:
-        raise of("22019", "invalid escape string")
+        raise of("22025", "invalid escape string")
     if escape == "\\":
         return pattern
     out, at = [], 0
@@ -253,7 +253,7 @@ def like_escape(pattern: str, escape: str) -> str:
 def similar_to(pattern: str, escape: str) -> str:
     """A pattern of SIMILAR TO as a regular expression of PostgreSQL's: similar_to_escape()."""
     if len(escape) > 1:
-        raise of("22019", "invalid escape string")
+        raise of("22025", "invalid escape string")
     out, at, inside, quotes = ["^(?:"], 0, False, 0
     while at < len(pattern):
         char = pattern[at]

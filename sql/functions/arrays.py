@@ -34,7 +34,7 @@ THRESHOLDS = "thresholds array must not contain NULLs"
 
 def _contains(a: int, b: int) -> tuple[str, str]:
     return (
-        f"forall({{{b}}}, tg_y -> {HOLDS[0] % a})",
+        strict(f"forall({{{b}}}, tg_y -> {HOLDS[0] % a})", 2),
         strict(f"(len(list_filter({{{b}}}, lambda tg_y: NOT {HOLDS[1] % a})) = 0)", 2),
     )
 
@@ -51,7 +51,7 @@ ROWS = (
     *_comparisons(),
     _row("@>", ("anyarray", "anyarray"), "bool", *_contains(0, 1), "operator"),
     _row("<@", ("anyarray", "anyarray"), "bool", *_contains(1, 0), "operator"),
-    _row("&&", ("anyarray", "anyarray"), "bool", f"exists({{1}}, tg_y -> {HOLDS[0] % 0})",
+    _row("&&", ("anyarray", "anyarray"), "bool", strict(f"exists({{1}}, tg_y -> {HOLDS[0] % 0})", 2),
          strict(f"(len(list_filter({{1}}, lambda tg_y: {HOLDS[1] % 0})) > 0)", 2), "operator"),
     _row("||", (ARRAY, ARRAY), ARRAY, *CATS, "operator"),
     _row("||", (ARRAY, ELEMENT), ARRAY, *APPEND, "operator"),

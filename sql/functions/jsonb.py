@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sql.functions.casts import PRINTED
-from sql.functions.entry import Function, own
+from sql.functions.entry import Function, own, strict
 
 J, T, N, P = "jsonb", "text", "int4", "text[]"
 
@@ -47,7 +47,7 @@ ROWS = (
     own("?|", (J, P), "bool", "jsonb_exists_any", "operator"),
     own("?&", (J, P), "bool", "jsonb_exists_all", "operator"),
     own("||", (J, J), J, "jsonb_concat", "operator"),
-    Function("-", (J, T), J, "tg_jsonb_delete({0}, array({1}))", "tg_jsonb_delete({0}, [{1}])", "operator"),
+    Function("-", (J, T), J, strict("tg_jsonb_delete({0}, array({1}))", 2), strict("tg_jsonb_delete({0}, [{1}])", 2), "operator"),
     own("-", (J, N), J, "jsonb_delete_at", "operator"),
     own("-", (J, P), J, "jsonb_delete", "operator"),
     own("#-", (J, P), J, "jsonb_delete_path", "operator"),

@@ -30,7 +30,8 @@ TRIGONOMETRIC = (
     "sin cos tan cot asin acos atan sinh cosh tanh asinh acosh atanh sind cosd tand cotd asind acosd atand".split()
 )  # fmt: skip
 TRUNC_SPARK = (
-    "(CASE WHEN isnan({0}) OR abs({0}) >= 9007199254740992 THEN {0} WHEN {0} < 0 THEN -floor(-{0}) ELSE CAST(floor({0}) AS DOUBLE) END)"
+    "(CASE WHEN isnan({0}) OR abs({0}) >= 9007199254740992 THEN {0} WHEN abs({0}) < 1 THEN {0} * 0"
+    " WHEN {0} < 0 THEN -floor(-{0}) ELSE CAST(floor({0}) AS DOUBLE) END)"
 )
 ROUNDED_DUCKDB = "CAST(tg_numeric_round(CAST({0} AS VARCHAR), {1}) AS {type})"
 

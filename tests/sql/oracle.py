@@ -89,8 +89,8 @@ def case_of(function: Function, seed: int) -> Case:
             text = AGGREGATES.get(name, f"{name}({', '.join(names) or '*'})")
         case _:
             text = f"{name}({', '.join(names)})"
-            if name in WRITTEN:
-                text = WRITTEN[name]
+            if function.name in WRITTEN:
+                text = WRITTEN[function.name]
             elif name == "extract":
                 text = f"extract({unit} FROM a)"
             elif name == "position":
@@ -178,7 +178,7 @@ def expressions(seed: int) -> list[Case]:
 
 
 def _pool(function: Function, index: int, name: str) -> list[str | None]:
-    samples = SAMPLES[FAMILIES.get(name, name)]
+    samples = SAMPLES.get(FAMILIES.get(name, name), [None])
     small = SMALL.get(f"{function.name}/{len(function.arguments)}", SMALL.get(function.name, {}))
     return [v for v in small.get(index, []) if _reads(v, declared(name))] or samples
 

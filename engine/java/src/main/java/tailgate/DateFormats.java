@@ -17,6 +17,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class DateFormats {
   private static final Set<String> DIGITS = Set.of(("CC DDD DD D FF1 FF2 FF3 FF4 FF5 FF6 HH24 HH12 HH IDDD ID IW IYYY IYY IY I J MI MM MS Q SSSSS SSSS SS US WW W Y,YYY YYYY YYY YY Y").split(" "));
   private static final List<String> WORDS = new ArrayList<>();
+  private static final int YEAR_MAX = 5_874_897;  // of PostgreSQL's dates
   private static final String SEPARATORS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
   private static final List<String> MONTHS = Arrays.stream(Month.values()).map(m -> m.getDisplayName(TextStyle.FULL, Locale.ENGLISH)).toList();
   private static final List<String> DAYS = List.of("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday");
@@ -169,6 +170,9 @@ public final class DateFormats {
       case "Y": return number(p, Math.floorMod(f.year, 10), 1);
       default: break;
     }
+    if (day == null && p.name.equals("WW")) return number(p, ((f.year * 12L + f.month) * 30 + f.mday - 1) / 7 + 1, 2);
+    if (day == null && p.name.equals("W")) return number(p, (f.mday - 1) / 7 + 1, 1);
+    if (day == null && p.name.equals("J")) return number(p, julian(f.year, f.month, f.mday), 0);
     dated(f, "");
     int week = day.get(IsoFields.WEEK_OF_WEEK_BASED_YEAR), year = day.get(IsoFields.WEEK_BASED_YEAR), weekday = day.getDayOfWeek().getValue();
     return switch (p.name) {
@@ -191,6 +195,12 @@ public final class DateFormats {
       case "J" -> number(p, day.getLong(JulianFields.JULIAN_DAY), 0);
       default -> "";  // FX
     };
+  }
+
+  /** date2j() */
+  private static int julian(int year, int month, int day) {
+    int y = month > 2 ? year + 4800 : year + 4799, m = month > 2 ? month + 1 : month + 13, century = y / 100;
+    return y * 365 - 32167 + y / 4 - century + century / 4 + 7834 * m / 256 + day;
   }
 
   private static String dated(Fields f, String text) {
@@ -355,11 +365,12 @@ public final class DateFormats {
         if (days < 1 || days > 366 || year == 0) throw outOfRange(text);
         return LocalDate.ofYearDay(year, days);
       }
-      int month = found.getOrDefault("MM", 1), mday = found.getOrDefault("DD", 1);
+      int month = found.getOrDefault("MM", 0) == 0 ? 1 : found.get("MM"), mday = found.getOrDefault("DD", 0) == 0 ? 1 : found.get("DD");  // what is 0 was not given
       if (found.containsKey("WW")) return LocalDate.of(year, 1, 1).plusDays((found.get("WW") - 1) * 7L);
       if (found.containsKey("W")) mday = (found.get("W") - 1) * 7 + 1;
       if (month < 1 || month > 12 || mday < 1 || mday > 31) throw outOfRange(text);
       if (year == 0) throw years("before 1");
+      if (year > YEAR_MAX) throw outOfRange(text);
       if (year > 9999) throw years("beyond 9999");
       return LocalDate.of(year, month, mday);
     } catch (DateTimeException e) {

@@ -153,11 +153,12 @@ public final class JsonbEdits {
   }
 
   /** Walks a path to its last step, and hands the container there and the step to `change`. */
-  private static UTF8String at(UTF8String json, ArrayData path, String scalar, BiPredicate<Object, Integer> change) {
+  private static UTF8String at(UTF8String json, ArrayData path, String scalar, boolean creates, BiPredicate<Object, Integer> change) {
     Object value = container(json, scalar), at = value;
-    int n = path.numElements();
-    for (int i = 0; i < n; i++) if (path.isNullAt(i)) throw new SqlError("22004", "path element at position " + (i + 1) + " is null");
-    for (int level = 0; level < n; level++) {
+    boolean empty = value instanceof Map ? map(value).isEmpty() : list(value).isEmpty();
+    int n = empty && !creates ? 0 : path.numElements();
+    for (int level = 0; level < n && at != null; level++) {
+      if (path.isNullAt(level)) throw new SqlError("22004", "path element at position " + (level + 1) + " is null");
       if (!(at instanceof Map) && !(at instanceof List)) break;
       if (level == n - 1) {
         change.test(at, level);
@@ -173,7 +174,7 @@ public final class JsonbEdits {
   }
 
   public static UTF8String jsonbDeletePath(UTF8String json, ArrayData path) {
-    return at(json, path, "cannot delete path in scalar", (in, level) -> {
+    return at(json, path, "cannot delete path in scalar", false, (in, level) -> {
       String step = item(path, level);
       if (in instanceof Map) return map(in).remove(step) != null;
       int place = place(list(in), index(step, level));
@@ -182,7 +183,7 @@ public final class JsonbEdits {
   }
 
   public static UTF8String jsonbSet(UTF8String json, ArrayData path, UTF8String value, boolean create) {
-    return at(json, path, "cannot set path in scalar", (in, level) -> {
+    return at(json, path, "cannot set path in scalar", create, (in, level) -> {
       String step = item(path, level);
       Object with = JsonbTree.read(value);
       if (in instanceof Map) {
@@ -197,7 +198,7 @@ public final class JsonbEdits {
   }
 
   public static UTF8String jsonbInsert(UTF8String json, ArrayData path, UTF8String value, boolean after) {
-    return at(json, path, "cannot set path in scalar", (in, level) -> {
+    return at(json, path, "cannot set path in scalar", true, (in, level) -> {
       String step = item(path, level);
       Object with = JsonbTree.read(value);
       if (in instanceof Map) {

@@ -355,7 +355,7 @@ public final class NumberFormats {
       if (sign == ' ' && before + behind > 0) {
         if (signed && read && at + 1 < text.length() && !Character.isDigit(text.charAt(at + 1))) {
           if ("+-".indexOf(text.charAt(at + 1)) >= 0) sign = text.charAt(++at);
-        } else if (!read && !p.any("S", "PL", "MI") && "+-".indexOf(peek()) >= 0) sign = peek();
+        } else if (!read && p.any("PL", "MI") && "+-".indexOf(peek()) >= 0) sign = peek();
       }
     }
   }

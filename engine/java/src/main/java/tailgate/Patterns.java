@@ -116,12 +116,16 @@ public final class Patterns {
     return nth <= found.size() ? found.get(nth - 1) : null;
   }
 
+  /** Without groups the whole is the first. */
+  private static int group(MatchResult m, int group) { return m != null && group == 1 && m.groupCount() == 0 ? 0 : group; }
+
   public static int reInstr(UTF8String text, UTF8String pattern, int start, int nth, int end, int group) {
     positive("start", start, 1);
     positive("n", nth, 1);
     if (end != 0 && end != 1) throw Strings.parameter("invalid value for parameter \"endoption\": " + end);
     positive("subexpr", group, 0);
     MatchResult m = nth(text, pattern, start, nth);
+    group = group(m, group);
     if (m == null || group > m.groupCount() || m.start(group) < 0) return 0;
     return text.toString().codePointCount(0, end == 1 ? m.end(group) : m.start(group)) + 1;
   }
@@ -131,6 +135,7 @@ public final class Patterns {
     positive("n", nth, 1);
     positive("subexpr", group, 0);
     MatchResult m = nth(text, pattern, start, nth);
+    group = group(m, group);
     return m == null || group > m.groupCount() ? null : UTF8String.fromString(m.group(group));
   }
 }

@@ -227,7 +227,7 @@ public final class Strings {
 
   public static UTF8String likeEscape(UTF8String pattern, UTF8String escape) {
     int[] e = escape.toString().codePoints().toArray(), p = pattern.toString().codePoints().toArray();
-    if (e.length > 1) throw new SqlError("22019", "invalid escape string");
+    if (e.length > 1) throw new SqlError("22025", "invalid escape string");
     if (e.length == 1 && e[0] == '\\') return pattern;
     StringBuilder out = new StringBuilder();
     for (int i = 0; i < p.length; i++) {

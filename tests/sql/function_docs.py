@@ -1,0 +1,184 @@
+"""docs/sql/functions.md, made from the catalogue: `python -m tests.sql.function_docs DSN` writes it; a PostgreSQL answers the examples.
+
+An example that is in the file already stays. New ones are taken from the corpus of expressions, or made of sample values.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+
+from lake.errors import TailgateError
+from lake.types import FACTS
+from sql.duckdb_functions import install
+from sql.functions import aggregates, arithmetic, arrays, bytestrings, comparison, datetime, jsonb, mathematics, patterns, sets, text
+from sql.functions.entry import Function
+from tests.sql.corpus import Expression, corpus, on_duckdb
+from tests.sql.oracle import case_of
+
+FILE = Path(__file__).parents[2] / "docs" / "sql" / "functions.md"
+FAMILIES: dict[str, tuple[Function, ...]] = {
+    "Comparison": comparison.ROWS,
+    "Arithmetic": arithmetic.ROWS,
+    "Mathematics": mathematics.ROWS,
+    "Text": text.ROWS,
+    "Regular expressions": patterns.ROWS,
+    "Bytes": bytestrings.ROWS,
+    "Dates and times": datetime.ROWS,
+    "jsonb": jsonb.ROWS,
+    "Arrays": arrays.ROWS,
+    "Aggregates": aggregates.ROWS,
+    "Set-returning functions": sets.ROWS,
+}
+PAIRS = "FROM (VALUES (1::float8, 2::float8), (2, 4), (3, 5)) t(y, x))"
+WRITTEN = {  # for those that no expression of the corpus calls
+    "transaction_timestamp": "transaction_timestamp() = now()",
+    "statement_timestamp": "statement_timestamp() >= now()",
+    "clock_timestamp": "clock_timestamp() >= now()",
+    "current_timestamp": "current_timestamp = now()",
+    "localtimestamp": "localtimestamp = now()::timestamp",
+    "current_date": "current_date = now()::date",
+    **{name: f"(SELECT {name}(x) FROM (VALUES (5), (3)) t(x))" for name in ("bit_or", "bit_xor", "var_samp", "stddev_samp")},
+    **{f"regr_{name}": f"(SELECT regr_{name}(y, x) {PAIRS}" for name in ("avgx", "avgy", "sxx", "sxy", "syy")},
+    "regr_intercept": "(SELECT regr_intercept(y, x) FROM (VALUES (1::float8, 2::float8), (2, 4), (3, 6)) t(y, x))",
+    "jsonb_array_elements": "(SELECT sum(value::int) FROM jsonb_array_elements('[3, 1]'::jsonb))",
+    "jsonb_array_elements_text": """(SELECT string_agg(value, ',' ORDER BY value) FROM jsonb_array_elements_text('["b", "a"]'::jsonb))""",
+}
+NONE = ("mz_now", "mz_logical_timestamp", "min_by", "max_by", "earliest_by_offset", "latest_by_offset", "json_agg", "json_object_agg")
+INTERNAL = ("[]", "[:]", "ARRAY", "like_escape")  # what has a syntax of its own
+HEAD = """# Functions and operators
+
+Made from the function catalogue (`sql/functions`), which a test compares with this page and every example with PostgreSQL 15. All of them
+work in views and in ad-hoc queries alike, but for those marked *ad hoc*. What PostgreSQL has and is not here is refused by name (0A000);
+where an answer differs, `differences.md` says so.
+
+Beside these: AND, OR, NOT, IS [NOT] NULL, TRUE, FALSE, UNKNOWN, DISTINCT FROM, BETWEEN [SYMMETRIC], IN, CASE, COALESCE, NULLIF, GREATEST,
+LEAST, `ARRAY[…]`, `a[i]`, `a[i:j]`, `op ANY (array)`, `op ALL (array)`, rows compared, OVERLAPS, LIKE and SIMILAR TO with ESCAPE,
+COLLATE "C", `CAST(x AS type)` and `x::type`.
+"""
+LINE = re.compile(r"^\| (?P<name>\S+)(?P<adhoc> \*ad hoc\*)? \| (?P<signatures>.*?) \| (?P<example>.*?) \|$")
+EXAMPLE = re.compile(r"`` (?P<sql>.*) `` → (?:`` (?P<value>.*) ``|NULL)$")
+
+
+def shown(name: str) -> str:
+    """A type as people write it."""
+    base = name.removesuffix("[]")
+    return (FACTS[base].sql if base in FACTS else base) + ("[]" if name.endswith("[]") else "")
+
+
+def signature(row: Function) -> str:
+    types = [shown(a) for a in row.arguments]
+    if row.variadic:
+        types.append("…")
+    result = (
+        shown(row.result) if isinstance(row.result, str) else "numeric" if "numeric" in row.arguments or row.kind != "aggregate" else ""
+    )
+    return f"({', '.join(types)})" + (f" → {result}" if result else "")
+
+
+def entries() -> dict[str, dict[str, tuple[bool, list[str]]]]:
+    """Of each family: name to whether it is for ad-hoc queries only, and its signatures."""
+    found: dict[str, dict[str, tuple[bool, list[str]]]] = {}
+    for family, rows in FAMILIES.items():
+        named: dict[str, list[Function]] = defaultdict(list)
+        for row in rows:
+            if row.duckdb and row.name not in INTERNAL:
+                named[row.name.partition(":")[0]].append(row)
+        found[family] = {
+            n: (not any(r.spark for r in rs) and rs[0].kind not in ("aggregate", "set"), list(dict.fromkeys(map(signature, rs))))
+            for n, rs in named.items()
+        }
+    return found
+
+
+def read() -> dict[str, str]:
+    """The example of each name, from the file."""
+    if not FILE.exists():
+        return {}
+    lines = map(LINE.match, FILE.read_text().splitlines())
+    return {m["name"].strip("`").replace("\\|", "|"): m["example"] for m in lines if m and m["name"].startswith("`")}
+
+
+def examples_of(name: str, kind: str) -> list[str]:
+    """Expressions of the corpus in which it is called, the shortest first."""
+    escaped = re.escape(name)
+    pattern = rf"(?<![\w.]){escaped}\s*\(" if kind not in ("operator", "prefix") else rf"[\w')\]\s]{escaped}(?=[\s\d'({{]|\w)"
+    if kind == "prefix":
+        pattern = rf"^{escaped}\s*[\w(']"
+    return sorted((e.sql for e in corpus() if not e.sqlstate and re.search(pattern, e.sql)), key=len)
+
+
+def made(row: Function) -> list[str]:
+    """The row's call with sample values."""
+    if row.kind in ("aggregate", "set"):
+        return []
+    case = case_of(row, 1)
+    found = []
+    for values in case.rows if "a" in case.expression else ((),):
+        if None in values or not case.expression:
+            continue
+        text = case.expression
+
+        def literal(match: re.Match[str], values: tuple[str | None, ...] = values) -> str:
+            index = "abcdefg".index(match[0])
+            return "'" + str(values[index]).replace("'", "''") + f"'::{case.types[index]}"
+
+        found.append(re.sub(r"(?<![\w'])[a-g](?![\w'(])", literal, text))
+    return sorted(found, key=len)[:20]
+
+
+def asked(server: psycopg.Connection[Any], sql: str) -> tuple[str | None, str] | None:
+    try:
+        row = server.execute(f"SELECT x::text, pg_typeof(x)::text FROM (SELECT {sql} AS x) q".replace("%", "%%"), ()).fetchone()
+    except psycopg.Error:
+        return None
+    return None if row is None else (row[0], row[1])
+
+
+def same(engine: duckdb.DuckDBPyConnection, sql: str, answer: tuple[str | None, str]) -> bool:
+    try:
+        return on_duckdb(engine, Expression("", sql, answer[0], answer[1], "")) == "same"
+    except TailgateError:
+        return False
+
+
+def written(server: psycopg.Connection[Any]) -> str:
+    engine = duckdb.connect()
+    install(engine)
+    kept = read()
+    out = [HEAD]
+    for family, named in entries().items():
+        out += [f"\n## {family}\n", "| name | arguments and result | example |", "|---|---|---|"]
+        for name, (adhoc, signatures) in named.items():
+            rows = [r for r in FAMILIES[family] if r.name.partition(":")[0] == name and r.duckdb]
+            example = kept.get(name) or ""
+            if not example:
+                for sql in [
+                    *([WRITTEN[name]] if name in WRITTEN else []),
+                    *examples_of(name, rows[0].kind),
+                    *(m for r in rows[:3] if r.volatility == "immutable" for m in made(r)),
+                ]:
+                    answer = asked(server, sql)
+                    if answer is not None and "\n" not in (answer[0] or "") + sql and "``" not in sql and same(engine, sql, answer):
+                        value = "NULL" if answer[0] is None else f"`` {answer[0]} ``"
+                        example = f"`` {sql} `` → {value}".replace("|", "\\|")
+                        break
+            cell = "`" + name.replace("|", "\\|") + "`" + (" *ad hoc*" if adhoc else "")
+            out.append(f"| {cell} | {'; '.join(signatures)} | {example} |")
+    return "\n".join(out) + "\n"
+
+
+def main() -> None:
+    with psycopg.connect(sys.argv[1], autocommit=True) as server:
+        server.execute("SET TimeZone = 'UTC'")
+        FILE.write_text(written(server))
+
+
+if __name__ == "__main__":
+    main()
