@@ -37,7 +37,7 @@ from lake import Lake, crash
 from lake.catalog import Catalog, Change, Item
 from lake.entry import Header
 from lake.errors import Replaced, TailgateError
-from lake.inbox import Inbox, Record
+from lake.inbox import TABLE, Inbox, Record
 from lake.writing import Writer
 
 log = logging.getLogger("tailgate.engine")
@@ -127,6 +127,7 @@ class Engine:
                 self.catalog = self.catalog.apply(change)
             moved = readers(self._live(sources)) != self._readers
             self.graph, self._circuit, self._sources = graph, circuit, sources
+            self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
             if moved:
                 self._running = False
         if moved:

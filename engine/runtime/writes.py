@@ -127,6 +127,12 @@ class Writes:
         return found if found > write.base else 0
 
     def _note(self, number: int, write: Write) -> None:
+        if sum(len(p.keys) for p in write.parts) > KEYS_MAX:  # too many to remember: whoever has not seen them is in conflict
+            self._keys.clear()
+            self._recent.clear()
+            self._count, self._floor = 0, number
+            self._tables.update({p.table: number for p in write.parts})
+            return
         for part in write.parts:
             self._tables[part.table] = number
             if part.keys:

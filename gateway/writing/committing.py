@@ -23,7 +23,7 @@ from gateway.writing.evaluation import Effect, Evaluation, constants
 from gateway.writing.fitting import fitted
 from gateway.writing.pending import Pending
 from lake.catalog import Item
-from lake.errors import FeatureNotSupported, ReadOnlySqlTransaction, SerializationFailure
+from lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure
 from sql.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, TruncateTables
 
 if TYPE_CHECKING:
@@ -167,11 +167,21 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
     catalog = session.serving.catalog
     large = sum(w.changes.num_rows for w in pending.changes.values()) > ROWS_AT_ONCE
     body = await asyncio.to_thread(pending.body, catalog, reserve) if large else pending.body(catalog, reserve)
-    answer = await session.control.write(body)
-    if "conflict" in answer:
-        return answer["conflict"]
-    if session.settings["synchronous_commit"] not in ("off", "local"):
-        await session.serving.wait_inbox(answer["number"])
+    asked = asyncio.ensure_future(session.control.write(body))
+    try:
+        answer = await asyncio.shield(asked)
+        if "conflict" in answer:
+            return answer["conflict"]
+        if session.settings["synchronous_commit"] not in ("off", "local"):
+            await session.serving.wait_inbox(answer["number"])
+    except asyncio.CancelledError:
+        # a write that is let in cannot be taken back: as PostgreSQL, which goes on when the wait for a standby is cancelled
+        reason = session.interruption()
+        if reason is None:
+            raise
+        if "conflict" in await asked:
+            raise QueryCanceled(reason) from None
+        session.notice("canceling wait for the commit", "WARNING", "01000", "The rows are durable, and will be there soon.")
     return 0
 
 

@@ -50,6 +50,8 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
   public static final String CLOCK = "$clock";
 
   private static final long DUE_MS = 200;       // between a tick and one that only time causes: events close together share one
+  private static final String TABLE = "$table/";  // begins the channels of tables
+  private static final int BUFFER_BYTES = 1 << 16, FIXED_BYTES = 4 + 8 + 8;  // partition, offset, milliseconds
   private static final long CLOCK_MS = 10_000;  // an empty tick costs 70-100 ms of CPU
 
   private static final StructType ROW = new StructType().add("key", "binary").add("value", "binary").add("topic", "string").add("partition", "int")
@@ -62,6 +64,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     final AtomicLong newest = new AtomicLong();
     final Doorbell doorbell = new Doorbell();
     volatile long period = CLOCK_MS;
+    volatile Set<String> tables;
     volatile long due = Long.MAX_VALUE;
   }
 
@@ -88,6 +91,9 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     inbox(folder).due = millis;
     inbox(folder).doorbell.ring(false);
   }
+
+  /** The channels of tables whose records somebody reads; of others only the driver wants them, and they are passed over here. Not said: all. */
+  public static void tables(String folder, List<String> channels) { inbox(folder).tables = Set.copyOf(channels); }
 
   // ---- the table ------------------------------------------------------------------------------------------------------------
 
@@ -215,12 +221,17 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
 
   private static final class Reader implements PartitionReader<InternalRow> {
     private final Range range;
+    private final Set<String> tables;
     private long entry;
     private DataInputStream in;
     private boolean told;
     private InternalRow row;
 
-    Reader(Range range) { this.range = range; this.entry = range.after; }
+    Reader(Range range) {
+      this.range = range;
+      this.entry = range.after;
+      this.tables = inbox(range.folder).tables;
+    }
 
     @Override public boolean next() throws IOException {
       if (!told) {
@@ -228,15 +239,29 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
         row = row(null, null, CLOCK.getBytes(StandardCharsets.UTF_8), 0, range.clock, range.clock, null);
         return true;
       }
-      while (in == null || in.available() == 0) {
-        close();
-        if (entry == range.to) return false;
-        in = new DataInputStream(new ByteArrayInputStream(Files.readAllBytes(Path.of(range.folder, Long.toString(++entry)))));
+      while (true) {
+        while (in == null || in.available() == 0) {
+          close();
+          if (entry == range.to) return false;
+          in = new DataInputStream(new BufferedInputStream(Files.newInputStream(Path.of(range.folder, Long.toString(++entry))), BUFFER_BYTES));
+        }
+        byte[] topic = bytes();
+        if (passedOver(new String(topic, StandardCharsets.UTF_8))) {
+          skip();
+          skip();
+          in.skipNBytes(FIXED_BYTES);
+          skip();
+          continue;
+        }
+        byte[] key = bytes(), value = bytes();
+        row = row(key, value, topic, in.readInt(), in.readLong(), in.readLong(), headers(bytes()));
+        return true;
       }
-      byte[] topic = bytes(), key = bytes(), value = bytes();
-      row = row(key, value, topic, in.readInt(), in.readLong(), in.readLong(), headers(bytes()));
-      return true;
     }
+
+    private boolean passedOver(String topic) { return tables != null && topic.startsWith(TABLE) && !tables.contains(topic); }
+
+    private void skip() throws IOException { in.skipNBytes(Math.max(0, in.readInt())); }
 
     private static ArrayData headers(byte[] bytes) throws IOException {
       if (bytes == null) return null;
@@ -258,6 +283,9 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     }
 
     @Override public InternalRow get() { return row; }
-    @Override public void close() { in = null; }
+    @Override public void close() throws IOException {
+      if (in != null) in.close();
+      in = null;
+    }
   }
 }

@@ -25,6 +25,7 @@ class InboxSourceTest {
         out.writeInt((int) r[3]);
         out.writeLong((long) r[4]);
         out.writeLong((long) r[5]);
+        out.writeInt(-1);
       }
     }
     InboxSource.advance(folder.toString(), n);
@@ -52,6 +53,9 @@ class InboxSourceTest {
       assertTrue(clock > first.rows.get(0).getTimestamp(5).getTime());
       List<String> offsets = Files.readAllLines(checkpoint.resolve("offsets/" + second.id));
       assertEquals("[8," + clock + "]", offsets.get(2), "the time is known before the batch runs");
+      InboxSource.tables(folder.toString(), List.of("$table/2"));
+      entry(folder, 9, new Object[] {"$table/1", "k", "nobody reads it", 0, 0L, 0L}, new Object[] {"$table/2", null, "read", 0, 0L, 0L}, new Object[] {"$table/1", null, null, 0, 0L, 0L});
+      assertEquals(List.of(InboxSource.CLOCK, "$table/2"), batches.poll(30, TimeUnit.SECONDS).rows.stream().map(b -> b.getString(2)).toList());
       assertNull(batches.poll(1200, TimeUnit.MILLISECONDS), "no batch without a reason");
       InboxSource.ring(folder.toString());
       assertEquals(1, batches.poll(30, TimeUnit.SECONDS).rows.size(), "a ring is a batch");
@@ -66,6 +70,6 @@ class InboxSourceTest {
   @Test
   void watchesSeveralBrokers() {
     Dataset<Row> frame = spark().readStream().format("tailgate-inbox").option("path", "/tmp/inbox-" + UUID.randomUUID()).option("watch", "[]").load();
-    assertEquals(KAFKA.length(), frame.schema().length());
+    assertEquals(KAFKA.length() + 1, frame.schema().length(), "Kafka's columns, and headers");
   }
 }
