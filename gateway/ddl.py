@@ -34,7 +34,8 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     session.access.check_change(bound.statement)
 
     def tell(notice: dict[str, Any]) -> None:
-        session.notice(notice.get("message", ""), notice.get("severity", "NOTICE"), notice.get("sqlstate", "00000"), notice.get("hint"))
+        severity, sqlstate = notice.get("severity", "NOTICE"), notice.get("sqlstate", "00000")
+        session.notice(notice.get("message", ""), severity, sqlstate, notice.get("hint"), notice.get("detail"))
         session.out.flush()
 
     done = await session.control.statement(without_password(bound), session.statement_settings(), tell)

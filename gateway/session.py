@@ -234,8 +234,10 @@ class Session:
         self.machine.happened(Event.CLOSED)
         self.out.close()
 
-    def notice(self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None) -> None:
-        self.out.write(backend.notice_response(backend.Report(severity, sqlstate, message, None, hint)))
+    def notice(
+        self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None, detail: str | None = None
+    ) -> None:
+        self.out.write(backend.notice_response(backend.Report(severity, sqlstate, message, detail, hint)))
 
     def _report(self) -> None:
         """Tells the reported settings that are other than the client knows: once, before ReadyForQuery, as PostgreSQL does."""

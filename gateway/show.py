@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gateway.catalog import rows as catalog_rows
 from gateway.settings import Settings
 from lake.catalog import SCHEMA, Catalog, Item
 from lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
@@ -54,6 +55,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "columns": (NAME, Field("nullable", BOOL), Field("type", TEXT)),
     "schemas": (NAME,),
     "databases": (NAME,),
+    "indexes": (NAME, Field("on_name", TEXT), Field("key", TEXT)),
     "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
 }
@@ -125,6 +127,10 @@ def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, statu
             return [(database,)]
         case "objects":
             return [(i.name, i.kind) for i in items]
+        case "indexes":
+            of = None if show.name is None else catalog.relation(show.name.name, show.name.position).id
+            keyed = [i for i in catalog_rows.keyed(catalog) if of in (None, i.id)]
+            return [(catalog_rows.key_name(i), i.name, ", ".join(i.columns[k].name for k in i.key or ())) for i in keyed]
         case "columns":
             assert show.name is not None
             item = catalog.relation(show.name.name, show.name.position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.ddl.names import check_schema
 from lake.catalog import COMPANIONS, Catalog, Change, Item
-from lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
+from lake.errors import DependentObjectsStillExist, TailgateError, UndefinedObject, UndefinedTable, WrongObjectType
 from sql.statements import Drop, Name
 
 Notice = dict[str, str | None]
@@ -21,10 +21,25 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[tuple[Item, ...], list[Noti
         else:
             named[item.id] = item
     going: dict[int, Item] = {}
+    blocked: list[TailgateError] = []
     for item in named.values():
         others = catalog.apply(Change(drop=tuple(i for i in named if i != item.id)))
-        for gone in others.dropping(item, cascade=statement.cascade):
-            going[gone.id] = gone
+        try:
+            for gone in others.dropping(item, cascade=statement.cascade):
+                going[gone.id] = gone
+        except DependentObjectsStillExist as e:
+            blocked.append(e)
+    if blocked:
+        if len(named) == 1:
+            raise blocked[0]
+        told: dict[str, str] = {}  # by dependent, each once
+        for line in (line for e in blocked for line in (e.detail or "").splitlines()):
+            told.setdefault(line.split(" depends on ")[0], line)
+        raise DependentObjectsStillExist(
+            "cannot drop desired object(s) because other objects depend on them",
+            detail="\n".join(told.values()),
+            hint=blocked[0].hint,
+        )
     followers = [i for i in going.values() if i.id not in named and i.kind not in COMPANIONS and not i.replaces]
     if len(followers) == 1:
         notices.append(notice(f"drop cascades to {followers[0].kind} {followers[0].name}"))

@@ -126,6 +126,8 @@ def show(cursor: Cursor) -> Show:
         if cursor.any_word("from", "in") is None:
             raise cursor.error()
         return Show("columns", relation_name(cursor))
+    if cursor.any_word("indexes", "index", "keys") is not None:
+        return Show("indexes", relation_name(cursor) if cursor.any_word("from", "in") is not None else None)
     if cursor.word("errors"):
         return Show("errors", relation_name(cursor) if cursor.any_word("from", "in") is not None else None)
     if cursor.word("create"):

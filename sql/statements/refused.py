@@ -93,7 +93,6 @@ CREATIONS: dict[tuple[str, ...], str | None] = {
 }
 
 SHOWINGS: dict[tuple[str, ...], str | None] = {
-    ("indexes",): None,
     ("connections",): None,
     ("clusters",): None,
     ("secrets",): None,

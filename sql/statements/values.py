@@ -290,7 +290,8 @@ class Show:
 
 
 SHOWS = (
-    "sources", "topics", "views", "materialized views", "sinks", "tables", "objects", "columns", "errors", "schemas", "databases",
+    "sources", "topics", "views", "materialized views", "sinks", "tables", "objects", "columns", "errors", "indexes", "schemas",
+    "databases",
     "create source", "create view", "create materialized view", "create sink", "create table", "setting", "all",
 )  # fmt: skip
 
