@@ -8,6 +8,8 @@ Every relation becomes a sub-select whose columns are c0, c1, … again, so that
 
 from __future__ import annotations
 
+from collections import Counter
+
 from typing_extensions import assert_never
 
 from lake.types import WEIGHT
@@ -35,6 +37,7 @@ from sql.plan import (
     Window,
     Working,
 )  # fmt: skip
+from sql.relations import inputs
 from sql.scalars import DUCKDB, spelled
 from sql.templates import filled
 
@@ -51,7 +54,29 @@ KEYWORDS = {
 
 def render(plan: Relation, *, now: str = NOW) -> str:
     """DuckDB SQL of a plan. Output columns are c0, c1, …; `now`: the expression of the statement's time."""
-    return _Renderer(now).relation(plan)
+    renderer = _Renderer(now, shared(plan))
+    text = renderer.relation(plan)
+    if not renderer.written:
+        return text
+    parts = ", ".join(f"{name} AS MATERIALIZED ({part})" for name, part in renderer.written)
+    return f"WITH {parts} SELECT * FROM ({text})" if text.startswith("WITH") else f"WITH {parts} {text}"
+
+
+def shared(plan: Relation) -> frozenset[int]:
+    """Relations, by identity, that stand in more than one place and are more than rows of a table passed on: they are computed once."""
+    count: Counter[int] = Counter()
+    kinds: dict[int, tuple[bool, bool]] = {}  # whether it is more than that; whether it reads the last round of a recursion
+
+    def visit(node: Relation) -> tuple[bool, bool]:
+        count[id(node)] += 1
+        if count[id(node)] == 1:
+            below = [visit(i) for i in inputs(node)]
+            simple = isinstance(node, Scan | Values | Filter | Project)
+            kinds[id(node)] = not simple or any(b for b, _ in below), isinstance(node, Working) or any(w for _, w in below)
+        return kinds[id(node)]
+
+    visit(plan)
+    return frozenset(i for i, n in count.items() if n > 1 and kinds[i] == (True, False))
 
 
 def columns(count: int, prefix: str = "") -> str:
@@ -59,8 +84,10 @@ def columns(count: int, prefix: str = "") -> str:
 
 
 class _Renderer:
-    def __init__(self, now: str) -> None:
-        self.now = now
+    def __init__(self, now: str, shared: frozenset[int]) -> None:
+        self.now, self.shared = now, shared
+        self.names: dict[int, str] = {}
+        self.written: list[tuple[str, str]] = []
 
     def relation(self, plan: Relation) -> str:
         match plan:
@@ -112,7 +139,13 @@ class _Renderer:
                 assert_never(plan)
 
     def _from(self, plan: Relation) -> str:
-        return f"({self.relation(plan)})"
+        if id(plan) not in self.shared:
+            return f"({self.relation(plan)})"
+        if id(plan) not in self.names:
+            text = self.relation(plan)
+            self.names[id(plan)] = f"part{len(self.names)}"
+            self.written.append((self.names[id(plan)], text))
+        return self.names[id(plan)]
 
     def _scan(self, plan: Scan) -> str:
         width = len(plan.columns)

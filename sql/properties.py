@@ -47,8 +47,6 @@ def key(plan: Relation) -> Key | None:
             return () if len(rows) <= 1 else None
         case Filter(input=input, condition=condition):
             return _without(key(input), fixed(condition))
-        case TopK(keys=keys, count=Literal(value=1), ties=False) if (one := _columns(keys)) is not None:
-            return one
         case Sort(input=input) | Limit(input=input) | TopK(input=input) | Window(input=input):
             return key(input)
         case Project(input=input, expressions=expressions):
@@ -75,10 +73,20 @@ def key(plan: Relation) -> Key | None:
             assert_never(plan)
 
 
-def _columns(scalars: tuple[Scalar, ...]) -> Key | None:
-    """Their positions, if all are columns."""
-    found = tuple(s.index for s in scalars if isinstance(s, Column))
-    return found if len(found) == len(scalars) else None
+def unique_by(plan: Relation, positions: frozenset[int]) -> bool:
+    """Whether no two rows are the same in these columns, as far as one can see."""
+    match plan:
+        case Project(input=input, expressions=expressions):
+            below = frozenset(e.index for i in positions if isinstance(e := expressions[i], Column))
+            if unique_by(input, below):
+                return True
+        case TopK(keys=keys, count=Literal(value=1), ties=False):
+            if all(isinstance(k, Column) and k.index in positions for k in keys):
+                return True
+        case _:
+            pass
+    found = key(plan)
+    return found is not None and positions.issuperset(found)
 
 
 def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None:

@@ -37,7 +37,7 @@ from sql.plan import (
     SortKey,
     Values,
 )
-from sql.properties import key
+from sql.properties import unique_by
 from sql.relations import column, crossed, is_one_row, project, take
 from sql.rewrite import columns_of, conjunction, conjuncts, moved, rebuilt, shifted, substituted
 from sql.subqueries import Dependent, Subquery
@@ -160,8 +160,7 @@ def _scalar(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relati
     found = unnesting.of(core)
     wanted = tuple(sorted(columns_of(output)))
     places = tuple(found.places.values())
-    identified = key(found.relation)
-    if places and identified is not None and set(identified) <= set(places):
+    if places and unique_by(found.relation, frozenset(places)):
         return _at_most_one(relation, found, unnesting, wanted, output)
     own = tuple(column(found.relation, p) for p in places)
     calls = (count_rows(), *(single_value(column(found.relation, c)) for c in wanted))

@@ -14,35 +14,47 @@ from sql.relations import inputs, scalars_of, take, with_inputs, with_scalars
 from sql.rewrite import columns_of, conjunction, conjuncts, moved, rebuilt, shifted
 from sql.subqueries import Dependent, Subquery, as_scalar, dependent, subquery
 
+Known = dict[int, tuple[Relation, Relation]]  # relations by identity, each with what it became
 
-def decorrelate(relation: Relation) -> Relation:
-    """The same relation without subqueries; the same object if it has none. Raises 0A000."""
+
+def decorrelate(relation: Relation, known: Known | None = None) -> Relation:
+    """The same relation without subqueries; the same object if it has none. Raises 0A000.
+
+    `known`: what has been done, by identity, so that a relation that stands in several places of a plan stays one.
+    """
+    known = {} if known is None else known
+    if id(relation) not in known:
+        known[id(relation)] = relation, _decorrelated(relation, known)
+    return known[id(relation)][1]
+
+
+def _decorrelated(relation: Relation, known: Known) -> Relation:
     if (join := dependent(relation)) is not None:
-        return _dependent(replace(join, left=decorrelate(join.left), right=decorrelate(join.right)))
-    relation = with_inputs(relation, tuple(map(decorrelate, inputs(relation))))
+        return _dependent(replace(join, left=decorrelate(join.left, known), right=decorrelate(join.right, known)), known)
+    relation = with_inputs(relation, tuple(decorrelate(i, known) for i in inputs(relation)))
     if not any(map(has_subqueries, scalars_of(relation))):
         return relation
     match relation:
         case Filter(input, condition):
-            return _filter(input, conjuncts(condition))
+            return _filter(input, conjuncts(condition), known)
         case Join():
-            return _join(relation)
+            return _join(relation, known)
         case Project(input=input) | Aggregate(input=input):
-            row = Row(input)
+            row = Row(input, known)
             node = with_scalars(relation, row.value)
             return with_inputs(node, (row.relation,))
     (input,) = inputs(relation)
-    row = Row(input)
+    row = Row(input, known)
     wide = with_inputs(with_scalars(relation, row.value), (row.relation,))
     added, width = len(row.relation.columns) - len(input.columns), len(input.columns)
     return take(wide, (*range(width), *range(width + added, len(wide.columns))))
 
 
-def _dependent(join: Dependent) -> Relation:
+def _dependent(join: Dependent, known: Known) -> Relation:
     if join.condition is None or not has_subqueries(join.condition):
         return joining.lateral(join)
     if join.kind == "inner":
-        return _filter(joining.lateral(replace(join, condition=None)), conjuncts(join.condition))
+        return _filter(joining.lateral(replace(join, condition=None)), conjuncts(join.condition), known)
     raise FeatureNotSupported("a subquery in the ON of a LEFT JOIN LATERAL is not supported", position=join.position)
 
 
@@ -51,6 +63,7 @@ class Row:
     """A relation that grows a column for each subquery whose value is asked for."""
 
     input: Relation
+    done: Known
     relation: Relation = field(init=False)
     known: dict[Subquery, Scalar] = field(default_factory=dict)
 
@@ -66,14 +79,14 @@ class Row:
             return self.value(as_exists(inner, self.relation.columns))
         if inner not in self.known:
             given = tuple(map(self.value, inner.arguments))
-            closed = replace(inner, arguments=given, relation=decorrelate(inner.relation))
+            closed = replace(inner, arguments=given, relation=decorrelate(inner.relation, self.done))
             # the domain is of the rows as they came, unless an argument is itself a subquery's value
             own = all(i < len(self.input.columns) for a in given for i in columns_of(a))
             self.relation, self.known[inner] = joining.value(self.relation, self.input if own else self.relation, closed)
         return self.known[inner]
 
 
-def _filter(input: Relation, conditions: tuple[Scalar, ...]) -> Relation:
+def _filter(input: Relation, conditions: tuple[Scalar, ...], known: Known) -> Relation:
     """Conditions without subqueries first; EXISTS and its like as semi and anti joins; the others over values."""
     plain = tuple(c for c in conditions if not has_subqueries(c))
     relation = Filter(input, conjunction(plain)) if plain else input
@@ -86,7 +99,7 @@ def _filter(input: Relation, conditions: tuple[Scalar, ...]) -> Relation:
         if inner is not None and inner.kind == "any":
             waiting[:0] = negated(inner, relation.columns) if isinstance(term, Not) else [as_exists(inner, (), sure=True)]
         elif inner is not None and inner.kind == "exists" and not any(map(has_subqueries, inner.arguments)):
-            closed = replace(inner, relation=decorrelate(inner.relation))
+            closed = replace(inner, relation=decorrelate(inner.relation, known))
             joined = joining.exists(relation, closed, "anti" if isinstance(term, Not) else "semi")
             if joined is None:
                 values.append(term)
@@ -96,7 +109,7 @@ def _filter(input: Relation, conditions: tuple[Scalar, ...]) -> Relation:
             values.append(term)
     if not values:
         return relation
-    row = Row(relation)
+    row = Row(relation, known)
     made = conjunction(tuple(row.value(v) for v in values))
     return take(Filter(row.relation, made), tuple(range(len(input.columns))))
 
@@ -115,23 +128,23 @@ def _pushed(condition: Scalar) -> Scalar:
     return condition
 
 
-def _join(join: Join) -> Relation:
+def _join(join: Join, known: Known) -> Relation:
     """Subqueries in ON: of an inner join they are a filter's; of an outer one they belong to the side that they read."""
     conditions = conjuncts(join.condition)
     plain = tuple(c for c in conditions if not has_subqueries(c))
     asking = tuple(c for c in conditions if has_subqueries(c))
     if join.kind == "inner":
         kind: JoinKind = "inner" if plain else "cross"
-        return _filter(Join(join.left, join.right, kind, conjunction(plain) if plain else None, join.position), asking)
+        return _filter(Join(join.left, join.right, kind, conjunction(plain) if plain else None, join.position), asking, known)
     found = [s for c in asking for s in subqueries_of(c)]
     read = frozenset(i for s in found for a in s.arguments for i in columns_of(a))
     width = len(join.left.columns)
     if all(i >= width for i in read):
-        row = Row(join.right)
+        row = Row(join.right, known)
         made = _replaced(asking, lambda s: shifted(row.value(shifted(s, -width)), width))
         return take(replace(join, right=row.relation, condition=conjunction(plain + made)), tuple(range(len(join.columns))))
     if all(i < width for i in read):
-        row = Row(join.left)
+        row = Row(join.left, known)
         for inner in found:
             row.value(as_scalar(inner))
         added = len(row.relation.columns) - width

@@ -21,7 +21,7 @@ from typing_extensions import assert_never
 
 from lake.errors import FeatureNotSupported
 from lake.types import BOOL, Field
-from sql.correlation import arguments_of, arguments_read
+from sql.correlation import arguments_of
 from sql.decorrelation.aggregates import over_nothing
 from sql.fallible import fallible
 from sql.functions import catalogue
@@ -54,7 +54,7 @@ from sql.plan import (
     nullable,
 )
 from sql.properties import key
-from sql.relations import crossed, project, read_by, scalars_of, take, walk, with_inputs, with_scalars
+from sql.relations import crossed, inputs, project, read_by, scalars_of, take, with_inputs, with_scalars
 from sql.rewrite import columns_of, conjunction, conjuncts, moved, rebuilt
 from sql.subqueries import Argument, argument
 
@@ -93,6 +93,10 @@ class Unnesting:
         self._base = base
         self._all: frozenset[int] = frozenset()
         self._exact = False
+        # by identity: a relation that stands in several places of a plan stays one
+        self._known: dict[int, tuple[Relation, Unnested]] = {}
+        self._reads: dict[int, tuple[Relation, frozenset[int]]] = {}
+        self._domains: dict[tuple[int, ...], Relation] = {}
 
     def of(self, relation: Relation) -> Unnested:
         self._begin(relation)
@@ -105,11 +109,21 @@ class Unnesting:
 
     def _begin(self, relation: Relation) -> None:
         self._all = self.reads(relation)
-        self._exact = any(fallible(s) for node in walk(relation) if self.reads(node) for s in scalars_of(node))
+        self._exact = self._may_fail(relation, set())
+
+    def _may_fail(self, relation: Relation, seen: set[int]) -> bool:
+        """Whether something that reads arguments, or is computed from what does, can fail."""
+        if id(relation) in seen or not self.reads(relation):
+            return False
+        seen.add(id(relation))
+        return any(map(fallible, scalars_of(relation))) or any(self._may_fail(i, seen) for i in inputs(relation))
 
     def reads(self, relation: Relation) -> frozenset[int]:
         """The numbers of the closure's arguments that a relation reads."""
-        return frozenset(a.number for a in arguments_read(relation) if a.depth == self.depth)
+        if id(relation) not in self._reads:
+            found = self.read(*scalars_of(relation)).union(*map(self.reads, inputs(relation)))
+            self._reads[id(relation)] = relation, found
+        return self._reads[id(relation)][1]
 
     def read(self, *scalars: Scalar) -> frozenset[int]:
         """Those which scalars read."""
@@ -122,6 +136,11 @@ class Unnesting:
     def __call__(self, relation: Relation) -> Unnested:
         if not self.reads(relation):
             return Unnested(relation)
+        if id(relation) not in self._known:
+            self._known[id(relation)] = relation, self._unnested(relation)
+        return self._known[id(relation)][1]
+
+    def _unnested(self, relation: Relation) -> Unnested:
         match relation:
             case Filter(input, condition):
                 return self.filtered(self(input), conjuncts(condition))
@@ -144,8 +163,8 @@ class Unnesting:
                 return self(TopK(input, (), (), count, offset, position=position))
             case TopK() | Window() | Generate():
                 return self._by_arguments(relation)
-            case Union_(inputs, columns):
-                parts = self._alike(tuple(map(self, inputs)), len(columns))
+            case Union_(each, columns):
+                parts = self._alike(tuple(map(self, each)), len(columns))
                 fields = parts[0].relation.columns[len(columns) :]
                 return replace(parts[0], relation=Union_(tuple(p.relation for p in parts), columns + fields))
             case SetOperation(left, right, columns=columns):
@@ -343,10 +362,13 @@ class Unnesting:
 
     def _domain(self, numbers: tuple[int, ...]) -> Relation:
         """The distinct values of these arguments."""
+        if numbers in self._domains:
+            return self._domains[numbers]
         scalars = tuple(self.arguments[n] for n in numbers)
         fields = tuple(Field(_name(s, self._base), s.type, nullable(s, self._base.columns)) for s in scalars)
         domain = project(self._base, scalars, fields)
-        return domain if key(domain) is not None else Distinct(domain)
+        self._domains[numbers] = domain if key(domain) is not None else Distinct(domain)
+        return self._domains[numbers]
 
     def _nullable(self, numbers: tuple[int, ...]) -> frozenset[int]:
         return frozenset(n for n in numbers if nullable(self.arguments[n], self._base.columns))
