@@ -139,6 +139,8 @@ class Writer:
             return self.cut(outputs, f"FROM {tables}{where}")
         if choice < 0.65:
             # two of them may tell equal rows apart, each in its way
+            if self.random.random() < 0.25:
+                return self.first_ranks(outputs, scope, f"FROM {tables}{where}")
             outputs += [self.windowed(scope) for _ in range(1 if self.determined else self.random.randint(1, 3))]
         return f"SELECT {self.named(outputs)} FROM {tables}{where}"
 
@@ -157,6 +159,14 @@ class Writer:
             keys = ", ".join(order[: r.randint(1, len(order))])  # all equal ones come, so ties are none
             return f"SELECT {self.named(outputs)} {source} ORDER BY {keys} FETCH FIRST {r.randint(1, 4)} ROWS WITH TIES"
         return f"SELECT {self.named(outputs)} {source}{by} LIMIT {r.randint(0, 6)}{offset}"
+
+    def first_ranks(self, outputs: list[str], scope: list[Name], source: str) -> str:
+        r = self.random
+        split = f"PARTITION BY {r.choice(scope).sql} " if r.random() < 0.6 else ""
+        name = "rank" if self.determined else r.choice(["row_number", "rank", "dense_rank"])
+        number = f"{name}() OVER ({split}ORDER BY {r.choice(scope).sql}{self.direction()})"
+        test = r.choice(["n <= 2", "n < 3", "n = 1", "2 >= n", "n > 1"])
+        return f"SELECT * FROM (SELECT {self.named(outputs)}, {number} AS n {source}) AS ranked WHERE {test}"
 
     def windowed(self, scope: list[Name]) -> str:
         """A window function. PostgreSQL breaks no ties: where it is asked, equal rows have equal answers."""
@@ -239,7 +249,20 @@ class Writer:
         if self.random.random() < 0.2:
             keys.append(self.expression(INT4, scope))
         calls = [self.aggregate(scope) for _ in range(self.random.randint(1, 3))]
-        group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
+        numbers = [str(i + 1) for i in range(len(keys))]
+        group = f" GROUP BY {', '.join(numbers)}" if keys else ""
+        if keys and self.random.random() < 0.25:
+            inner = ", ".join(numbers)
+            sets = [
+                f"ROLLUP ({inner})",
+                f"CUBE ({inner})",
+                f"GROUPING SETS (({inner}), {numbers[-1]}, ())",
+                f"{numbers[0]}, ROLLUP ({inner})",
+            ]
+            group = f" GROUP BY {self.random.choice(sets)}"
+            columns = [k for k in keys if k.count(".") == 1 and k.replace(".", "").isalnum()]
+            if columns:
+                calls.append(f"grouping({', '.join(columns)})")
         having = (
             f" HAVING count(*) {self.random.choice(['>', '<', '<>'])} {self.random.randint(0, 3)}" if self.random.random() < 0.3 else ""
         )

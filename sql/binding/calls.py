@@ -12,6 +12,7 @@ from sqlglot import exp
 from lake.errors import (
     AmbiguousFunction,
     FeatureNotSupported,
+    GroupingError,
     InvalidParameterValue,
     TailgateError,
     UndefinedFunction,
@@ -21,6 +22,8 @@ from lake.types import FACTS, JSONB, TEXT, UNKNOWN, Type
 from sql.binding import subqueries
 from sql.binding.aggregates import bind_aggregate, is_aggregate, printed
 from sql.binding.coercion import cast, elements_as_text, plain
+from sql.binding.grouping import placeholder
+from sql.binding.grouping_sets import grouping_call
 from sql.binding.places import leftmost
 from sql.binding.resolution import function
 from sql.binding.windows import is_window
@@ -60,6 +63,10 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
     rows = catalogue.calls(name)
     if is_aggregate(name) or (nodes and isinstance(nodes[-1], (exp.Distinct, exp.Order))):
         return bind_aggregate(binder, node)
+    if name == "grouping":
+        if not binder.aggregates:
+            raise GroupingError(f"grouping operations are not allowed in {binder.clause}", position=at)
+        return placeholder(grouping_call(tuple(binder.typed(n) for n in nodes), at))
     if is_window(name):
         raise WrongObjectType(f"window function {name} requires an OVER clause", position=at)
     if any(isinstance(n, exp.Star) for n in nodes):

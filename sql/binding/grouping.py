@@ -12,6 +12,7 @@ from typing import cast
 
 from lake.errors import GroupingError
 from lake.types import Type
+from sql.binding.grouping_sets import GROUPING, not_grouped
 from sql.binding.scope import Scope
 from sql.plan import AggregateCall, Column, Scalar, SortKey, Values, Window, WindowCall
 from sql.relations import read_by, with_scalars
@@ -81,10 +82,11 @@ def has_aggregates(scalar: Scalar) -> bool:
 
 @dataclass
 class Groups:
-    """Keys over the input, and the aggregates asked for so far, each once."""
+    """Keys over the input, by number in sets, and the aggregates asked for so far, each once."""
 
     keys: tuple[Scalar, ...]
     scope: Scope
+    sets: tuple[frozenset[int], ...]
     calls: list[AggregateCall] = field(default_factory=list)
 
     def over(self, scalar: Scalar, *, inside: bool = False) -> Scalar:
@@ -95,6 +97,8 @@ class Groups:
         if (window := windowed(scalar)) is not None:
             return cast(Scalar, window.over(self.over))
         if (call := aggregate(scalar)) is not None:
+            if call.function is GROUPING and any(a not in self.keys for a in call.arguments):
+                raise not_grouped(call.position)
             if call not in self.calls:
                 self.calls.append(call)
             return Column(len(self.keys) + self.calls.index(call), call.type)

@@ -28,6 +28,8 @@ def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, 
     found = []
     for node in nodes:
         inner = node.this if isinstance(node, exp.Ordered) else node
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
         output = by_name(inner, outputs, clause) or by_number(inner, outputs, clause)
         found.append((output.scalar if output is not None else binder.within("ORDER BY").typed(inner), node))
     return found

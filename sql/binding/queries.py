@@ -16,11 +16,13 @@ from lake.errors import (
     GroupingError,
     InvalidColumnReference,
     SyntaxError_,
+    of,
 )
 from lake.types import Field
 from sql.binding.coercion import Parameters, check_comparable
 from sql.binding.expressions import Expressions
-from sql.binding.grouping import Groups, has_aggregates
+from sql.binding.grouping import Groups, has_aggregates, has_windows
+from sql.binding.grouping_sets import numbered, over_sets
 from sql.binding.levels import Closure, Level, find_table
 from sql.binding.ordering import Finish, order_of, sorted_and_cut
 from sql.binding.outputs import Output, by_name, by_number, column_name
@@ -33,7 +35,6 @@ from sql.binding.windows import Windows, named_windows
 from sql.correlation import arguments_of, has_subqueries
 from sql.grammar.names import position
 from sql.plan import (
-    Aggregate,
     Column,
     Filter,
     Project,
@@ -122,13 +123,13 @@ class Queries:
         condition = binder.within("HAVING").boolean(having.this, "HAVING") if having is not None else None
         scalars = [o.scalar for o in outputs] + [s for s, _ in (*ordered, *on)]
         if groups is None and (condition is not None or any(map(has_aggregates, scalars))):
-            groups = Groups((), source.scope)
+            groups = Groups((), source.scope, (frozenset(),))
         if groups is not None:
             outputs = [Output(o.name, groups.over(o.scalar), o.node) for o in outputs]
             condition = groups.over(condition) if condition is not None else None
             ordered = [(groups.over(s), n) for s, n in ordered]
             on = [(groups.over(s), n) for s, n in on]
-            plan = Aggregate(plan, groups.keys, tuple(groups.calls))
+            plan = over_sets(plan, groups.keys, tuple(groups.calls), groups.sets)
             if condition is not None:
                 plan = Filter(plan, condition)
         windows = Windows(len(plan.columns))
@@ -170,28 +171,25 @@ class Queries:
         clause = tree.args.get("group")
         if clause is None:
             return None
-        keys: list[Scalar] = []
         inner = binder.within("GROUP BY")
-        for node in clause.expressions:
-            if isinstance(node, (exp.GroupingSets, exp.Rollup, exp.Cube)):
-                words = {"GroupingSets": "GROUPING SETS"}.get(type(node).__name__, type(node).__name__.upper())
-                raise FeatureNotSupported(f"{words} is not supported", position=position(node))
-            if isinstance(node, exp.Tuple):
-                nodes = node.expressions
-            else:
-                nodes = [node]
-            for item in nodes:
-                output = by_number(item, outputs, "GROUP BY")
-                if output is None and not _is_column(item, binder):
-                    output = by_name(item, outputs, "GROUP BY")
-                if output is not None and has_aggregates(output.scalar):
-                    place = aggregate_place(output.node) if output.node is not None else None
-                    raise GroupingError("aggregate functions are not allowed in GROUP BY", position=place)
-                key = output.scalar if output is not None else inner.typed(item)
-                check_comparable(key.type, "GROUP BY", leftmost(item))
-                if key not in keys:
-                    keys.append(key)
-        return Groups(tuple(keys), binder.scope)
+
+        def resolve(item: exp.Expr) -> Scalar:
+            while isinstance(item, exp.Paren):
+                item = item.this
+            output = by_number(item, outputs, "GROUP BY")
+            if output is None and not _is_column(item, binder):
+                output = by_name(item, outputs, "GROUP BY")
+            if output is not None and has_windows(output.scalar):
+                raise of("42P20", "window functions are not allowed in GROUP BY", position=leftmost(item))
+            if output is not None and has_aggregates(output.scalar):
+                place = aggregate_place(output.node) if output.node is not None else None
+                raise GroupingError("aggregate functions are not allowed in GROUP BY", position=place)
+            key = output.scalar if output is not None else inner.typed(item)
+            check_comparable(key.type, "GROUP BY", leftmost(item))
+            return key
+
+        keys, sets = numbered(clause, resolve)
+        return Groups(keys, binder.scope, sets)
 
     # --- others
 

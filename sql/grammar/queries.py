@@ -212,7 +212,9 @@ def _group(cursor: Cursor) -> exp.Group:
     while True:
         found.append(_grouping(cursor))
         if not cursor.sign(","):
-            return exp.Group(expressions=found)
+            group = exp.Group(expressions=found)
+            group.meta["distinct"] = distinct
+            return group
 
 
 def _grouping(cursor: Cursor) -> exp.Expr:

@@ -15,7 +15,7 @@ from engine.plan.rewrites.order import order_joins
 from engine.plan.rewrites.outer import anti_joins, narrow_outer_joins
 from engine.plan.rewrites.prune import prune_columns
 from engine.plan.rewrites.push import push_filters
-from engine.plan.rewrites.top import first_rows
+from engine.plan.rewrites.top import first_ranks, first_rows
 from engine.plan.temporal import lift
 from sql.plan import Relation
 
@@ -28,6 +28,7 @@ PASSES: tuple[Pass, ...] = (
     merge_projections,
     narrow_outer_joins,
     push_filters,
+    first_ranks,
     anti_joins,
     order_joins,
     split_joins,

@@ -22,7 +22,7 @@ from engine.plan import circuit, nodes
 from engine.plan.plans import Streams
 from lake.catalog import Catalog, Change, Item
 from lake.errors import FeatureNotSupported, TailgateError
-from lake.types import arrow_schema, field_to_json
+from lake.types import arrow_schema
 from sql import plan
 from sql.bind import bind_query
 from sql.relations import bottom_up
@@ -55,7 +55,7 @@ class Views:
         self.session, self.folder, self.world, self.ids, self.partitions = session, folder, world, "", partitions
         self.time = 0  # of the next tick, in ms
         self.circuits = Circuits(session)
-        put = tuple(Item(t.id, "source", t.name, t.columns, t.key or (0,), stored=True, options=_options(t)) for t in world.tables)
+        put = tuple(Item(t.id, "table", t.name, t.columns, t.key, stored=True) for t in world.tables)
         self.catalog = Catalog().apply(Change(put=put))
         self.queries: dict[str, str] = {}
         self.kinds: dict[str, plan.JoinKind] = {}
@@ -144,14 +144,6 @@ class Views:
                 exact += 1
                 assert found == expected.rows, (name, query, expected.rows - found, found - expected.rows)
         return exact
-
-
-def _options(table: Table) -> dict[str, Any]:
-    columns = [field_to_json(c) for c in table.columns]
-    return {
-        "topic": table.name, "brokers": "kafka:9092", "channel": table.name, "kafka": {}, "envelope": "upsert", "columns": columns,
-        "value_format": {"type": "json"}, "key_format": {"type": "text"}, "primary_key": [table.columns[0].name], "include": [],
-    }  # fmt: skip
 
 
 def _arrow(table: Table, changes: list[tuple[Row, int]]) -> bytearray:
