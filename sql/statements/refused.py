@@ -8,6 +8,7 @@ from __future__ import annotations
 from lake.errors import FeatureNotSupported, TailgateError
 from sql.tokens import Cursor
 
+INDEX = "A relation is looked up by its key, which is found from its query: SHOW INDEXES."
 KSQL = "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic, and CREATE MATERIALIZED VIEW for what is kept up to date."
 
 # first words (the longest that fits counts) → hint
@@ -51,15 +52,15 @@ CREATIONS: dict[tuple[str, ...], str | None] = {
     ("temp", "table"): "Use CREATE TABLE.",
     ("foreign",): None,
     ("recursive", "view"): None,
-    ("index",): None,
-    ("unique", "index"): None,
-    ("default", "index"): None,
-    ("schema",): None,
+    ("index",): INDEX,
+    ("unique", "index"): INDEX,
+    ("default", "index"): INDEX,
+    ("schema",): "All relations are in the schema public.",
     ("database",): None,
     ("secret",): None,
     ("connection",): "Write brokers and registries in CREATE SOURCE and CREATE SINK.",
     ("cluster",): None,
-    ("function",): None,
+    ("function",): "Write the expression into the query, or create a view of it.",
     ("procedure",): None,
     ("aggregate",): None,
     ("operator",): None,
