@@ -1,6 +1,6 @@
 """The statements of real clients, asked of PostgreSQL 15 and of us for the same schema: same columns, types and rows, oids aside.
 
-`client-sql.jsonl` was captured from clients talking to PostgreSQL. What is no query of the system catalog is the session's and the
+`tests/fixtures/client-sql.jsonl` was captured from clients talking to PostgreSQL. What is no query of the system catalog is the session's and the
 server's business. Known differences are listed with their reason, and a statement that begins to be equal must leave the list.
 """
 
@@ -25,7 +25,7 @@ from lake.errors import SyntaxError_
 from lake.roles import OPERATOR
 from lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
 
-STATEMENTS = [json.loads(line) for line in (Path(__file__).parent / "client-sql.jsonl").read_text().splitlines()]
+STATEMENTS = [json.loads(line) for line in (Path(__file__).parents[2] / "fixtures" / "client-sql.jsonl").read_text().splitlines()]
 VALUES = {5: ["catalogs"], 6: ["catalogs", "public"], 7: ["public"]}
 
 TEMPLATES = "PostgreSQL has template0 and template1 besides; we have one database"
