@@ -1,8 +1,8 @@
-"""All 188 statements that real clients sent, over the wire to PostgreSQL 15 and to us, for the same schema and rows: the same columns, types,
-rows (oids aside), command tags, SQLSTATEs and transaction states, in each protocol that they were sent in.
+"""All 188 statements that real clients sent, over the wire to PostgreSQL 15 and to us, for the same schema and rows: the same columns,
+types, rows (oids aside), command tags, SQLSTATEs and transaction states, in each protocol that they were sent in.
 
-`client_sql_differences.json` lists by number those that are not yet the same, with the reason. It may only shrink: one that has become the same
-fails here until it is taken from the list.
+`client_sql_differences.json` lists by number those that are not yet the same, with the reason. It may only shrink: one that has become
+the same fails here until it is taken from the list.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ BEFORE = {
 
 
 @pytest.fixture(scope="module")
-def theirs(postgres: str) -> Iterator[str]:
+def theirs(postgres: str) -> str:
     with psycopg.connect(postgres, autocommit=True) as admin:
         admin.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
         admin.execute(f"CREATE DATABASE {DATABASE}")
@@ -68,7 +68,7 @@ def theirs(postgres: str) -> Iterator[str]:
         connection.cursor().executemany("INSERT INTO kv VALUES (%s, %s, %s, %s, %s)", ROWS)
         for statement in SCHEMA.split(";")[1:]:
             connection.execute(statement.encode())
-    yield dsn
+    return dsn
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,9 @@
 """The statements of real clients, asked of PostgreSQL 15 and of us for the same schema: same columns, types and rows, oids aside.
 
-`tests/fixtures/client-sql.jsonl` was captured from clients talking to PostgreSQL. What is no query of the system catalog is the session's and the
-server's business. Known differences are listed with their reason, and a statement that begins to be equal must leave the list.
+`tests/fixtures/client-sql.jsonl` was captured from clients talking to PostgreSQL. What is no query of the system catalog is compared over
+the wire: tests/wire/test_client_sql.py.
+
+Known differences are listed with their reason, and a statement that begins to be equal must leave the list.
 """
 
 from __future__ import annotations
