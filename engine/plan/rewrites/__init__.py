@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from engine.plan.rewrites.equijoin import split_joins
+from engine.plan.rewrites.factor import factor_conditions
 from engine.plan.rewrites.merge import drop_identities, merge_filters, merge_projections
 from engine.plan.rewrites.narrow import narrow_joins
 from engine.plan.rewrites.order import order_joins
@@ -24,6 +25,7 @@ Pass = Callable[[Relation], Relation]
 PASSES: tuple[Pass, ...] = (
     first_rows,
     lift,
+    factor_conditions,
     merge_filters,
     merge_projections,
     narrow_outer_joins,

@@ -124,6 +124,9 @@ class Plans:
         choice = r.random()
         if depth < 2 and choice < 0.35:
             parts = (self.condition(columns, depth + 1), self.condition(columns, depth + 1))
+            if r.random() < 0.3:  # something in common
+                common = self.condition(columns, depth + 1)
+                parts = tuple(plan.And((p, common) if r.random() < 0.5 else (common, p)) for p in parts)
             return plan.And(parts) if r.random() < 0.7 else plan.Or(parts)
         if choice < 0.45:
             return plan.IsNull(self.scalar(r.choice(TYPES), columns, depth + 1))

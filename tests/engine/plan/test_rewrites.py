@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.plan.rewrites import PASSES, equijoin, merge, narrow, order, outer, prune, push, rewrite
+from engine.plan.rewrites import PASSES, equijoin, factor, merge, narrow, order, outer, prune, push, rewrite
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import equated
 from lake.types import Field
@@ -105,7 +105,6 @@ def test_every_pass_keeps_the_meaning(part: int) -> None:
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "conditions that can fail go below joins": lambda m: m.setattr(push, "fallible", lambda scalar: False),
     "expressions that can fail go below joins": lambda m: m.setattr(narrow, "fallible", lambda scalar: False),
-    "conditions that can fail are asked early": lambda m: m.setattr(order, "fallible", lambda scalar: False),
     "a merged filter forgets a condition": lambda m: m.setattr(merge, "conjunction", lambda conditions: conditions[0]),
     "a filter of the right is taken for the left's": lambda m: m.setattr(push, "shifted", lambda scalar, by: scalar),
     "the columns of a join are mixed up": lambda m: m.setattr(equijoin, "renumber", lambda scalar, to: scalar),
@@ -115,6 +114,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "the condition of an outer join filters the side that it keeps": lambda m: m.setitem(push.MATCHED, "left", (True, True)),
     "the condition of an anti join filters its left": lambda m: m.setitem(push.MATCHED, "anti", (True, True)),
     "whatever a filter reads rejects NULLs": lambda m: m.setattr(outer, "rejects_null", columns_of),
+    "of alternatives only the first is asked": lambda m: m.setattr(factor, "_factors", _first_alternative),
     "every left join finds one partner at most": lambda m: m.setattr(prune, "_at_most_one", lambda join: True),
     "NULL is told from NULL": lambda m: m.setattr(equijoin, "_equal", _equals),
     "filters of set operations are asked of the right alone": lambda m: m.setattr(push, "replace", _right_alone),
@@ -169,6 +169,24 @@ def test_joins_find_an_order_in_which_each_has_an_equality() -> None:
     assert all(matching(j).left and not matching(j).rest for j in joins)
 
 
+@pytest.mark.parametrize("broken", [False, True])
+def test_joins_in_another_order_ask_what_can_fail_of_whole_rows(monkeypatch: pytest.MonkeyPatch, broken: bool) -> None:
+    """FROM a, b JOIN c ON a.x = c.x AND b.y = c.y AND 1 / a.y > 0: a row of a and c without one of b is not asked."""
+    if broken:
+        monkeypatch.setattr(order, "fallible", lambda scalar: False)
+    a, b, c = (plan.Scan(i, (Field("x", TYPES[0]), Field("y", TYPES[0]))) for i in (1, 2, 3))
+    column: Callable[[int], plan.Column] = lambda i: plan.Column(i, TYPES[0])  # noqa: E731
+    one, zero = plan.Literal(1, TYPES[0]), plan.Literal(0, TYPES[0])
+    conditions = (
+        plan.Call(_operator("="), (column(0), column(4)), TYPES[3]),
+        plan.Call(_operator("="), (column(3), column(5)), TYPES[3]),
+        plan.Call(_operator(">"), (plan.Call(_operator("/"), (one, column(1)), TYPES[0]), zero), TYPES[3]),
+    )
+    after = order.order_joins(plan.Join(plan.Join(a, b, "cross", None), c, "inner", plan.And(conditions)))
+    stored = {1: Counter({(1, 0): 1}), 2: Counter({(1, 2): 1}), 3: Counter({(1, 1): 1})}
+    assert bool(evaluate(after, stored).errors) == broken
+
+
 def test_a_guard_stays_before_what_it_guards() -> None:
     """FROM a, b WHERE a.x = b.x AND a.y <> 0 AND 1 / b.y > 0: the division is not asked of rows of b without a partner."""
     a, b = (plan.Scan(i, (Field("x", TYPES[0]), Field("y", TYPES[0]))) for i in (1, 2))
@@ -181,6 +199,10 @@ def test_a_guard_stays_before_what_it_guards() -> None:
     )
     after = rewrite(plan.Filter(plan.Join(a, b, "cross", None), plan.And(conditions)))
     assert not evaluate(after, {1: Counter({(1, 1): 1}), 2: Counter({(2, 0): 1, (1, 1): 1})}).errors
+
+
+def _first_alternative(term: plan.Scalar) -> tuple[plan.Scalar, ...]:
+    return conjuncts(term.arguments[0]) if isinstance(term, plan.Or) else (term,)
 
 
 def _right_alone(operation: plan.SetOperation, left: plan.Relation, right: plan.Relation) -> plan.SetOperation:

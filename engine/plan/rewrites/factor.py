@@ -1,0 +1,41 @@
+"""What all alternatives of a condition ask is asked once, before them, so that a join may be made by it.
+
+    (a ∧ b) ∨ (a ∧ c) = a ∧ (b ∨ c)
+
+Only of what cannot fail: it may not have been asked where an alternative before it was true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sql.fallible import fallible
+from sql.plan import Filter, Join, Or, Relation, Scalar
+from sql.relations import bottom_up
+from sql.rewrite import conjunction, conjuncts
+
+
+def factor_conditions(relation: Relation) -> Relation:
+    return bottom_up(relation, _factored)
+
+
+def _factored(relation: Relation) -> Relation:
+    if not isinstance(relation, Filter | Join) or relation.condition is None:
+        return relation
+    before = conjuncts(relation.condition)
+    after = tuple(c for term in before for c in _factors(term))
+    return relation if len(after) == len(before) else replace(relation, condition=conjunction(after))
+
+
+def _factors(term: Scalar) -> tuple[Scalar, ...]:
+    """The terms that a disjunction comes to; the term itself if its alternatives have nothing in common."""
+    if not isinstance(term, Or):
+        return (term,)
+    alternatives = [conjuncts(a) for a in term.arguments]
+    common = tuple(dict.fromkeys(c for c in alternatives[0] if not fallible(c) and all(c in a for a in alternatives)))
+    if not common:
+        return (term,)
+    rest = [tuple(c for c in a if c not in common) for a in alternatives]
+    if not all(rest):
+        return common  # an alternative that asks nothing else
+    return (*common, Or(tuple(map(conjunction, rest))))
