@@ -3,6 +3,7 @@
     DEBEZIUM   rows of one key: old and new are paired into one event {before, after}
                no key known:    an update is two events, {before, null} and {null, after}
     UPSERT     key → new row, or a tombstone (no value) when the key is gone
+    NONE       the new row; of relations whose rows only come
 
 Copies: a weight of n is n events. Order: by the bytes of the key; without a key all deletions, then all insertions, each by the
 bytes of the row. So a reader that applies events one by one never sees more rows than there ever were at a time's two ends.
@@ -22,10 +23,12 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
+from lake.errors import ObjectNotInPrerequisiteState
 from lake.types import WEIGHT, Field
-from sinks.avro import NULL, PRESENT, header, rows, stored
+from sinks.avro import stored
+from sinks.forms import Form
 
-Envelope: TypeAlias = Literal["debezium", "upsert"]
+Envelope: TypeAlias = Literal["debezium", "upsert", "none"]
 Event: TypeAlias = tuple[bytes | None, bytes | None]  # a message's key and value
 
 
@@ -36,36 +39,43 @@ class Encoder:
         self,
         columns: Sequence[Field],
         envelope: Envelope,
-        value_id: int,
+        form: Form,
         *,
         key: Sequence[int] | None = None,
-        key_id: int | None = None,
+        key_form: Form | None = None,
         relation_key: Sequence[int] | None = None,
     ) -> None:
         self._columns = tuple(columns)
         self._envelope = envelope
-        self._value = header(value_id)
-        self._key = None if key is None or key_id is None else header(key_id)
-        self._pairing = key if key is not None else relation_key
+        self._form = form
+        self._key_form = key_form or form
+        self._key = key
+        self._pairing = key if key is not None or envelope == "none" else relation_key
 
     def events(self, changes: pa.Table) -> list[Event]:
-        """The events of these rows with their weights; rows that appear more than once are summed first."""
+        """The events of these rows with their weights; rows that appear more than once are summed first.
+
+        Raises 55000 if a row goes and the envelope (NONE) cannot say so.
+        """
         arrays = stored(changes, self._columns)
-        encoded = rows(self._columns, arrays, changes.num_rows)
+        encoded = self._form.rows(self._columns, arrays, changes.num_rows)
         net: dict[bytes, int] = {}
         for row, weight in zip(encoded, changes.column(WEIGHT).to_pylist(), strict=True):
             net[row] = net.get(row, 0) + weight
+        if self._envelope == "none" and any(weight < 0 for weight in net.values()):
+            raise ObjectNotInPrerequisiteState("a row went, and ENVELOPE NONE has no words for it", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
         if self._pairing is None:
             return self._unpaired(net)
         columns = [self._columns[i] for i in self._pairing]
-        keys = rows(columns, [arrays[i] for i in self._pairing], changes.num_rows)
+        keys = self._key_form.rows(columns, [arrays[i] for i in self._pairing], changes.num_rows)
         return self._paired(net, dict(zip(encoded, keys, strict=True)))
 
     def _unpaired(self, net: dict[bytes, int]) -> list[Event]:
         ordered = sorted(net.items())
-        before, after = self._value + PRESENT, self._value + NULL + PRESENT
-        gone: list[Event] = [(None, before + row + NULL) for row, weight in ordered for _ in range(-weight)]
-        come: list[Event] = [(None, after + row) for row, weight in ordered for _ in range(weight)]
+        if self._envelope == "none":
+            return [(None, self._form.value(row)) for row, weight in ordered for _ in range(weight)]
+        gone: list[Event] = [(None, self._form.change(row, None)) for row, weight in ordered for _ in range(-weight)]
+        come: list[Event] = [(None, self._form.change(None, row)) for row, weight in ordered for _ in range(weight)]
         return gone + come
 
     def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes]) -> list[Event]:
@@ -77,12 +87,11 @@ class Encoder:
         out: list[Event] = []
         for key in sorted(sides):
             befores, afters = sides[key]
-            message_key = None if self._key is None else self._key + key
-            if self._envelope == "upsert":
-                out += [(message_key, self._value + row) for row in afters] or [(message_key, None)]
-                continue
-            for before, after in zip_longest(befores, afters):
-                old = NULL if before is None else PRESENT + before
-                new = NULL if after is None else PRESENT + after
-                out.append((message_key, self._value + old + new))
+            message_key = None if self._key is None else self._key_form.key(key)
+            if self._envelope == "none":
+                out += [(message_key, self._form.value(row)) for row in afters]
+            elif self._envelope == "upsert":
+                out += [(message_key, self._form.value(row)) for row in afters] or [(message_key, None)]
+            else:
+                out += [(message_key, self._form.change(before, after)) for before, after in zip_longest(befores, afters)]
         return out

@@ -42,22 +42,38 @@ def register(url: str, options: Mapping[str, Any], subject: str, schema: Mapping
     raise error
 
 
+def compatibility(url: str, options: Mapping[str, Any], subject: str, level: str) -> None:
+    """Sets how schemas of a subject may change. Raises as `register` does."""
+    error: TailgateError | None = None
+    for base in (part.strip() for part in url.split(",")):
+        try:
+            _ask(base, options, f"/config/{urllib.parse.quote(subject, safe='')}", {"compatibility": level}, subject, "PUT")
+            return
+        except ConnectionFailure as absent:
+            error = absent
+    assert error is not None
+    raise error
+
+
 def _register(base: str, options: Mapping[str, Any], subject: str, schema: Mapping[str, Any]) -> int:
+    path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
+    return int(_ask(base, options, path, {"schema": json.dumps(schema), "schemaType": "AVRO"}, subject, "POST")["id"])
+
+
+def _ask(base: str, options: Mapping[str, Any], path: str, body: Mapping[str, Any], subject: str, method: str) -> dict[str, Any]:
     parts = urllib.parse.urlsplit(base)
     host = parts.netloc.rpartition("@")[2]
     shown = f"{parts.scheme}://{host}{parts.path}".rstrip("/")
-    request = urllib.request.Request(
-        f"{shown}/subjects/{urllib.parse.quote(subject, safe='')}/versions",
-        data=json.dumps({"schema": json.dumps(schema), "schemaType": "AVRO"}).encode(),
-        headers={"Content-Type": CONTENT_TYPE, "Accept": f"{CONTENT_TYPE}, application/json"},
-    )
+    headers = {"Content-Type": CONTENT_TYPE, "Accept": f"{CONTENT_TYPE}, application/json"}
+    request = urllib.request.Request(f"{shown}{path}", data=json.dumps(body).encode(), headers=headers, method=method)
     user = options.get("username") or urllib.parse.unquote(parts.username or "")
     password = options.get("password") or urllib.parse.unquote(parts.password or "")
     if user:
         request.add_header("Authorization", "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
     try:
         with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT.total_seconds(), context=_tls(parts.scheme, options)) as answer:
-            return int(json.loads(answer.read(ANSWER_BYTES_MAX))["id"])
+            found = json.loads(answer.read(ANSWER_BYTES_MAX))
+            return {"id": int(found["id"])} if method == "POST" else dict(found)
     except urllib.error.HTTPError as refused:
         text = _message(refused)
         if refused.code in RETRIABLE:

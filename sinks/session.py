@@ -24,6 +24,7 @@ from confluent_kafka.admin import AdminClient
 from lake.errors import ConnectionFailure
 from sinks import progress as progress_topic
 from sinks import topics
+from sinks.consistency import Mark
 from sinks.envelope import Event
 from sinks.failures import Replaced, kafka
 from sinks.progress import Progress
@@ -63,7 +64,7 @@ class Session:
     """`progress` is what the last instance committed, None if there was none."""
 
     def __init__(self, settings: Settings, lake_id: str, sink: int, instance: str, stopping: Callable[[], bool]) -> None:
-        self._settings = settings
+        self.settings = self._settings = settings
         self._lake_id = lake_id
         self._sink = sink
         self._instance = instance
@@ -81,6 +82,8 @@ class Session:
         self._reach()
         topics.ensure(self._admin, progress.topic(self._lake_id), 1, settings.replication, progress.CONFIG)
         topics.ensure(self._admin, settings.topic, settings.partitions, settings.replication, settings.topic_config)
+        if settings.consistency_topic:
+            topics.ensure(self._admin, settings.consistency_topic, 1, settings.replication, {})
         identity = {"transactional.id": f"tailgate-{self._lake_id}-{self._sink}", "compression.type": settings.compression}
         with kafka("producer"):
             self._producer = Producer({**PRODUCER, **identity, **self._client})
@@ -101,7 +104,9 @@ class Session:
             self._admin.poll(0)
             raise ConnectionFailure(f"{failure.message}{': ' + self._error if self._error else ''}") from failure
 
-    def commit(self, events: Iterable[Event], progress: Progress | None, produced: Callable[[], None] = lambda: None) -> None:
+    def commit(
+        self, events: Iterable[Event], progress: Progress | None, produced: Callable[[], None] = lambda: None, marks: Iterable[Mark] = ()
+    ) -> None:
         """One transaction; when it returns, readers of read_committed see all of it. No progress: the sink is no more.
 
         `produced` is called when the broker has everything and nothing is committed. Raises Fenced or 08006; then the events may be
@@ -125,6 +130,8 @@ class Session:
                         self._drain(QUEUE_WAIT)
                 if count % EVENTS_PER_POLL == 0:
                     producer.poll(0)
+            for of, mark_key, mark in marks:
+                producer.produce(of, mark, mark_key, partition=UNKEYED_PARTITION)
             record = None if progress is None else progress_topic.value(progress)
             producer.produce(
                 progress_topic.topic(self._lake_id), record, progress_topic.key(self._sink), partition=progress_topic.PARTITION

@@ -19,6 +19,9 @@ from sinks.schema import KEY_NAME, VALUE_NAME
 DEFAULT_PORT = 9092
 
 CLIENT_PREFIXES = ("security_", "sasl_", "ssl_")  # options of WITH that are settings of Kafka's client
+FORMATS = ("avro", "json", "text")
+ENVELOPES = ("debezium", "upsert", "none")
+TOPIC_PREFIX = "topic."  # begins options of WITH that are settings of the topic: topic.cleanup.policy
 TOPIC_CONFIG = {"retention_ms": "retention.ms", "retention_bytes": "retention.bytes"}
 
 
@@ -40,17 +43,24 @@ class Settings:
     topic_config: Mapping[str, str] = field(default_factory=dict)
     client: Mapping[str, str] = field(default_factory=dict)
     compression: str = "none"
+    value_format: str = "avro"
+    key_format: str = "avro"
+    compatibility: str = ""
+    consistency_topic: str = ""
 
 
 def settings(item: Item) -> Settings:
     """The settings of a sink. Raises 0A000 for formats and envelopes that are not supported, 22023 for what makes no sense."""
     options = item.options
     value = options["value_format"]
-    for format in (value, options.get("key_format") or value):
-        if format["type"] != "avro":
-            raise FeatureNotSupported(f"sinks of format {str(format['type']).upper()} are not supported", hint="Use FORMAT AVRO.")
+    key_format = options.get("key_format") or value
+    for format in (value, key_format):
+        if format["type"] not in FORMATS:
+            raise FeatureNotSupported(
+                f"sinks of format {str(format['type']).upper()} are not supported", hint="Use FORMAT AVRO, JSON or TEXT."
+            )
     envelope = options.get("envelope", "debezium")
-    if envelope not in ("debezium", "upsert"):
+    if envelope not in ENVELOPES:
         raise FeatureNotSupported(f"sinks of envelope {str(envelope).upper()} are not supported", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
     key = options.get("key")
     if envelope == "upsert" and key is None:
@@ -59,8 +69,12 @@ def settings(item: Item) -> Settings:
     return Settings(
         brokers=brokers(options["brokers"]),
         topic=options["topic"],
-        registry=value["registry"],
-        registry_options=value.get("options") or {},
+        value_format=value["type"],
+        key_format=key_format["type"],
+        registry=value.get("registry") or key_format.get("registry") or "",
+        registry_options=value.get("options") or key_format.get("options") or {},
+        compatibility=str(given.get("compatibility_level", "")).upper(),
+        consistency_topic=str(given.get("consistency_topic", "")),
         envelope=cast(Envelope, envelope),
         key=None if key is None else tuple(key),
         snapshot=options.get("snapshot", True),
@@ -68,7 +82,11 @@ def settings(item: Item) -> Settings:
         key_name=str(given.get("avro_key_fullname", KEY_NAME)),
         partitions=int(given.get("partition_count", -1)),
         replication=int(given.get("replication_factor", -1)),
-        topic_config={TOPIC_CONFIG[name]: str(option) for name, option in given.items() if name in TOPIC_CONFIG},
+        topic_config={
+            TOPIC_CONFIG.get(name, name.removeprefix(TOPIC_PREFIX)): str(option)
+            for name, option in given.items()
+            if name in TOPIC_CONFIG or name.startswith(TOPIC_PREFIX)
+        },
         client=_client(given),
         compression=str(given.get("compression_type", given.get("compression", "none"))).lower(),
     )

@@ -21,11 +21,13 @@ from datetime import timedelta
 from lake import Lake, crash
 from lake.catalog import Item
 from lake.errors import ConfigurationLimitExceeded, ObjectNotInPrerequisiteState, TailgateError
-from sinks import registry, schema
+from sinks import consistency, forms, registry, schema
+from sinks.consistency import Mark
 from sinks.copies import Copy, Status
 from sinks.envelope import Encoder, Event
 from sinks.failures import Fenced, Replaced
 from sinks.follower import Follower
+from sinks.forms import Form
 from sinks.progress import Progress, topic
 from sinks.reading import Reader, Step
 from sinks.session import Session
@@ -133,18 +135,29 @@ class Worker(threading.Thread):
         self._pause = min(2 * self._pause, RETRY_LAST)
 
     def _registered(self, chosen: Settings) -> Encoder:
-        """The encoder, once both schemas have their ids."""
+        """The encoder, once the schemas of what is Avro have their ids."""
         columns = self._relation.columns
-        make = schema.upsert if chosen.envelope == "upsert" else schema.debezium
 
         def register(part: str, of: dict[str, object]) -> int:
-            return registry.register(chosen.registry, chosen.registry_options, f"{chosen.topic}-{part}", of)
+            subject = f"{chosen.topic}-{part}"
+            if chosen.compatibility:
+                registry.compatibility(chosen.registry, chosen.registry_options, subject, chosen.compatibility)
+            return registry.register(chosen.registry, chosen.registry_options, subject, of)
 
-        key_id = None
+        def form(kind: str, part: str, of: dict[str, object]) -> Form:
+            if kind == "json":
+                return forms.Json()
+            if kind == "text":
+                return forms.Text()
+            id = register(part, of)
+            return forms.Avro(id, id)
+
+        make = schema.debezium if chosen.envelope == "debezium" else schema.upsert
+        key_form = None
         if chosen.key is not None:
-            key_id = register("key", schema.key([columns[i] for i in chosen.key], chosen.key_name))
-        value_id = register("value", make(columns, chosen.value_name))
-        return Encoder(columns, chosen.envelope, value_id, key=chosen.key, key_id=key_id, relation_key=self._relation.key)
+            key_form = form(chosen.key_format, "key", schema.key([columns[i] for i in chosen.key], chosen.key_name))
+        value_form = form(chosen.value_format, "value", make(columns, chosen.value_name))
+        return Encoder(columns, chosen.envelope, value_form, key=chosen.key, key_form=key_form, relation_key=self._relation.key)
 
     def _claim(self, session: Session, chosen: Settings) -> None:
         """The position to go on from, and a first transaction that says so."""
@@ -178,6 +191,7 @@ class Worker(threading.Thread):
             self._snapshot(session, encoder, at)
         while not self._ending.is_set():
             batch: list[Event] = []
+            marks: list[Mark] = []
             step: Step | None = None
             for step in reader.steps():
                 if step.dropped:
@@ -188,14 +202,16 @@ class Worker(threading.Thread):
                     self._snapshot(session, encoder, replace(self._position, n=step.n, time=step.time))
                     continue
                 if step.changes is not None:
-                    batch += encoder.events(step.changes)
+                    events = encoder.events(step.changes)
+                    batch += events
+                    marks += consistency.marks(session.settings, step.time, len(events))
                 if len(batch) >= BATCH_EVENTS:
-                    self._advance(session, batch, step)
-                    batch = []
+                    self._advance(session, batch, step, marks)
+                    batch, marks = [], []
                 if self._ending.is_set():
                     break
             if step is not None:
-                self._advance(session, batch, step)
+                self._advance(session, batch, step, marks)
             error = reader.error
             if error is None:
                 self._report("running", "")
@@ -213,21 +229,23 @@ class Worker(threading.Thread):
         while not self._ending.is_set():
             piece = events[sent : sent + SNAPSHOT_PIECE]
             sent += len(piece)
-            self._commit(session, piece, replace(at, snapshot_rows=sent, filled=sent >= len(events)))
+            filled = sent >= len(events)
+            marks = consistency.marks(session.settings, at.time, len(events)) if filled and events else []
+            self._commit(session, piece, replace(at, snapshot_rows=sent, filled=filled), marks)
             if self._position.filled:
                 return
 
-    def _advance(self, session: Session, batch: list[Event], step: Step) -> None:
+    def _advance(self, session: Session, batch: list[Event], step: Step, marks: list[Mark]) -> None:
         if step.n <= self._position.n:
             return
         reached = replace(self._position, n=step.n, time=step.time)
         if batch:
-            self._commit(session, batch, reached)
+            self._commit(session, batch, reached, marks)
         else:
             self._position = reached  # nothing to say: Kafka need not know
 
-    def _commit(self, session: Session, events: list[Event], reached: Progress) -> None:
-        session.commit(events, reached, lambda: crash.point("sink.produced"))
+    def _commit(self, session: Session, events: list[Event], reached: Progress, marks: list[Mark]) -> None:
+        session.commit(events, reached, lambda: crash.point("sink.produced"), marks)
         crash.point("sink.committed")
         self._position = reached
         self._report("running", "")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from engine.ddl.names import check_new, check_schema
+from engine.plan.plans import Streams
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, ObjectNotInPrerequisiteState, UndefinedColumn
-from sql.statements import Avro, CreateSink, Format
+from sql.statements import Avro, CreateSink, Format, Json, Text
 
 
 def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
@@ -23,8 +24,12 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
         )
     key = _key(statement, relation)
     envelope = statement.envelope or "debezium"
-    if envelope == "none":
-        raise FeatureNotSupported("ENVELOPE NONE of a sink is not supported", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
+    if envelope == "none" and not _append_only(relation, catalog):
+        raise FeatureNotSupported(
+            f'ENVELOPE NONE of {relation.kind} "{relation.name}" is not supported, because its rows may go',
+            hint="Use ENVELOPE DEBEZIUM or UPSERT.",
+        )
+    _check_text(statement, relation, key, envelope)
     if envelope == "upsert" and key is None:
         raise InvalidParameterValue("ENVELOPE UPSERT needs a key", hint="Add KEY (column, …) to the sink.")
     return Item(
@@ -66,9 +71,27 @@ def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
     return key
 
 
+def _append_only(relation: Item, catalog: Catalog) -> bool:
+    return relation.kind == "materialized view" and Streams(catalog)(relation).append_only
+
+
+def _check_text(statement: CreateSink, relation: Item, key: tuple[int, ...] | None, envelope: str) -> None:
+    """FORMAT TEXT has one column and no envelope."""
+    if isinstance(statement.value_format, Text) and (len(relation.columns) != 1 or envelope == "debezium"):
+        raise FeatureNotSupported(
+            "FORMAT TEXT of a sink needs a relation of one column and ENVELOPE UPSERT or NONE", hint="Use FORMAT JSON."
+        )
+    if isinstance(statement.key_format, Text) and (key is None or len(key) != 1):
+        raise FeatureNotSupported("KEY FORMAT TEXT of a sink needs a key of one column", hint="Use KEY FORMAT JSON.")
+
+
 def _format(format: Format) -> dict[str, Any]:
+    if isinstance(format, Json | Text):
+        return {"type": type(format).__name__.lower()}
     if not isinstance(format, Avro):
-        raise FeatureNotSupported(f"sinks of format {type(format).__name__.upper()} are not supported", hint="Use FORMAT AVRO.")
+        raise FeatureNotSupported(
+            f"sinks of format {type(format).__name__.upper()} are not supported", hint="Use FORMAT AVRO, JSON or TEXT."
+        )
     if format.registry is None:
         raise FeatureNotSupported("an Avro schema in the statement is not supported", hint="Use USING CONFLUENT SCHEMA REGISTRY 'url'.")
     return {"type": "avro", "registry": format.registry, "options": {name: _json(value) for name, value in format.options}}

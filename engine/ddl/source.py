@@ -167,7 +167,7 @@ def _value_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, 
     if format.schema is not None:
         schema = avro.parse(_json(format.schema))
         if statement.envelope == "debezium":
-            schema = envelope_of(schema, "the statement", before=statement.key_format is None)
+            envelope_of(schema, "the statement", before=statement.key_format is None)  # it is also the writer's, so nothing is cut off
         return {"type": "avro", "schema": avro.written(schema), "wire": _wire(format)}
     url = _registry(format)
     subject = f"{statement.topic}-value"
@@ -258,9 +258,9 @@ def _json(schema: str) -> str:
 
 def envelope_of(schema: Any, subject: str, *, before: bool) -> Any:
     """Debezium's envelope, cut down to what is read; the image before a change only if asked for."""
-    if not avro.is_record(schema) or not {"op", "after"} <= set(avro.fields(schema)) or not avro.is_record(avro.fields(schema)["after"]):
+    if not avro.is_record(schema) or not _enveloped(set(avro.fields(schema))) or not avro.is_record(avro.fields(schema)["after"]):
         raise InvalidObjectDefinition(
-            f'the schema of "{subject}" is no Debezium envelope', detail="A record with the fields before, after and op is expected."
+            f'the schema of "{subject}" is no Debezium envelope', detail="A record with the fields after, and op or before, is expected."
         )
     if before and "before" not in avro.fields(schema):
         raise InvalidObjectDefinition(
@@ -273,6 +273,11 @@ def envelope_of(schema: Any, subject: str, *, before: bool) -> Any:
             inner, _ = avro.present(field["type"])
             field["type"] = _cut(inner, list(debezium.SOURCE))
     return out
+
+
+def _enveloped(fields: set[str]) -> bool:
+    """Debezium's, or that of a sink, which does not tell the operation."""
+    return "after" in fields and bool(fields & {"op", "before"})
 
 
 def _cut(record: Any, names: list[str]) -> Any:

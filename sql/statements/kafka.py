@@ -98,8 +98,6 @@ def create_sink(cursor: Cursor) -> CreateSink:
         found += options(cursor)
     key_format, value_format = _formats(cursor)
     envelope = _envelope(cursor)
-    if envelope == "none":
-        raise _unsupported("ENVELOPE NONE of a sink", cursor.row[cursor.index - 1].position, "Use ENVELOPE DEBEZIUM or ENVELOPE UPSERT.")
     while cursor.at_word("with") or cursor.at_word("without"):
         if cursor.word("without", "snapshot"):
             snapshot = False

@@ -12,9 +12,11 @@ import pyarrow as pa
 import pytest
 
 from lake import types
+from lake.errors import TailgateError
 from lake.types import Field, arrow_schema
 from sinks import schema
 from sinks.envelope import Encoder, Envelope
+from sinks.forms import Avro, Json, Text
 
 COLUMNS = (Field("k", types.INT4), Field("v", types.TEXT))
 DEBEZIUM = fastavro.parse_schema(schema.debezium(COLUMNS))
@@ -29,7 +31,7 @@ def changes(*rows: tuple[Any, Any, int]) -> pa.Table:
 def events(table: pa.Table, envelope: Envelope = "debezium", **options: Any) -> list[Any]:
     """Decoded: (key, before, after) or (key, row)."""
     out = []
-    for key, value in Encoder(COLUMNS, envelope, 7, **options).events(table):
+    for key, value in Encoder(COLUMNS, envelope, Avro(7, 9), **options).events(table):
         k = None if key is None else fastavro.schemaless_reader(io.BytesIO(key[5:]), KEY)["k"]
         if envelope == "upsert":
             row = None if value is None else tuple(fastavro.schemaless_reader(io.BytesIO(value[5:]), UPSERT).values())
@@ -56,9 +58,9 @@ def test_with_the_relations_key_an_update_is_one_event_without_message_key() -> 
 
 
 def test_a_key_that_was_asked_for_is_the_message_key() -> None:
-    got = events(changes((1, "new", 1), (1, "old", -1)), key=(0,), key_id=9)
+    got = events(changes((1, "new", 1), (1, "old", -1)), key=(0,))
     assert got == [(1, (1, "old"), (1, "new"))]
-    assert Encoder(COLUMNS, "debezium", 7, key=(0,), key_id=9).events(changes((None, "a", 1)))[0][0] == b"\x00\x00\x00\x00\x09\x00"
+    assert Encoder(COLUMNS, "debezium", Avro(7, 9), key=(0,)).events(changes((None, "a", 1)))[0][0] == b"\x00\x00\x00\x00\x09\x00"
 
 
 def test_a_key_that_is_not_unique_loses_nothing() -> None:
@@ -67,7 +69,7 @@ def test_a_key_that_is_not_unique_loses_nothing() -> None:
 
 
 def test_upsert_writes_the_new_row_or_a_tombstone() -> None:
-    got = events(changes((1, "new", 1), (1, "old", -1), (2, "gone", -1), (3, "come", 1)), "upsert", key=(0,), key_id=9)
+    got = events(changes((1, "new", 1), (1, "old", -1), (2, "gone", -1), (3, "come", 1)), "upsert", key=(0,))
     assert got == [(1, (1, "new")), (2, None), (3, (3, "come"))]
 
 
@@ -96,3 +98,30 @@ def test_order_does_not_depend_on_the_order_of_the_rows(relation_key: Any) -> No
         if after is not None:
             net[after] += 1
     assert net == {(k, v): w for k, v, w in rows}
+
+
+# ---- other forms -----------------------------------------------------------------------------------------------------------------
+
+
+def test_json_events() -> None:
+    table = changes((1, "new", 1), (1, 'o"ld', -1), (2, None, 1))
+    assert Encoder(COLUMNS, "debezium", Json(), key=(0,)).events(table) == [
+        (b'{"k":1}', b'{"before":{"k":1,"v":"o\\"ld"},"after":{"k":1,"v":"new"}}'),
+        (b'{"k":2}', b'{"before":null,"after":{"k":2,"v":null}}'),
+    ]
+    gone = changes((1, "a", -1))
+    assert Encoder(COLUMNS, "upsert", Json(), key=(0,), key_form=Text()).events(gone) == [(b"1", None)]
+
+
+def test_an_envelope_without_words_for_what_goes() -> None:
+    assert Encoder(COLUMNS, "none", Json()).events(changes((1, "a", 2))) == [(None, b'{"k":1,"v":"a"}')] * 2
+    assert Encoder(COLUMNS, "none", Json(), key=(0,), key_form=Text()).events(changes((1, "a", 1))) == [(b"1", b'{"k":1,"v":"a"}')]
+    with pytest.raises(TailgateError, match="ENVELOPE NONE has no words for it"):
+        Encoder(COLUMNS, "none", Json()).events(changes((1, "a", -1)))
+
+
+def test_a_column_as_text() -> None:
+    for type, value, text in ((types.TEXT, 'a"b', b'a"b'), (types.BOOL, True, b"t"), (types.INT8, -1, b"-1"), (types.JSONB, '"a"', b'"a"')):
+        column = (Field("c", type),)
+        table = pa.Table.from_pylist([{"c": value, "__weight": 1}], arrow_schema(column, weight=True))
+        assert Encoder(column, "none", Text()).events(table) == [(None, text)]

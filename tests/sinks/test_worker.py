@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import uuid
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -249,3 +251,33 @@ def test_a_second_process_takes_a_sink_over_and_the_first_stays_away(feed: Feed,
     assert copy(feed.lake)["status"] == "running"
     second.stop()
     assert events(kafka.address, topic) == feed.expected
+
+
+def test_json_with_a_consistency_topic(feed: Feed, kafka: Kafka, topic: str, running: Running) -> None:
+    """Topic settings, compression and partitions besides; the marks count the events of each time."""
+    feed.tick({k: (k, "v", Decimal("1.50")) for k in range(3)})
+    given = {"consistency_topic": f"{topic}-marks", "topic.cleanup.policy": "compact", "compression_type": "lz4", "partition_count": 1}
+    feed.create_sink(kafka.address, "", topic, value_format={"type": "json"}, key=[0], **{"with": given})
+    feed.tick({1: (1, "new", None), 2: None})
+    until(lambda: reached(feed))
+    got = records(kafka.address, topic)
+    assert [k for k, _ in got] == [b'{"k":0}', b'{"k":1}', b'{"k":2}', b'{"k":1}', b'{"k":2}']
+    assert [json.loads(v or b"null") for _, v in got[3:]] == [
+        {"before": {"k": 1, "v": "v", "amount": "1.50"}, "after": {"k": 1, "v": "new", "amount": None}},
+        {"before": {"k": 2, "v": "v", "amount": "1.50"}, "after": None},
+    ]
+    marks = [json.loads(v or b"null") for _, v in records(kafka.address, f"{topic}-marks")]
+    assert [(m["status"], m["event_count"]) for m in marks] == [("BEGIN", None), ("END", 3), ("BEGIN", None), ("END", 2)]
+    assert marks[2]["id"] == marks[3]["id"] > marks[0]["id"]
+    assert marks[3]["data_collections"] == [{"data_collection": topic, "event_count": 2}]
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    (described,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]).values()
+    assert described.result(10)["cleanup.policy"].value == "compact"
+
+
+def test_a_compatibility_level_is_set_with_the_schemas(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+    feed.tick({1: (1, "v", None)})
+    feed.create_sink(kafka.address, registry.url, topic, **{"with": {"compatibility_level": "full"}})
+    until(lambda: reached(feed) and records(kafka.address, topic))
+    with SchemaRegistryClient({"url": registry.url}) as client:
+        assert client.get_compatibility(f"{topic}-value") == "FULL"

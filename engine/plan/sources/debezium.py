@@ -21,6 +21,7 @@ Source: what Debezium 3.5 (MariaDB) and 3.7 (PostgreSQL) were seen to send.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from engine.plan.graph import Where
 from engine.plan.sources.reads import Struct
@@ -31,6 +32,23 @@ OPERATIONS = ("c", "u", "r", "d", "t")
 # what is read of `source`, where it is there
 SOURCE = ("connector", "name", "db", "schema", "table", "snapshot", "ts_ms", "gtid", "file", "pos", "row", "lsn", "sequence")
 NUMBERS = ("pos", "row", "lsn")
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope(Struct):
+    """An envelope; `op` is Spark SQL of its operation, which a sink's does not tell."""
+
+    op: str
+
+    def field(self, *path: str) -> str:
+        return self.op if path == ("op",) else Struct.field(self, *path)
+
+
+def envelope(at: str, *, told: bool, sure: bool, before: bool) -> Envelope:
+    """`told`: there is a field op, and `sure`: always. `before`: the row before is read."""
+    new = f"WHEN {at}.`before` IS NULL THEN 'c' " if before else ""
+    derived = f"CASE WHEN {at}.`after` IS NULL THEN 'd' {new}ELSE 'u' END"
+    return Envelope(at, (f"{at}.`op`" if sure else f"coalesce({at}.`op`, {derived})") if told else derived)
 
 
 def wanted(envelope: Struct, *, key: str | None, needs_before: bool) -> Where:

@@ -110,17 +110,17 @@ def _upsert(options: Options) -> Layout:
 
 def _debezium(options: Options) -> Layout:
     at = Decoded()
-    envelope = Struct(at.value)
     key_format = options["key_format"]
     keyless = not options["primary_key"] and key_format is None
     if options["value_format"]["type"] == "avro":
         schema = avro.parse(options["value_format"]["schema"])
         source = tuple(avro.fields(avro.fields(schema)["source"])) if "source" in avro.fields(schema) else ()
-        has_before = "before" in avro.fields(schema)
+        told, sure, has_before = "op" in avro.fields(schema), True, "before" in avro.fields(schema)
         value = _format(options["value_format"])
     else:
-        source, has_before = debezium.SOURCE, key_format is None
+        source, told, sure, has_before = debezium.SOURCE, True, False, key_format is None
         value = _connect_json(options, options["columns"] or (), envelope=True, before=has_before)
+    envelope = debezium.envelope(at.value, told=told, sure=sure, before=has_before)
     rows = _rows(options, envelope, "after")
     if keyless:
         return _without_key(options, KafkaDecoder(_format(None), value), envelope, source, rows)

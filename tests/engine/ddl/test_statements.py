@@ -171,7 +171,8 @@ def test_a_sinks_options() -> None:
         (f"FROM v {INTO} {CSR} ENVELOPE UPSERT", "22023", "ENVELOPE UPSERT needs a key"),
         (f"FROM w {INTO} KEY (id) {CSR} ENVELOPE UPSERT", "42P10", "upsert key could not be validated as unique"),
         (f"FROM v {INTO} KEY (x) {CSR} ENVELOPE UPSERT", "42703", 'column "x" named in key does not exist'),
-        (f"FROM v {INTO} FORMAT JSON", "0A000", "sinks of format JSON are not supported"),
+        (f"FROM v {INTO} FORMAT CSV WITH 2 COLUMNS", "0A000", "sinks of format CSV are not supported"),
+        (f"FROM v {INTO} FORMAT TEXT", "0A000", "FORMAT TEXT of a sink needs a relation of one column and ENVELOPE UPSERT or NONE"),
     ],
 )
 def test_what_a_sink_cannot_be(text: str, sqlstate: str, message: str) -> None:

@@ -28,7 +28,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  *   time(p)            the same of a day, but MySQL's and MariaDB's are always microseconds; or a string
  *   date, interval     days; microseconds; or a string
  *   jsonb              a string with JSON; or any other value
- *   bytea              base64; a BIT is one, its lowest byte first</pre>
+ *   bytea              base64, or an array of numbers; a BIT is one, its lowest byte first</pre>
  *
  * <p>Source: Debezium 3, "Data type mappings"; Kafka Connect, JsonConverter.
  */
@@ -38,6 +38,7 @@ final class ConnectValue {
       "org.apache.kafka.connect.data.Timestamp", 1_000_000L, "io.debezium.time.Time", 1_000_000L, "io.debezium.time.MicroTime", 1_000L, "io.debezium.time.NanoTime", 1L,
       "org.apache.kafka.connect.data.Time", 1_000_000L, "io.debezium.time.MicroDuration", 1_000L, "io.debezium.time.NanoDuration", 1L);
   private static final Pattern ISO = Pattern.compile("(-?)P(?:(-?\\d+)Y)?(?:(-?\\d+)M)?(?:(-?\\d+)W)?(?:(-?\\d+)D)?(?:T(?:(-?\\d+)H)?(?:(-?\\d+)M)?(?:(-?\\d+(?:\\.\\d+)?)S)?)?");
+  private static final Pattern MILLIS = Pattern.compile("-?\\d+\\.\\d{3}");  // as a sink writes a time
   private static final Pattern UUID = Pattern.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}");
   private static final long DAY = 86_400_000_000L;
   final String name;
@@ -115,6 +116,7 @@ final class ConnectValue {
         if (whole && (p.getText().equals("0") || p.getText().equals("1"))) return p.getText().equals("1");
       }
       case "bytea" -> {
+        if (token == JsonToken.START_ARRAY) return bytes(p);
         if (text) return p.getText().equals(Captured.UNAVAILABLE.toString()) ? Captured.UNAVAILABLE.getBytes() : p.getBinaryValue();
       }
       case "date" -> {
@@ -147,6 +149,16 @@ final class ConnectValue {
       }
     }
     throw mismatch(p);
+  }
+
+  /** As a sink writes bytes: an array of numbers. */
+  private byte[] bytes(JsonParser p) throws IOException {
+    var out = new java.io.ByteArrayOutputStream();
+    while (p.nextToken() != JsonToken.END_ARRAY) {
+      if (p.currentToken() != JsonToken.VALUE_NUMBER_INT || p.getIntValue() < 0 || p.getIntValue() > 255) throw mismatch(p);
+      out.write(p.getIntValue());
+    }
+    return out.toByteArray();
   }
 
   private static UTF8String text(JsonParser p) throws IOException { return UTF8String.fromString(p.getText()); }
@@ -212,6 +224,12 @@ final class ConnectValue {
 
   private Object spelled(JsonParser p) throws IOException {
     String text = p.getText();
+    switch (kind) {
+      case "timestamp", "timestamptz" -> {
+        if (MILLIS.matcher(text).matches()) return new BigDecimal(text).movePointRight(3).longValueExact();
+      }
+      default -> {}
+    }
     switch (kind) {
       case "timestamp" -> { return TimeInput.toTimestamp(UTF8String.fromString(text)); }
       case "timestamptz" -> { return TimeInput.toTimestamptz(UTF8String.fromString(text)); }
