@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sql.functions.arithmetic import OVERFLOW, SPARK, UNDERFLOW, common_scale, same_scale, whole
+from sql.functions.arithmetic import INTEGERS, OVERFLOW, UNDERFLOW, common_scale, same_scale, whole
 from sql.functions.entry import Function, duckdb_error, own, spark_error, strict
 
 LAST_DIGIT = "the last digit may differ"
@@ -47,19 +47,9 @@ def _small(call: str, raised: Callable[[str, str], str]) -> str:
     return f"(CASE WHEN {call} = 0 AND {{0}} <> 0 THEN {raised('22003', UNDERFLOW)} ELSE {call} END)"
 
 
-def _bits() -> list[Function]:
-    """A shift's count wraps at the number's width, as the processor does; shifts of smallint are computed as integer and cut."""
-    rows = []
-    for t in ("int2", "int4", "int8"):
-        spark = SPARK[t]
-        for sign, engine in (("&", ("({0} & {1})",) * 2), ("|", ("({0} | {1})",) * 2), ("#", ("({0} ^ {1})", "xor({0}, {1})"))):
-            rows.append(_row(sign, (t, t), t, *engine, kind="operator"))
-        rows.append(_row("~", (t,), t, f"CAST(~{{0}} AS {spark})", "(~{0})", kind="prefix"))
-        rows += [
-            own("<<", (t, "int4"), t, f"shift_left_{t}", "operator"),
-            own(">>", (t, "int4"), t, f"shift_right_{t}", "operator"),
-        ]
-    return rows
+def _shifts() -> list[Function]:
+    """A shift's count wraps at the number's width, as the processor does; a smallint is shifted as an integer and cut."""
+    return [own(s, (t, "int4"), t, f"shift_{way}_{t}", "operator") for t in INTEGERS for s, way in (("<<", "left"), (">>", "right"))]
 
 
 # Spark's own floor and ceil of a double are bigints
@@ -122,7 +112,7 @@ ROWS = (
     _row("radians", (F,), F, _small("radians({0})", spark_error), _small("radians({0})", duckdb_error), LAST_DIGIT),
     *(own(name, (F,), F, note=LAST_DIGIT) for name in TRIGONOMETRIC),
     *(own(name, (F, F), F, note=LAST_DIGIT) for name in ("atan2", "atan2d")),
-    *_bits(),
+    *_shifts(),
     Function("num_nulls", ("any",), "int4", "({nulls})", "CAST(({nulls}) AS INTEGER)", strict=False, variadic=True),
     Function("num_nonnulls", ("any",), "int4", "({nonnulls})", "CAST(({nonnulls}) AS INTEGER)", strict=False, variadic=True),
 )  # fmt: skip

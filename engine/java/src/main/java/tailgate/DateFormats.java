@@ -116,6 +116,7 @@ public final class DateFormats {
 
   private static String number(Piece p, long value, int width) {
     String digits = String.valueOf(Math.abs(value));
+    if (value < 0 && (p.name.equals("DD") || p.name.equals("DDD") || p.name.equals("WW"))) width--;  // in these a minus takes a digit's place
     String text = (value < 0 ? "-" : "") + (p.fill ? "" : "0".repeat(Math.max(width - digits.length(), 0))) + digits;
     return ordinal(p, text);
   }
