@@ -99,6 +99,10 @@ class Access:
         if not self._may(privilege, item):
             raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
 
+    def reads_rows(self, item: Item) -> bool:
+        """Whether the role may see what is in a relation, its errors among it."""
+        return self.role.superuser or self._may("SELECT", item)
+
     def check_write(self, privilege: str, tables: Iterable[Item], read: Iterable[int]) -> None:
         """Of a statement that writes tables, and reads other relations for it."""
         if not self.role.superuser:

@@ -141,7 +141,9 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return CopyOut(encoder, rows)
         case s.Show(what="errors"):
             serving = session.serving
-            table = await asyncio.to_thread(show.errors, statement, session.gateway.lake, serving.catalog, serving.time)
+            table = await asyncio.to_thread(
+                show.errors, statement, session.gateway.lake, serving.catalog, serving.time, session.access.reads_rows
+            )
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Show(what="topics") | s.Print():
             session.access.check_superuser("look into topics")

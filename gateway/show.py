@@ -6,7 +6,7 @@ No I/O but that of SHOW ERRORS, which reads the lake: `errors`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from gateway.catalog import rows as catalog_rows
 from gateway.settings import Settings
 from lake.catalog import SCHEMA, Catalog, Item
-from lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
+from lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.types import BOOL, FLOAT8, INT8, TEXT, TIMESTAMPTZ, WEIGHT, Field
 from sql.statements import Name, Show
 
@@ -75,13 +75,15 @@ def needs_engine(show: Show) -> bool:
     return show.what in ("sources", "sinks", "materialized views")
 
 
-def errors(show: Show, lake: Lake, catalog: Catalog, at: int) -> pa.Table:
-    """The errors of one view, or of all, at a time: the answer of SHOW ERRORS. Blocks."""
-    views = [i for i in sorted(catalog.visible, key=lambda item: item.name) if i.errors and i.ready]
+def errors(show: Show, lake: Lake, catalog: Catalog, at: int, readable: Callable[[Item], bool]) -> pa.Table:
+    """The errors of one view, or of all that are readable, at a time: the answer of SHOW ERRORS. Blocks."""
+    views = [i for i in sorted(catalog.visible, key=lambda item: item.name) if i.errors and i.ready and readable(i)]
     if show.name is not None:
         wanted = catalog.relation(show.name.name, show.name.position)
         if not wanted.errors:
             raise WrongObjectType(f'"{wanted.name}" is not a materialized view', position=show.name.position)
+        if not readable(wanted):
+            raise InsufficientPrivilege(f"permission denied for materialized view {wanted.name}")
         views = [i for i in views if i.id == wanted.id]
     rows = [
         (item.name, row["sqlstate"], row["message"], row[WEIGHT])

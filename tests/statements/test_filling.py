@@ -26,6 +26,7 @@ def numbers(world: World):  # type: ignore[no-untyped-def]
         connection.execute("DROP TABLE numbers CASCADE")
 
 
+@pytest.mark.long
 def test_progress_is_told(numbers: psycopg.Connection, world: World) -> None:
     told: list[str] = []
     shown: list[tuple[object, ...]] = []

@@ -129,6 +129,19 @@ def test_reading_needs_select(live: Live, operator: psycopg.Connection, statemen
         assert result.error_field(psycopg.pq.DiagnosticField.MESSAGE_PRIMARY) == b"permission denied for materialized view v"
 
 
+def test_errors_are_shown_to_those_who_may_read(live: Live, operator: psycopg.Connection) -> None:
+    live.made.tick({live.v.errors: [(("22P02", 'invalid input syntax for type integer: "secret"'), 1)]})
+    live.tick()
+    told = [("v", "22P02", 'invalid input syntax for type integer: "secret"', 1)]
+    with signed_in(live, "ann", PASSWORD) as ann:
+        assert ann.execute("show errors").fetchall() == told
+        assert operator.execute("show errors").fetchall() == told
+        operator.execute("revoke select on v from ann")
+        assert ann.execute("show errors").fetchall() == []
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for materialized view v"):
+            ann.execute("show errors from v")
+
+
 def test_ready_bytes_are_not_for_everybody(live: Live, operator: psycopg.Connection) -> None:
     """The three lanes: what one may read and is in memory, another may not."""
     statement = "select id, name from v where id = 1"

@@ -20,6 +20,8 @@ from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
+WAIT_S = 180.0  # an engine starts, and makes its state again; seconds on a machine that does nothing else
+
 
 class World:
     """Users by key, page views without; totals of both, a view over the totals, and what should be in them."""
@@ -101,16 +103,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def goes_on(world: World) -> None:
     """Equal after the start, and after more changes."""
-    until(world.equal)
+    until(world.equal, WAIT_S)
     world.change()
-    until(world.equal)
+    until(world.equal, WAIT_S)
     letters = rows(world.lake, "clicks_dead_letters")
     assert letters
     assert set(letters.values()) == {1}
 
 
 def test_the_state_folder_is_gone(world: World) -> None:
-    until(world.equal)
+    until(world.equal, WAIT_S)
     world.engine.stop()
     shutil.rmtree(world.lake_folder / "state")
     world.engine.start()
@@ -120,7 +122,7 @@ def test_the_state_folder_is_gone(world: World) -> None:
 
 @pytest.mark.long
 def test_a_file_of_the_state_is_damaged_by_a_kill(world: World) -> None:
-    until(world.equal)
+    until(world.equal, WAIT_S)
     world.engine.kill(jvm=True)
     for path in (world.lake_folder / "state").rglob("*.changelog"):
         path.write_bytes(path.read_bytes()[:7])
@@ -135,7 +137,7 @@ def test_a_file_of_the_state_is_damaged_by_a_kill(world: World) -> None:
 @pytest.mark.long
 def test_digests_of_another_planner(world: World) -> None:
     """The record of the lowest view alone is another: all that read it are filled with it, and switch at one time."""
-    until(world.equal)
+    until(world.equal, WAIT_S)
     world.engine.stop()
     writer = open_epoch(world.lake)
     item = writer.catalog.relation("by_city")
