@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from lake.errors import FeatureNotSupported
 from sql.functions.aggregates import STRICT, WITHIN_GROUP
+from sql.ordering import sortable
 from sql.plan import AggregateCall, Scalar, SortKey
 from sql.rewrite import columns_of
 from sql.templates import filled
@@ -38,7 +39,7 @@ def arguments(call: AggregateCall) -> tuple[Scalar, ...]:
 def sort_terms(keys: Iterable[SortKey], spell: Spell) -> list[str]:
     """What stands after ORDER BY, as a list; nothing for a constant, which DuckDB would take for a column's number."""
     return [
-        f"{spell(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+        f"{spell(sortable(k.expression))} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
         for k in keys
         if columns_of(k.expression)
     ]

@@ -10,6 +10,7 @@ from engine.plan.graph import SortColumn
 from engine.plan.shape import NOTHING
 from lake.errors import FeatureNotSupported, NumericValueOutOfRange
 from sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
+from sql.ordering import sortable
 from sql.plan import AggregateCall, Case, Literal, Scalar, SortKey
 
 
@@ -26,7 +27,7 @@ class Entering:
         return self.scalars.index(scalar, self.fixed)
 
     def sorted_by(self, keys: tuple[SortKey, ...]) -> tuple[SortColumn, ...]:
-        return tuple(SortColumn(self.column(k.expression), k.descending, k.nulls_first) for k in keys)
+        return tuple(SortColumn(self.column(sortable(k.expression)), k.descending, k.nulls_first) for k in keys)
 
 
 def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType, of
 from lake.types import JSONB, TEXT
-from sql.binding.coercion import cast, check_comparable, coerce
+from sql.binding.coercion import cast, check_comparable, check_sortable, coerce
 from sql.binding.grouping import has_aggregates, has_windows
 from sql.binding.owners import owned
 from sql.binding.places import aggregate_place, leftmost
@@ -123,7 +123,7 @@ def _check_kind(parts: Parts) -> None:
 def _check(parts: Parts, name: str, made: tuple[Scalar, ...], order: list[SortKey]) -> None:
     at = parts.at
     for key in order:
-        check_comparable(key.expression.type, "ORDER BY", at)
+        check_sortable(key.expression.type, "ORDER BY", at)
     if name in ("max_by", "min_by"):
         check_comparable(made[1].type, name, at)
     if not parts.distinct:

@@ -227,6 +227,12 @@ def check_comparable(type: Type, clause: str, position: int | None) -> None:
         raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint=hint, position=position)
 
 
+def check_sortable(type: Type, clause: str, position: int | None) -> None:
+    """Raises 0A000 for jsonb, which is sorted by what is in it."""
+    if type.name != "interval" or type.is_array:
+        check_comparable(type, clause, position)
+
+
 def common(scalars: list[Scalar], places: list[int | None], what: str, hint_types: bool = True) -> Type:
     """The type that all agree on, as for UNION, CASE and their like: select_common_type(). Raises 42804.
 

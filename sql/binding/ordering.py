@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidColumnReference, SyntaxError_, TailgateError
 from lake.types import INT8, Field
-from sql.binding.coercion import check_comparable, coerce, plain
+from sql.binding.coercion import check_comparable, check_sortable, coerce, plain
 from sql.binding.expressions import Expressions
 from sql.binding.outputs import Output, by_name, by_number
 from sql.binding.places import leftmost
@@ -105,7 +105,7 @@ def sorted_and_cut(tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], bi
     order = tree.args.get("order")
     at = position(order) if order is not None else None
     for key in keys:
-        check_comparable(key.expression.type, "ORDER BY", at)
+        check_sortable(key.expression.type, "ORDER BY", at)
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
     count = rows(limit.args["expression"], "LIMIT", binder) if limit is not None else None
     skipped = rows(offset.args["expression"], "OFFSET", binder) if offset is not None else None

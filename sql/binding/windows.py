@@ -17,7 +17,7 @@ from sqlglot import exp
 from lake.errors import FeatureNotSupported, TailgateError, WrongObjectType, of
 from lake.types import INT8, INTERVAL, Type
 from sql.binding.aggregates import Parts, called, is_aggregate, taken_apart
-from sql.binding.coercion import check_comparable, coerce, plain
+from sql.binding.coercion import check_comparable, check_sortable, coerce, plain
 from sql.binding.grouping import Windowed, has_windows, windowed
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, function, result
@@ -121,7 +121,7 @@ def _window(binder: Expressions, node: exp.Window) -> tuple[tuple[Scalar, ...], 
         items = node.args["order"].expressions
         order = tuple(SortKey(binder.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in items)
         for key, inner in zip(order, items, strict=True):
-            check_comparable(key.expression.type, "ORDER BY", leftmost(inner.this))
+            check_sortable(key.expression.type, "ORDER BY", leftmost(inner.this))
     if any(map(has_windows, (*partition, *(k.expression for k in order)))):
         raise wrong("window functions are not allowed in window definitions", position(node))
     return partition, order, spec

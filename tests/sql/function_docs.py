@@ -17,7 +17,20 @@ import psycopg
 from lake.errors import TailgateError
 from lake.types import FACTS
 from sql.duckdb_functions import install
-from sql.functions import aggregates, arithmetic, arrays, bytestrings, comparison, datetime, jsonb, mathematics, patterns, sets, text
+from sql.functions import (
+    aggregates,
+    arithmetic,
+    arrays,
+    bytestrings,
+    comparison,
+    datetime,
+    jsonb,
+    mathematics,
+    patterns,
+    sets,
+    text,
+    windows,
+)
 from sql.functions.entry import Function
 from tests.sql.corpus import Expression, corpus, on_duckdb
 from tests.sql.oracle import case_of
@@ -34,8 +47,10 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
     "jsonb": jsonb.ROWS,
     "Arrays": arrays.ROWS,
     "Aggregates": aggregates.ROWS,
+    "Window functions": windows.ROWS,
     "Set-returning functions": sets.ROWS,
 }
+WINDOW = "(SELECT array_agg({} ORDER BY x, v) FROM (SELECT x, {} OVER ({}) AS v FROM (VALUES (1), (3), (3), (8)) t(x)) w)"
 PAIRS = "FROM (VALUES (1::float8, 2::float8), (2, 4), (3, 5)) t(y, x))"
 WRITTEN = {  # for those that no expression of the corpus calls
     "transaction_timestamp": "transaction_timestamp() = now()",
@@ -46,6 +61,22 @@ WRITTEN = {  # for those that no expression of the corpus calls
     "current_date": "current_date = now()::date",
     **{name: f"(SELECT {name}(x) FROM (VALUES (5), (3)) t(x))" for name in ("bit_or", "bit_xor", "var_samp", "stddev_samp")},
     **{f"regr_{name}": f"(SELECT regr_{name}(y, x) {PAIRS}" for name in ("avgx", "avgy", "sxx", "sxy", "syy")},
+    **{
+        name: WINDOW.format("v", f"{name}({arguments})", order)
+        for name, arguments, order in (
+            ("row_number", "", "ORDER BY x"),
+            ("rank", "", "ORDER BY x"),
+            ("dense_rank", "", "ORDER BY x"),
+            ("percent_rank", "", "ORDER BY x"),
+            ("cume_dist", "", "ORDER BY x"),
+            ("ntile", "2", "ORDER BY x"),
+            ("lag", "x, 1, 0", "ORDER BY x"),
+            ("lead", "x, 2", "ORDER BY x"),
+            ("first_value", "x", "ORDER BY x ROWS 1 PRECEDING"),
+            ("last_value", "x", "ORDER BY x GROUPS BETWEEN CURRENT ROW AND 1 FOLLOWING"),
+            ("nth_value", "x, 2", "ORDER BY x"),
+        )
+    },
     "regr_intercept": "(SELECT regr_intercept(y, x) FROM (VALUES (1::float8, 2::float8), (2, 4), (3, 6)) t(y, x))",
     "jsonb_array_elements": "(SELECT sum(value::int) FROM jsonb_array_elements('[3, 1]'::jsonb))",
     "jsonb_array_elements_text": """(SELECT string_agg(value, ',' ORDER BY value) FROM jsonb_array_elements_text('["b", "a"]'::jsonb))""",
@@ -77,7 +108,11 @@ def signature(row: Function) -> str:
     if row.variadic:
         types.append("…")
     result = (
-        shown(row.result) if isinstance(row.result, str) else "numeric" if "numeric" in row.arguments or row.kind != "aggregate" else ""
+        shown(row.result)
+        if isinstance(row.result, str)
+        else "numeric"
+        if "numeric" in row.arguments or row.kind not in ("aggregate", "window")
+        else ""
     )
     return f"({', '.join(types)})" + (f" → {result}" if result else "")
 
@@ -91,7 +126,7 @@ def entries() -> dict[str, dict[str, tuple[bool, list[str]]]]:
             if row.duckdb and row.name not in INTERNAL:
                 named[row.name.partition(":")[0]].append(row)
         found[family] = {
-            n: (not any(r.spark for r in rs) and rs[0].kind not in ("aggregate", "set"), list(dict.fromkeys(map(signature, rs))))
+            n: (not any(r.spark for r in rs) and rs[0].kind not in ("aggregate", "window", "set"), list(dict.fromkeys(map(signature, rs))))
             for n, rs in named.items()
         }
     return found
@@ -116,7 +151,7 @@ def examples_of(name: str, kind: str) -> list[str]:
 
 def made(row: Function) -> list[str]:
     """The row's call with sample values."""
-    if row.kind in ("aggregate", "set"):
+    if row.kind in ("aggregate", "window", "set"):
         return []
     case = case_of(row, 1)
     found = []
