@@ -1,0 +1,67 @@
+"""The pages of sources and sinks: every statement is one that the engine takes, every option is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.ddl import create_sink, create_source, create_view
+from engine.ddl.source import PASSED_OVER
+from lake.catalog import Catalog, Change, Item, ready
+from lake.types import INT8, TEXT, Field
+from sinks.settings import TOPIC_CONFIG, settings
+from sql.statements import CreateSink, CreateSource, CreateView, Statement, parse, split
+from tests.engine.ddl.test_statements import ENVELOPE, KEY
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = ("sources.md", "sinks.md")
+
+
+class AnySubject:
+    def latest(self, url: str, subject: str) -> str | None:
+        return json.dumps(KEY if subject.endswith("-key") else ENVELOPE)
+
+
+def statements(page: str) -> list[tuple[Statement, str]]:
+    blocks = re.findall(r"```sql\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    return [(parse(s), s.text) for block in blocks for s in split(block)]
+
+
+def relations() -> Catalog:
+    """totals, a view with a key, and seen, one whose rows only come."""
+    source = parse("CREATE SOURCE words FROM KAFKA BROKER 'kafka' TOPIC 'words' FORMAT TEXT")
+    assert isinstance(source, CreateSource)
+    catalog = Catalog().apply(Change(put=create_source(source, "", Catalog(), AnySubject())))
+    text = "CREATE MATERIALIZED VIEW seen AS SELECT text FROM words"
+    view = parse(text)
+    assert isinstance(view, CreateView)
+    catalog = catalog.apply(Change(put=(ready(create_view(view, text, catalog)),)))
+    columns = (Field("id", INT8, False), Field("name", TEXT))
+    totals = Item(catalog.next_id, "materialized view", "totals", columns, key=(0,), stored=True)
+    return catalog.apply(Change(put=(totals,)))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_statement_of_the_page(page: str) -> None:
+    found = statements(page)
+    assert len(found) > 3
+    for statement, text in found:
+        if isinstance(statement, CreateSource):
+            create_source(statement, text, Catalog(), AnySubject())
+        if isinstance(statement, CreateSink):
+            settings(replace(create_sink(statement, text, relations()), id=1))
+
+
+def test_every_option_is_told() -> None:
+    sources = (DOCS / "sources.md").read_text()
+    for name in (*PASSED_OVER, "decimal_handling_mode", "start_offset", "kafka_time_offset", "isolation_level", "confluent_wire_format"):
+        assert f"`{name}" in sources, name
+    used = {name for statement, _ in statements("sinks.md") if isinstance(statement, CreateSink) for name, _ in statement.options}
+    assert (
+        set(TOPIC_CONFIG) | {"partition_count", "replication_factor", "compression_type", "consistency_topic", "compatibility_level"}
+        <= used
+    )
