@@ -1,10 +1,20 @@
-"""The tables of TPC-H, as the specification (3.0.1, chapter 1.4) has them."""
+"""TPC-H: its tables as the specification (3.0.1, chapter 1.4) has them, its rows by DuckDB's generator, its refresh functions."""
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+
 from lake.catalog import Catalog, Change, Item
 from lake.types import DATE, INT4, Field, Type
+from sql.duckdb_functions import install
+from tests.worlds import Row, Table
 
+QUERIES = sorted((Path(__file__).parent / "fixtures" / "tpch").glob("q*.sql"))
+SHARE = 0.01  # of the orders that a round brings, and as many that it takes away; the specification's is 0.001
 MONEY = Type("numeric", (15, 2))
 
 
@@ -54,3 +64,54 @@ def make_catalog(kind: str = "table") -> Catalog:
         fields = tuple(Field(c, t, False) for c, t in columns.items())
         catalog = catalog.apply(Change((Item(catalog.next_id, kind, name, fields, KEYS.get(name, (0,)), stored=True),)))
     return catalog
+
+
+def generated(scale: float) -> duckdb.DuckDBPyConnection:
+    """The tables by their names, and as r<id> for plans."""
+    import duckdb_extension_tpch as extension
+
+    connection = duckdb.connect(config={"allow_unsigned_extensions": True})
+    install(connection)
+    connection.execute(f"LOAD '{next(Path(extension.__file__).parent.rglob('*.duckdb_extension'))}'")
+    connection.execute(f"CALL dbgen(sf={scale})")
+    for item in make_catalog().items.values():
+        columns = ", ".join(f"CAST({c.name} AS {c.type.duckdb}) AS {c.name}" for c in item.columns)
+        connection.execute(f"CREATE OR REPLACE TABLE {item.name} AS SELECT {columns} FROM {item.name}")
+        shown = ", ".join(f"{c.name} AS c{i}" for i, c in enumerate(item.columns))
+        connection.execute(f"CREATE VIEW r{item.id} AS SELECT {shown} FROM {item.name}")
+    return connection
+
+
+class Shop:
+    """What `Views` asks of a world: the tables and the rows that are in them."""
+
+    def __init__(self, server: duckdb.DuckDBPyConnection, seed: int) -> None:
+        self.server, self.random = server, random.Random(seed)
+        self.tables = tuple(Table(i.id, i.name, i.columns, i.key) for i in make_catalog("source").items.values())
+        self.rows: dict[int, Counter[Row]] = {}
+
+    def table(self, name: str) -> Table:
+        return next(t for t in self.tables if t.name == name)
+
+    def all(self) -> list[tuple[Table, Row, int]]:
+        return [(t, row, 1) for t in self.tables for row in self.server.execute(f"SELECT * FROM {t.name}").fetchall()]
+
+    def refreshed(self) -> list[tuple[Table, Row, int]]:
+        """RF1 and RF2: new orders with their lines, copies of others under new keys, and old ones gone with theirs."""
+        out: list[tuple[Table, Row, int]] = []
+        orders, lines = self.table("orders"), self.table("lineitem")
+        keys = [k for (k,) in self.server.execute("SELECT o_orderkey FROM orders ORDER BY 1").fetchall()]
+        chosen = self.random.sample(keys, max(2, int(2 * SHARE * len(keys))))
+        copied, gone = chosen[: len(chosen) // 2], chosen[len(chosen) // 2 :]
+        first = max(keys) + 1
+        for number, key in enumerate(copied):
+            for table in (orders, lines):
+                for row in self.server.execute(f"SELECT * FROM {table.name} WHERE {table.columns[0].name} = {key}").fetchall():
+                    new = (first + number, *row[1:])
+                    self.server.execute(f"INSERT INTO {table.name} VALUES ({', '.join('?' * len(new))})", new)
+                    out.append((table, new, 1))
+        for key in gone:
+            for table in (orders, lines):
+                found = self.server.execute(f"DELETE FROM {table.name} WHERE {table.columns[0].name} = {key} RETURNING *").fetchall()
+                out += [(table, row, -1) for row in found]
+        return out

@@ -11,7 +11,7 @@ PAGE = SQL / "statements.md"
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("page", "least"), [("statements", 36), ("temporal-filters", 14), ("functions-in-from", 16)])
+@pytest.mark.parametrize(("page", "least"), [("statements", 36), ("temporal-filters", 14), ("functions-in-from", 16), ("subqueries", 16)])
 def test_examples(sql: psycopg.Connection, page: str, least: int) -> None:
     assert check(sql, SQL / f"{page}.md") >= least
 
