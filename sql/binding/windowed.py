@@ -1,10 +1,13 @@
-"""Relations cut into windows of time, in FROM: tumble and hop.
+"""Relations cut into windows of time, in FROM: tumble, hop and session.
 
     tumble(relation, time column, size)          each row with the window that holds its time
     hop(relation, time column, every, size)      each row with each window that holds it; a window begins at every multiple of `every`
+    session(relation, time column, gap, key, …)  each row with the session of its key: rows that follow each other within the gap
 
-Windows are aligned to 1970-01-01 00:00 UTC and hold their start, not their end; the columns window_start and window_end come behind
-the relation's. A row whose time is NULL is in no window. Source: RisingWave, "Time windows"; Flink, "Windowing TVFs".
+Windows of tumble and hop are aligned to 1970-01-01 00:00 UTC and hold their start, not their end; a session ends a gap after its last
+row. The columns window_start and window_end come behind the relation's. A row whose time is NULL is in no window.
+
+Source: RisingWave, "Time windows"; Flink, "Windowing TVFs".
 """
 
 from __future__ import annotations
@@ -14,19 +17,40 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_, UndefinedFunction
-from lake.types import INTERVAL, TIMESTAMP, Field, Type
+from lake.types import INT4, INTERVAL, TIMESTAMP, Field, Type
 from sql.binding import scope as scopes
 from sql.binding.coercion import coerce
 from sql.binding.expressions import Expressions
+from sql.binding.resolution import arguments, function, result
 from sql.functions.sets import WINDOWS
 from sql.grammar.names import position
-from sql.plan import Generate, Literal, Scalar
+from sql.plan import (
+    Bound,
+    Case,
+    Column,
+    Filter,
+    Frame,
+    Generate,
+    IsNull,
+    Literal,
+    Not,
+    Project,
+    Relation,
+    Scalar,
+    SortKey,
+    Window,
+    WindowCall,
+)
 
 if TYPE_CHECKING:
     from sql.binding.levels import Level
     from sql.binding.tables import Source
 
-ARGUMENTS = {"tumble": ("relation", "time column", "size"), "hop": ("relation", "time column", "every", "size")}
+ARGUMENTS = {
+    "tumble": ("relation", "time column", "size"),
+    "hop": ("relation", "time column", "every", "size"),
+    "session": ("relation", "time column", "gap"),
+}
 
 
 def is_windowed(node: exp.Expr) -> bool:
@@ -34,11 +58,11 @@ def is_windowed(node: exp.Expr) -> bool:
     return isinstance(node.this, exp.Anonymous) and str(node.this.this) in ARGUMENTS
 
 
-def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Generate, scopes.Scope]:
+def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relation, scopes.Scope]:
     """The rows of `source`, the first argument, with their windows."""
     call, at = node.this, position(node.this)
     name, given = str(call.this), list(call.expressions)
-    if len(given) != len(ARGUMENTS[name]):
+    if len(given) < len(ARGUMENTS[name]) or (len(given) > len(ARGUMENTS[name]) and name != "session"):
         raise UndefinedFunction(
             f"{name} has {len(ARGUMENTS[name])} arguments, not {len(given)}", hint=f"{name}({', '.join(ARGUMENTS[name])})", position=at
         )
@@ -50,16 +74,46 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Generat
         time = binder.known(_coerced(binder, time, TIMESTAMP))
     if time.type.name not in WINDOWS:
         raise UndefinedFunction(f"{name} of a column of type {time.type} does not exist", position=position(given[1]))
-    lengths = [_length(binder, n) for n in given[2:]]
-    every, size = lengths if name == "hop" else lengths * 2
-    function = WINDOWS[time.type.name]
-    outputs = tuple(Field(n, Type(t), False) for n, t in function.outputs)
-    plan = Generate(source.plan, function, (time, every, size), outputs, position=at)
+    lengths = [_length(binder, n) for n in given[2 : len(ARGUMENTS[name])]]
+    outputs = tuple(Field(n, time.type, False) for n in ("window_start", "window_end"))
+    plan: Relation
+    if name == "session":
+        plan = _sessions(binder, source.plan, time, lengths[0], tuple(binder.typed(n) for n in given[3:]), outputs)
+    else:
+        plan = Generate(source.plan, WINDOWS[time.type.name], (time, lengths[0], lengths[-1]), outputs, position=at)
     alias = node.args.get("alias")
     shown = alias.name if alias is not None and alias.name else next((t.alias for t in source.scope.tables), "")
     fields = (*(Field(c.name, c.scalar.type) for c in source.scope.columns), *outputs)
     names = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
     return plan, scopes.of(shown, fields, names, shown)
+
+
+def _sessions(
+    binder: Expressions, rows: Relation, time: Scalar, gap: Literal, keys: tuple[Scalar, ...], outputs: tuple[Field, ...]
+) -> Relation:
+    """A row begins a session if the one before it is further away than the gap; the sum of these beginnings tells sessions apart."""
+    width = len(rows.columns)
+    timed = Filter(rows, Not(IsNull(time)))
+    before = Window(timed, keys, (SortKey(time),), (_over(binder, "lag", (time,)),))
+    previous = Column(width, time.type)
+    apart = binder.operate(">", [time, binder.operate("+", [previous, gap], None)], None)
+    one, zero = Literal(1, INT4), Literal(0, INT4)
+    beginning = Case(((IsNull(previous), one), (apart, one)), zero, INT4)
+    own = tuple(Column(i, f.type) for i, f in enumerate(rows.columns))
+    flagged = Project(before, (*own, beginning), (*rows.columns, Field("beginning", INT4, False)))
+    number = _over(binder, "sum", (Column(width, INT4),))
+    numbered = Window(flagged, keys, (SortKey(time),), (number,))
+    whole = Frame(end=Bound("unbounded following"))
+    ends = tuple(_over(binder, name, (time,), whole) for name in ("min", "max"))
+    bounded = Window(numbered, (*keys, Column(width + 1, number.type)), (), ends)
+    start, last = Column(width + 2, time.type), Column(width + 3, time.type)
+    return Project(bounded, (*own, start, binder.operate("+", [last, gap], None)), (*rows.columns, *outputs))
+
+
+def _over(binder: Expressions, name: str, given: tuple[Scalar, ...], frame: Frame | None = None) -> WindowCall:
+    found = function(name, tuple(s.type for s in given), None)
+    made = tuple(binder.known(a) for a in arguments(found, list(given), binder.parameters))
+    return WindowCall(found, made, result(found, made), frame or Frame())
 
 
 def _coerced(binder: Expressions, scalar: Scalar, type: Type) -> Scalar:
