@@ -1,7 +1,8 @@
 """Binding: names, types and functions in a tree get their meaning.
 
     queries ──► scope (what names mean here) ──► expressions ──► resolution (which function) ──► coercion (which casts)
-       └──► grouping (what stands above GROUP BY)
+       ├──► grouping (what stands above GROUP BY)
+       └──► levels (queries further out)
 
 Rules of types are PostgreSQL's: chapter "Type Conversion". Messages and positions are those of its parser.
 """

@@ -15,7 +15,8 @@ from typing import Literal as OneOf
 
 from lake.types import BOOL, Field
 from sql.decorrelation.aggregates import collect, count_rows, over_nothing, positive, single_row, single_value
-from sql.decorrelation.unnesting import Unnested, Unnesting, equal
+from sql.decorrelation.unnested import Unnested, equal
+from sql.decorrelation.unnesting import Unnesting
 from sql.fallible import fallible
 from sql.plan import (
     Aggregate,

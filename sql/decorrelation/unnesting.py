@@ -15,16 +15,16 @@ What reads no argument stays as it is: it is the same for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from typing_extensions import assert_never
 
 from lake.errors import FeatureNotSupported
-from lake.types import BOOL, Field
+from lake.types import Field
 from sql.correlation import arguments_of
 from sql.decorrelation.aggregates import over_nothing
+from sql.decorrelation.unnested import Unnested, arranged, equal, name_of, nulls_of
 from sql.fallible import fallible
-from sql.functions import catalogue
 from sql.functions.comparison import SIGNS, TYPES
 from sql.plan import (
     Aggregate,
@@ -34,7 +34,6 @@ from sql.plan import (
     Distinct,
     Filter,
     Generate,
-    IsDistinct,
     IsNull,
     Join,
     Limit,
@@ -54,30 +53,9 @@ from sql.plan import (
     nullable,
 )
 from sql.properties import key
-from sql.relations import crossed, inputs, project, read_by, scalars_of, take, with_inputs, with_scalars
+from sql.relations import crossed, inputs, project, read_by, scalars_of, with_inputs, with_scalars
 from sql.rewrite import columns_of, conjunction, conjuncts, moved, rebuilt
 from sql.subqueries import Argument, argument
-
-
-@dataclass(frozen=True)
-class Unnested:
-    """`places`: which column holds which argument; `nulls`: those of them where NULL stands for an argument that is NULL.
-
-    A row with NULL in another place is for no argument.
-    """
-
-    relation: Relation
-    places: dict[int, int] = field(default_factory=dict)
-    nulls: frozenset[int] = frozenset()
-
-
-def equal(one: Scalar, other: Scalar, nulls: bool) -> Scalar:
-    """Whether two values of a type are the same; `nulls`: two NULLs are."""
-    name = one.type.name
-    if not nulls and name in TYPES and not one.type.is_array:
-        (found,) = (f for f in catalogue.operators("=") if f.arguments == (name, name))
-        return Call(found, (one, other), BOOL)
-    return Not(IsDistinct(one, other))
 
 
 class Unnesting:
@@ -225,7 +203,7 @@ class Unnesting:
             return replace(below, places={**below.places, number: scalar.index})
         columns = below.relation.columns
         own = tuple(self._column(below.relation, i) for i in range(len(columns)))
-        wide = project(below.relation, (*own, scalar), (*columns, Field(_name(scalar, below.relation), scalar.type)))
+        wide = project(below.relation, (*own, scalar), (*columns, Field(name_of(scalar, below.relation), scalar.type)))
         return replace(below, relation=wide, places={**below.places, number: len(columns)})
 
     def _by_arguments(self, relation: TopK | Window | Generate) -> Unnested:
@@ -237,7 +215,7 @@ class Unnesting:
         elif isinstance(node, Window):
             node = replace(node, partition=node.partition + places)
         width, wide = len(relation.input.columns), len(below.relation.columns)
-        return _arranged(replace(below, relation=node), (*range(width), *range(wide, len(node.columns))))
+        return arranged(replace(below, relation=node), (*range(width), *range(wide, len(node.columns))))
 
     def groups(self, node: Aggregate) -> Unnested:
         """The groups of each argument; without keys, of the arguments that have rows."""
@@ -248,7 +226,7 @@ class Unnesting:
         places = tuple(self._column(below.relation, p) for p in below.places.values())
         made = Aggregate(below.relation, moved.keys + places, moved.aggregates)
         found = Unnested(made, {n: keys + i for i, n in enumerate(numbers)}, below.nulls)
-        return _arranged(found, (*range(keys), *range(keys + len(places), len(made.columns))))
+        return arranged(found, (*range(keys), *range(keys + len(places), len(made.columns))))
 
     def _total(self, node: Aggregate, groups: Unnested) -> Unnested:
         """With a row for arguments that have none."""
@@ -287,7 +265,7 @@ class Unnesting:
             for n in sorted(shared)
         )
         behind = {n: wide + p for n, p in right.places.items()}
-        both = Unnested(join, {**behind, **left.places}, _nulls(left, right))
+        both = Unnested(join, {**behind, **left.places}, nulls_of(left, right))
 
         def apart(scalar: Scalar) -> Scalar:
             """Over the columns of both as they are now."""
@@ -304,7 +282,7 @@ class Unnesting:
             return self._coalesced(made, columns, left, behind)
         places = {"left": left.places, "right": behind}.get(join.kind, both.places)
         meant = {"left": left.nulls, "right": right.nulls}.get(join.kind, both.nulls)
-        found = _arranged(Unnested(made, places, meant), columns)
+        found = arranged(Unnested(made, places, meant), columns)
         return self.filtered(found, tuple(c for c in conditions if c not in now))
 
     def _coalesced(self, made: Join, columns: tuple[int, ...], left: Unnested, behind: dict[int, int]) -> Unnested:
@@ -324,7 +302,7 @@ class Unnesting:
         nulls = frozenset(n for p in parts for n in p.nulls)
         parts = tuple(self._without_junk(p, nulls) for p in parts)
         made = (replace(p, places={n: p.places[n] for n in sorted(numbers)}, nulls=nulls) for p in parts)
-        return tuple(_arranged(p, tuple(range(width))) for p in made)
+        return tuple(arranged(p, tuple(range(width))) for p in made)
 
     def _without_junk(self, part: Unnested, numbers: frozenset[int]) -> Unnested:
         """Without the rows that are for no argument, where NULL in a place is going to mean something."""
@@ -365,7 +343,7 @@ class Unnesting:
         if numbers in self._domains:
             return self._domains[numbers]
         scalars = tuple(self.arguments[n] for n in numbers)
-        fields = tuple(Field(_name(s, self._base), s.type, nullable(s, self._base.columns)) for s in scalars)
+        fields = tuple(Field(name_of(s, self._base), s.type, nullable(s, self._base.columns)) for s in scalars)
         domain = project(self._base, scalars, fields)
         self._domains[numbers] = domain if key(domain) is not None else Distinct(domain)
         return self._domains[numbers]
@@ -404,22 +382,3 @@ class Unnesting:
     @staticmethod
     def _column(relation: Relation, index: int, by: int = 0) -> Column:
         return Column(index + by, relation.columns[index].type)
-
-
-def _arranged(found: Unnested, columns: tuple[int, ...]) -> Unnested:
-    """These columns first, then the places."""
-    places = {n: len(columns) + i for i, n in enumerate(found.places)}
-    return replace(found, relation=take(found.relation, (*columns, *found.places.values())), places=places)
-
-
-def _nulls(left: Unnested, right: Unnested) -> frozenset[int]:
-    """An argument that both sides have is NULL only if both mean it."""
-    both = left.places.keys() & right.places.keys()
-    return frozenset(n for n in left.nulls | right.nulls if n not in both or n in left.nulls & right.nulls)
-
-
-def _name(scalar: Scalar, relation: Relation) -> str:
-    """For people; of a cast, that of what is cast."""
-    if isinstance(scalar, Call) and scalar.function.kind == "cast":
-        return _name(scalar.arguments[0], relation)
-    return relation.columns[scalar.index].name if isinstance(scalar, Column) else "?column?"
