@@ -75,7 +75,9 @@ def spelled(scalar: Scalar, dialect: Dialect, names: Sequence[str] | None = None
                 if not template:
                     raise FeatureNotSupported(f"{function}{dialect.where} is not supported")
                 texts = [text(a) for a in arguments]
-                return filled(template, texts, [a.type for a in arguments], type, dialect.type(type), now, pattern=_patterns(s, dialect))
+                return filled(
+                    template, texts, [a.type for a in arguments], type, dialect.type(type), now, pattern=_patterns(s, texts, dialect)
+                )
             case And(arguments=arguments):
                 return "(" + " AND ".join(map(text, arguments)) + ")"
             case Or(arguments=arguments):
@@ -103,10 +105,11 @@ def spelled(scalar: Scalar, dialect: Dialect, names: Sequence[str] | None = None
     return text(scalar)
 
 
-def _patterns(call: Call, dialect: Dialect) -> Callable[[str, int], str]:
+def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, int], str]:
     """What stands for the regular expression that is argument `index`; its flags are the last argument, or follow from an operator's sign.
 
-    `test`: for whether a text matches; `search`: for where; `global`: 0 if the flags say all matches, else 1.
+    `test`: for whether a text matches; `search`: for where; `global`: 0 if the flags say all matches, else 1; `like`: DuckDB's whole
+    test of argument 0, by its own engine where that can, for it takes time in proportion to the text whatever the pattern.
     """
 
     def value(index: int) -> str:
@@ -116,12 +119,23 @@ def _patterns(call: Call, dialect: Dialect) -> Callable[[str, int], str]:
         return argument.value
 
     def spelled(kind: str, index: int) -> str:
+        if kind == "like":
+            return like(index)
         flags = value(len(call.arguments) - 1) if len(call.arguments) > index + 1 and call.function.flagged else ""
         flags += "i" if call.function.name.endswith("~*") else ""
         plain, everywhere = patterns.options(flags, everywhere=call.function.name == "regexp_replace")
         if kind == "global":
             return "0" if everywhere else "1"
         return dialect.quoted(patterns.for_java(value(index), plain, kind == "search"))
+
+    def like(index: int) -> str:
+        given = call.arguments[index:]
+        implied = "i" if call.function.name.endswith("~*") else ""
+        if all(isinstance(a, Literal) and isinstance(a.value, str) for a in given):
+            flags = value(index + 1) if call.function.flagged else implied
+            if (made := patterns.for_re2(value(index), patterns.options(flags)[0])) is not None:
+                return f"regexp_matches({texts[0]}, {dialect.quoted(made)})"
+        return f"tg_regexp_like({texts[0]}, {texts[index]}, {texts[-1] if call.function.flagged else dialect.quoted(implied)})"
 
     return spelled
 

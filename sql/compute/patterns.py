@@ -76,6 +76,13 @@ def for_java(pattern: str, flags: str, searching: bool) -> str:
     return re.sub(r"^\(\?i", "(?iu", translated(pattern, flags, searching))
 
 
+def for_re2(pattern: str, flags: str) -> str | None:
+    """The translation for a test by RE2, which has neither look-around nor back references; None if it needs them."""
+    compiled(pattern, flags, False)
+    made = translated(pattern, flags, False).replace(r"(?!.|\n)", r"\z")
+    return None if re.search(r"\(\?<?[=!]|\(\?:\\[1-9]\)", made) else made
+
+
 @lru_cache(maxsize=512)
 def compiled(pattern: str, flags: str, searching: bool = True) -> re.Pattern[str]:
     try:

@@ -19,11 +19,8 @@ def _row(
 def _operators() -> list[Function]:
     rows = []
     for sign in ("~", "~*", "!~", "!~*"):
-        flags = "i" if "*" in sign else ""
         no = "NOT " if "!" in sign else ""
-        rows.append(
-            _row(sign, (T, T), "bool", f"({no}tg_re_like({{0}}, {{test1}}))", f"({no}tg_regexp_like({{0}}, {{1}}, '{flags}'))", "operator")
-        )
+        rows.append(_row(sign, (T, T), "bool", f"({no}tg_re_like({{0}}, {{test1}}))", f"({no}{{like1}})", "operator"))
     return rows
 
 
@@ -64,7 +61,7 @@ def _counted(name: str) -> list[Function]:
 
 ROWS = (
     *_operators(),
-    *_flagged("regexp_like", (T, T), "bool", "tg_re_like({0}, {test1})", "tg_regexp_like({0}, {1}, {flags})"),
+    *_flagged("regexp_like", (T, T), "bool", "tg_re_like({0}, {test1})", "{like1}"),
     *_flagged("regexp_match", (T, T), "text[]", "tg_re_match({0}, {search1})", "tg_regexp_match({0}, {1}, {flags})"),
     *_flagged("regexp_split_to_array", (T, T), "text[]", "tg_re_split({0}, {search1})", "tg_regexp_split_to_array({0}, {1}, {flags})"),
     *_flagged("regexp_replace", (T, T, T), T, "tg_re_replace({0}, {search1}, {2}, 1, {global1})",

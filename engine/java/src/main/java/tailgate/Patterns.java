@@ -29,12 +29,41 @@ public final class Patterns {
     return made;
   }
 
-  public static boolean reLike(UTF8String text, UTF8String pattern) { return compiled(pattern).matcher(text.toString()).find(); }
+  /** A text that may be looked at so often: what a pattern with many ways to fail costs is bounded. */
+  private record Bounded(String text, long[] left) implements CharSequence {
+    private static final long STEPS_MAX = 200_000_000;
+
+    Bounded(String text) { this(text, new long[] {STEPS_MAX}); }
+
+    @Override public int length() { return text.length(); }
+
+    @Override public char charAt(int i) {
+      if (left[0]-- == 0) throw new SqlError("54000", "regular expression takes too long");
+      return text.charAt(i);
+    }
+
+    @Override public CharSequence subSequence(int from, int to) { return text.subSequence(from, to); }
+
+    @Override public String toString() { return text; }
+  }
+
+  private static Matcher matcher(Pattern pattern, String text) { return pattern.matcher(new Bounded(text)); }
+
+  /** find(), from `at` on; Java's engine calls itself for repeated groups. */
+  private static boolean find(Matcher m, int at) {
+    try {
+      return m.find(at);
+    } catch (StackOverflowError e) {
+      throw new SqlError("54001", "stack depth limit exceeded");
+    }
+  }
+
+  public static boolean reLike(UTF8String text, UTF8String pattern) { return find(matcher(compiled(pattern), text.toString()), 0); }
 
   @Functions.Returns("array<string>")
   public static ArrayData reMatch(UTF8String text, UTF8String pattern) {
-    Matcher m = compiled(pattern).matcher(text.toString());
-    if (!m.find()) return null;
+    Matcher m = matcher(compiled(pattern), text.toString());
+    if (!find(m, 0)) return null;
     List<String> groups = new ArrayList<>();
     if (m.groupCount() == 0) groups.add(m.group());
     for (int i = 1; i <= m.groupCount(); i++) groups.add(m.group(i));
@@ -43,16 +72,16 @@ public final class Patterns {
 
   /** substring(text FROM pattern) */
   public static UTF8String rePart(UTF8String text, UTF8String pattern) {
-    Matcher m = compiled(pattern).matcher(text.toString());
-    return m.find() ? UTF8String.fromString(m.groupCount() > 0 ? m.group(1) : m.group()) : null;
+    Matcher m = matcher(compiled(pattern), text.toString());
+    return find(m, 0) ? UTF8String.fromString(m.groupCount() > 0 ? m.group(1) : m.group()) : null;
   }
 
   /** All matches from a character on, as PostgreSQL finds them: after an empty one it goes on one character later. */
   private static List<MatchResult> matches(Pattern pattern, String text, int start) {
     List<MatchResult> found = new ArrayList<>();
-    Matcher m = pattern.matcher(text);
+    Matcher m = matcher(pattern, text);
     int at = start > text.codePointCount(0, text.length()) ? text.length() + 1 : text.offsetByCodePoints(0, start);
-    while (at <= text.length() && m.find(at)) {
+    while (at <= text.length() && find(m, at)) {
       found.add(m.toMatchResult());
       at = m.end() > m.start() ? m.end() : m.end() < text.length() ? text.offsetByCodePoints(m.end(), 1) : text.length() + 1;
     }
