@@ -8,6 +8,7 @@ What happens to one statement:
 3. Otherwise `session` gives a message to `starting`, `simple` or `extended`, which ask `sql.statements` what the text says, and
    `routes` who answers: SELECT goes to `serving`, or to `catalog` if it reads pg_catalog; CREATE and DROP to the engine through
    `ddl`; SET, BEGIN, PREPARE and the like to `commands`, DECLARE and FETCH to `cursors`.
+   INSERT, UPDATE, DELETE, TRUNCATE and COPY FROM STDIN to `writing`, which evaluates them on the mirrors and sends the engine what changes.
 4. `delivery` sends what came of it at the client's pace: `encode` turns Arrow columns into DataRow or COPY bytes, a column at a time.
 
 What happens to a follower: `tail` walks the log's changes from a time, a batch a tick, and hands them to one of three ways

@@ -6,7 +6,7 @@ from engine.ddl.names import check_columns, check_new
 from lake.catalog import Catalog, Item
 from lake.errors import DuplicateColumn, FeatureNotSupported, TailgateError, UndefinedColumn
 from lake.types import Field
-from sql.binding.writes import default_of
+from sql.binding.targets import default_of
 from sql.statements import CreateTable
 
 UNCOMPARABLE = ("jsonb", "interval")  # equal values have different stored forms

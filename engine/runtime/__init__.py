@@ -5,7 +5,8 @@
 3.  `circuits`  a graph of `engine.plan` as calls of the Java library
 4.  `fills`     a new view's history, in pieces through the inbox, beside the running ticks
 5.  `statements` CREATE and DROP: new items, a new graph, swapped between two ticks
-6.  `tables`    the Delta tables follow once a second
-7.  `control`   the HTTP interface that gateways call
-8.  `engine`    all of it together; `main` is the process
+6.  `writes`    what gateways write to tables: let in, one after the other, into the inbox
+7.  `tables`    the Delta tables follow once a second
+8.  `control`   the HTTP interface that gateways call
+9.  `engine`    all of it together; `main` is the process
 """

@@ -29,7 +29,7 @@ from lake.errors import CardinalityViolation, NotNullViolation, NumericValueOutO
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
 from sql import plan
-from sql.binding.writes import constraint_of
+from sql.binding.targets import constraint_of
 from sql.duckdb import render
 from sql.input.numbers import RANGES
 from sql.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, TruncateTables

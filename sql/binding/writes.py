@@ -5,28 +5,21 @@ Source: PostgreSQL 15, src/backend/parser/analyze.c, parse_target.c (transformAs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
 from lake.catalog import SCHEMA, Catalog, Item
 from lake.errors import (
-    DatatypeMismatch,
-    DuplicateColumn,
-    FeatureNotSupported,
     InvalidColumnReference,
-    NumericValueOutOfRange,
-    ObjectNotInPrerequisiteState,
     SyntaxError_,
     UndefinedColumn,
     UndefinedObject,
-    UndefinedTable,
     WrongObjectType,
 )
 from lake.types import BOOL, INT8, UNKNOWN, Field, Type
 from sql.binding import scope as scopes
-from sql.binding.coercion import MODIFIED, Parameters, coerce, common_numeric, plain
+from sql.binding.coercion import Parameters, coerce
 from sql.binding.expressions import Expressions
 from sql.binding.levels import Level, find_table
 from sql.binding.outputs import column_name
@@ -34,30 +27,15 @@ from sql.binding.places import leftmost
 from sql.binding.queries import Queries, written_out
 from sql.binding.scope import Named, Scope, Table, placed
 from sql.binding.tables import Names, Source, beside
+from sql.binding.targets import assigned, columns_named, constraint_of, default_of, fields_of, nowhere, written_table
 from sql.decorrelation import decorrelate
 from sql.functions import catalogue
-from sql.grammar.expressions import expression
 from sql.grammar.names import position
-from sql.input.numbers import RANGES
 from sql.plan import Aggregate, AggregateCall, And, Column, Filter, Join, Literal, Project, Relation, Scalar, Scan, nullable
 from sql.properties import fixed
-from sql.statements.values import Name, QueryText
+from sql.statements.values import QueryText
 from sql.statements.written import Assignment, ColumnName, CopyFrom, Default, Delete, Expression, Given, Insert, Returned, Truncate, Update
-from sql.tokens import Cursor
 from sql.writes import INCOMING, PLACE, ChangeRows, InsertRows, TruncateTables
-
-
-def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
-    """The table of a statement that writes. Raises 42P01, 42809, 55000."""
-    if name.schema not in (None, SCHEMA):
-        raise UndefinedTable(f'relation "{name}" does not exist', position=name.position)
-    item = catalog.relation(name.name, name.position)
-    if item.kind == "view":
-        raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{item.name}"', detail="Views are not automatically updatable here.")
-    if item.kind != "table":
-        hint = "Rows come from Kafka." if item.kind == "source" else None
-        raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
-    return item
 
 
 class Writes:
@@ -85,7 +63,7 @@ class Writes:
         match statement.rows:
             case None:
                 row = self._filled(table, {})
-                rows: Relation = written_out((row,), _fields(table.columns, [row]))
+                rows: Relation = written_out((row,), fields_of(table.columns, [row]))
             case QueryText() as query:
                 rows = self._selected(table, targets, named, query)
             case given:
@@ -108,7 +86,7 @@ class Writes:
             found: dict[int, Scalar] = {t: Column(i, table.columns[t].type) for i, t in enumerate(targets)}
             incoming = Scan(INCOMING, (*given, PLACE), (len(given),), table.name)
             filled = self._filled(table, found)
-            rows = Project(incoming, filled, _fields(table.columns, [filled]))
+            rows = Project(incoming, filled, fields_of(table.columns, [filled]))
         existing, conflict = self._existing(table, Insert(statement.table, None))
         return InsertRows(table, rows, existing, conflict), targets
 
@@ -129,7 +107,7 @@ class Writes:
         for row in given:
             found = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
             rows.append(tuple(found.get(i, defaults[i]) for i in range(len(table.columns))))
-        fields = _fields(table.columns, rows)
+        fields = fields_of(table.columns, rows)
         return written_out(tuple(self._level(row, fields) for row in rows), fields)
 
     def _level(self, row: tuple[Scalar, ...], fields: tuple[Field, ...]) -> tuple[Scalar, ...]:
@@ -172,7 +150,7 @@ class Writes:
                 scalar = Literal(value, UNKNOWN, position(node))
             found[target] = self._fitted(table, target, scalar, leftmost(node) if node is not None else None)
         filled = self._filled(table, found)
-        return Project(body, filled, _fields(table.columns, [filled]))
+        return Project(body, filled, fields_of(table.columns, [filled]))
 
     def _default(self, table: Item, index: int) -> Scalar:
         return default_of(table.columns[index], table.options.get("defaults", {}).get(table.columns[index].name))
@@ -211,7 +189,7 @@ class Writes:
             passes = replace(binder, clause="WHERE").boolean(clause.where.tree, "WHERE")
         new = self._set(table, clause.update, binder, width + 1)
         shown += [passes, *new]
-        fields += [Field("passes", BOOL), *_fields(table.columns, [new])]
+        fields += [Field("passes", BOOL), *fields_of(table.columns, [new])]
         return Project(joined, tuple(shown), tuple(fields)), "update"
 
     def _check_arbiter(self, table: Item, statement: Insert) -> None:
@@ -265,7 +243,7 @@ class Writes:
         old: tuple[Scalar, ...] = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
         new = self._set(table, assignments, binder, 0) if assignments is not None else ()
         others = tuple(Column(i, f.type) for i, f in enumerate(plan.columns))[len(target.columns) :]
-        fields = (*table.columns, PLACE, *(_fields(table.columns, [new]) if new else ()), *plan.columns[len(target.columns) :])
+        fields = (*table.columns, PLACE, *(fields_of(table.columns, [new]) if new else ()), *plan.columns[len(target.columns) :])
         rows: Relation = Project(plan, (*old, weight, *new, *others), fields)
         returning = None
         if statement.returning:
@@ -339,87 +317,8 @@ class Writes:
         return TruncateTables(tuple(tables))
 
 
-# ---- pieces ----------------------------------------------------------------------------------------------------------------------
-
-
-def constraint_of(table: Item) -> str:
-    """The name of a table's primary key."""
-    return str(table.options.get("constraint") or f"{table.name}_pkey")
-
-
-def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
-    """Positions of the columns that a statement names, all if it names none. Raises 42703, 42701."""
-    if not columns:
-        return tuple(range(len(table.columns)))
-    names = [c.name for c in table.columns]
-    found: list[int] = []
-    for column in columns:
-        if column.name not in names:
-            raise UndefinedColumn(f'column "{column.name}" of relation "{table.name}" does not exist', position=column.position)
-        index = names.index(column.name)
-        if index in found:
-            raise DuplicateColumn(f'column "{column.name}" specified more than once', position=column.position)
-        found.append(index)
-    return tuple(found)
-
-
-def default_of(column: Field, text: str | None) -> Scalar:
-    """What a column holds when a statement does not say: its DEFAULT's expression, or NULL."""
-    if text is None:
-        return Literal(None, column.type)
-    cursor = Cursor(text)
-    tree = expression(cursor)
-    cursor.finish()
-    if next(tree.find_all(exp.Column), None) is not None:
-        raise FeatureNotSupported("cannot use column reference in DEFAULT expression")
-    if next(tree.find_all(exp.Select), None) is not None:
-        raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
-    parameters = Parameters()
-    scalar = Expressions(Scope(), _nowhere(parameters), "DEFAULT expressions", aggregates=False).bind(tree)
-    try:
-        return assigned(column, scalar, parameters, None)
-    except DatatypeMismatch as error:
-        error.message = error.message.replace("but expression is", "but default expression is")
-        raise
-
-
-def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:
-    """A scalar as a value of a column's type without modifiers, by an assignment's casts: who stores it holds it to them. Raises 42804."""
-    target = replace(column.type, modifiers=(), declared=True) if column.type.name in MODIFIED and not column.type.is_array else column.type
-    if isinstance(scalar, Literal) and isinstance(scalar.value, int) and not isinstance(scalar.value, bool) and target.name in RANGES:
-        low, high = RANGES[target.name]
-        if scalar.type != UNKNOWN and not low <= scalar.value <= high:
-            raise NumericValueOutOfRange(f"{target} out of range")
-    found = coerce(scalar, target, parameters, "assignment", place)
-    if found is None:
-        shown = column.type.facts.sql + "[]" * column.type.is_array
-        raise DatatypeMismatch(
-            f'column "{column.name}" is of type {shown} but expression is of type {plain(scalar.type)}',
-            hint="You will need to rewrite or cast the expression.",
-            position=place,
-        )
-    return found
-
-
-def _fields(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) -> tuple[Field, ...]:
-    """The columns with the types that their values have before they are held to modifiers."""
-    found = []
-    for i, column in enumerate(columns):
-        types = [row[i].type for row in rows]
-        type = types[0] if types else column.type
-        if type.name == "numeric" and not type.is_array:
-            type = common_numeric(types)
-        found.append(Field(column.name, type, column.nullable))
-    return tuple(found)
-
-
-def _nowhere(parameters: Parameters) -> Level:
-    """Where no relation can be named."""
-    return Level(Queries(parameters), Names(Catalog()))
-
-
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
-    return Expressions(Scope(), _nowhere(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
+    return Expressions(Scope(), nowhere(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
 
 
 def _counted(table: Item) -> tuple[Relation, Scalar]:

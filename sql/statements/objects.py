@@ -5,13 +5,13 @@ from __future__ import annotations
 from lake.errors import FeatureNotSupported
 from sql.grammar import queries
 from sql.statements.altered import KINDS, alter_item
+from sql.statements.create_table import create_table
 from sql.statements.kafka import create_sink, create_source
 from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name, select
 from sql.statements.reading import subscribe, tail
 from sql.statements.refused import refuse, refuse_create, refuse_drop, refuse_show
 from sql.statements.roles import KINDS as ROLES
 from sql.statements.roles import alter_role, create_role, drop_role
-from sql.statements.tables import create_table
 from sql.statements.values import (
     AlterItem,
     AlterRole,

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-import time
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +19,7 @@ import pytest
 from embedded.children import Child, free_port
 from lake import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
+from tests.tables.writers import TABLES, Writer, checked
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -46,10 +45,10 @@ class Shop:
         self.port = free_port()
         self.gateway = self.start_gateway()
         with self.connect() as c:
-            c.execute("CREATE TABLE keyed (id int PRIMARY KEY, writer int)")
-            c.execute("CREATE TABLE bag (writer int)")
+            for statement in TABLES:
+                c.execute(statement)
             c.execute("CREATE MATERIALIZED VIEW counts AS SELECT k.writer, count(*) AS n FROM keyed k GROUP BY k.writer")
-        self.writers = [Writer(self, number) for number in range(3)]
+        self.writers = [Writer(self.connect, number) for number in range(3)]
         for writer in self.writers:
             writer.start()
 
@@ -71,16 +70,7 @@ class Shop:
         self.gateway = self.start_gateway()
 
     def check(self) -> None:
-        for writer in self.writers:
-            writer.stop()
-        keyed, bag = rows(self.lake, "keyed"), rows(self.lake, "bag")
-        assert set(keyed.values()) <= {1}
-        for writer in self.writers:
-            mine = {id for id, who in keyed if who == writer.number}
-            assert writer.written <= mine, "an acknowledged row is lost"
-            assert mine <= writer.written | writer.unknown, "a row that nobody wrote"
-            assert len(writer.written) <= bag[(writer.number,)] <= len(writer.written) + len(writer.unknown)
-            assert bag[(writer.number,)] == len(mine), "half of a block"
+        keyed = checked(self.lake, self.writers)
         until(lambda: dict(rows(self.lake, "counts")) == dict.fromkeys(Counter(w for _, w in keyed).items(), 1))
 
     def end(self) -> None:
@@ -88,49 +78,6 @@ class Shop:
             writer.going = False
         self.gateway.stop()
         self.engine.stop()
-
-
-class Writer(threading.Thread):
-    """Blocks of one row in each table. `unknown`: of those that it was told nothing certain."""
-
-    def __init__(self, shop: Shop, number: int) -> None:
-        super().__init__(daemon=True)
-        self.shop, self.number = shop, number
-        self.going = True
-        self.written: set[int] = set()
-        self.unknown: set[int] = set()
-
-    def run(self) -> None:
-        next_id = self.number
-        connection: psycopg.Connection[Any] | None = None
-        while self.going:
-            next_id += 3
-            try:
-                connection = connection or self.shop.connect()
-                self.unknown.add(next_id)
-                with connection.transaction():
-                    connection.execute("INSERT INTO keyed VALUES (%s, %s)", (next_id, self.number))
-                    connection.execute("INSERT INTO bag VALUES (%s)", (self.number,))
-                self.written.add(next_id)
-                self.unknown.discard(next_id)
-            except (psycopg.OperationalError, psycopg.errors.SystemError, OSError):
-                if connection is not None and connection.broken:
-                    connection.close()
-                    connection = None
-                time.sleep(0.1)
-        if connection is not None:
-            connection.close()
-
-    def stop(self) -> None:
-        self.going = False
-        self.join(60)
-        assert not self.is_alive(), "a writer waits for ever"
-
-    def moves(self) -> bool:
-        """Whether it writes now."""
-        before = len(self.written)
-        until(lambda: len(self.written) > before + 2)
-        return True
 
 
 @pytest.fixture
@@ -153,10 +100,10 @@ def test_killed_at_every_step(shop: Shop) -> None:
         assert all(writer.moves() for writer in shop.writers)
         shop.engine.stop()
         shop.engine.start(crash=step)
-        shop.engine.died()
+        shop.engine.died(300)
         shop.engine.start(crash="inbox.taken:1" if step == "inbox.link:3" else "")
         if step == "inbox.link:3":
-            shop.engine.died()
+            shop.engine.died(300)
             shop.engine.start()
         shop.kill_gateway()
     assert all(writer.moves() for writer in shop.writers)

@@ -7,6 +7,7 @@ gateway ──POST /statement──► engine.ddl ──► entry of the log
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from engine.runtime.control import Control
 from engine.runtime.writes import Writes, written
 from gateway.server import Gateway
 from gateway.serving import Serving
-from lake import Lake
+from lake import Lake, crash
 from lake.catalog import Change
 from lake.engines import Announcement
 from lake.inbox import Inbox, Record
@@ -69,6 +70,7 @@ class Engine:
             before, upto = self.writer.newest.inbox, self.inbox.newest
             if upto > before and not self._ending:
                 self.writer.append(written(self.inbox, before, upto, self.writer.catalog), inbox=upto)
+                crash.point("entry.committed")
                 self.inbox.remove(before, upto)
 
     def statement(self, sql: str, settings: dict[str, str], client: object = None) -> dict[str, Any]:
@@ -159,3 +161,9 @@ class World:
         for gateway in self.gateways:
             gateway.close()
         self.engine.close()
+
+
+if __name__ == "__main__":  # an engine in a process of its own, to be killed
+    Engine(Lake.open(Path(sys.argv[1])))
+    print("ready", flush=True)
+    threading.Event().wait()

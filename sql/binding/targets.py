@@ -1,0 +1,125 @@
+"""What a write writes to: the table and its columns, and values as the columns take them.
+
+Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignedExpr, checkInsertTargets), rewriteHandler.c (defaults).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from lake.catalog import SCHEMA, Catalog, Item
+from lake.errors import (
+    DatatypeMismatch,
+    DuplicateColumn,
+    FeatureNotSupported,
+    NumericValueOutOfRange,
+    ObjectNotInPrerequisiteState,
+    UndefinedColumn,
+    UndefinedTable,
+    WrongObjectType,
+)
+from lake.types import UNKNOWN, Field
+from sql.binding.coercion import MODIFIED, Parameters, coerce, common_numeric, plain
+from sql.binding.expressions import Expressions
+from sql.binding.levels import Level
+from sql.binding.queries import Queries
+from sql.binding.scope import Scope
+from sql.binding.tables import Names
+from sql.grammar.expressions import expression
+from sql.input.numbers import RANGES
+from sql.plan import Literal, Scalar
+from sql.statements.values import Name
+from sql.statements.written import ColumnName
+from sql.tokens import Cursor
+
+
+def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
+    """The table of a statement that writes. Raises 42P01, 42809, 55000."""
+    if name.schema not in (None, SCHEMA):
+        raise UndefinedTable(f'relation "{name}" does not exist', position=name.position)
+    item = catalog.relation(name.name, name.position)
+    if item.kind == "view":
+        raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{item.name}"', detail="Views are not automatically updatable here.")
+    if item.kind != "table":
+        hint = "Rows come from Kafka." if item.kind == "source" else None
+        raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
+    return item
+
+
+def constraint_of(table: Item) -> str:
+    """The name of a table's primary key."""
+    return str(table.options.get("constraint") or f"{table.name}_pkey")
+
+
+def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
+    """Positions of the columns that a statement names, all if it names none. Raises 42703, 42701."""
+    if not columns:
+        return tuple(range(len(table.columns)))
+    names = [c.name for c in table.columns]
+    found: list[int] = []
+    for column in columns:
+        if column.name not in names:
+            raise UndefinedColumn(f'column "{column.name}" of relation "{table.name}" does not exist', position=column.position)
+        index = names.index(column.name)
+        if index in found:
+            raise DuplicateColumn(f'column "{column.name}" specified more than once', position=column.position)
+        found.append(index)
+    return tuple(found)
+
+
+def default_of(column: Field, text: str | None) -> Scalar:
+    """What a column holds when a statement does not say: its DEFAULT's expression, or NULL."""
+    if text is None:
+        return Literal(None, column.type)
+    cursor = Cursor(text)
+    tree = expression(cursor)
+    cursor.finish()
+    if next(tree.find_all(exp.Column), None) is not None:
+        raise FeatureNotSupported("cannot use column reference in DEFAULT expression")
+    if next(tree.find_all(exp.Select), None) is not None:
+        raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
+    parameters = Parameters()
+    scalar = Expressions(Scope(), nowhere(parameters), "DEFAULT expressions", aggregates=False).bind(tree)
+    try:
+        return assigned(column, scalar, parameters, None)
+    except DatatypeMismatch as error:
+        error.message = error.message.replace("but expression is", "but default expression is")
+        raise
+
+
+def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:
+    """A scalar as a value of a column's type without modifiers, by an assignment's casts: who stores it holds it to them. Raises 42804."""
+    target = replace(column.type, modifiers=(), declared=True) if column.type.name in MODIFIED and not column.type.is_array else column.type
+    if isinstance(scalar, Literal) and isinstance(scalar.value, int) and not isinstance(scalar.value, bool) and target.name in RANGES:
+        low, high = RANGES[target.name]
+        if scalar.type != UNKNOWN and not low <= scalar.value <= high:
+            raise NumericValueOutOfRange(f"{target} out of range")
+    found = coerce(scalar, target, parameters, "assignment", place)
+    if found is None:
+        shown = column.type.facts.sql + "[]" * column.type.is_array
+        raise DatatypeMismatch(
+            f'column "{column.name}" is of type {shown} but expression is of type {plain(scalar.type)}',
+            hint="You will need to rewrite or cast the expression.",
+            position=place,
+        )
+    return found
+
+
+def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) -> tuple[Field, ...]:
+    """The columns with the types that their values have before they are held to modifiers."""
+    found = []
+    for i, column in enumerate(columns):
+        types = [row[i].type for row in rows]
+        type = types[0] if types else column.type
+        if type.name == "numeric" and not type.is_array:
+            type = common_numeric(types)
+        found.append(Field(column.name, type, column.nullable))
+    return tuple(found)
+
+
+def nowhere(parameters: Parameters) -> Level:
+    """Where no relation can be named."""
+    return Level(Queries(parameters), Names(Catalog()))

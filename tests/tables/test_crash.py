@@ -1,0 +1,78 @@
+"""An engine of tables alone, killed at each step of a write in turn: nothing acknowledged is lost, nothing comes twice, no block is torn.
+
+Seconds, where `test_kill` with Spark takes minutes.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from embedded.children import Child
+from lake import Lake
+from tests.tables.world import Served
+from tests.tables.writers import TABLES, Writer, checked
+
+STEPS = (
+    "write.begin:3",  # let in, nothing written
+    "inbox.entry:3",  # the file not yet there
+    "inbox.link:3",  # linked, the folder not yet synced
+    "inbox.taken:1",  # while the next engine takes over what the last one left
+    "inbox.linked:3",  # durable, nobody was told
+    "entry.half:3",  # half-way through writing the log's entry
+    "entry.link:3",  # before its link
+    "entry.linked:3",  # after it
+    "entry.committed:3",  # in the log, and still in the inbox
+)
+
+
+def engine(path: Path, crash: str) -> Child:
+    command = [sys.executable, "-m", "tests.tables.world", str(path)]
+    return Child("engine", command, log=path.parent / "engine.log", environment={"TAILGATE_CRASH": crash}, announces="ready")
+
+
+def test_killed_between_inbox_and_log(tmp_path: Path) -> None:
+    """The short form, for every run of the tests."""
+    killed(tmp_path, ("inbox.linked:3", "entry.linked:3"))
+
+
+@pytest.mark.long
+def test_killed_at_every_step(tmp_path: Path) -> None:
+    killed(tmp_path, STEPS)
+
+
+def killed(tmp_path: Path, steps: tuple[str, ...]) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    child = engine(lake.path, "")
+    child.wait_ready(child.announced, timedelta(seconds=60))
+    served = Served(lake)
+
+    def connect() -> psycopg.Connection[Any]:
+        return psycopg.connect(served.dsn, autocommit=True)
+
+    with connect() as c:
+        for statement in TABLES:
+            c.execute(statement)
+    writers = [Writer(connect, number) for number in range(3)]
+    try:
+        for writer in writers:
+            writer.start()
+        for step in steps:
+            assert all(writer.moves() for writer in writers)
+            child.stop(timedelta(seconds=1))
+            child = engine(lake.path, step)
+            assert child.wait(timedelta(seconds=120)) is not None, step
+            child = engine(lake.path, "")
+            child.wait_ready(child.announced, timedelta(seconds=60))
+        assert all(writer.moves() for writer in writers)
+        assert len(checked(lake, writers)) > 3 * len(steps)
+    finally:
+        for writer in writers:
+            writer.going = False
+        served.close()
+        child.stop(timedelta(seconds=1))
