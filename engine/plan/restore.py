@@ -8,22 +8,35 @@ Positions are not among the rows, so for keys restored like this the next event 
 from __future__ import annotations
 
 from engine.plan import nodes
-from engine.plan.graph import ArrowDecoder, Edge, Graph, Linear, Select, SourceNode, UpsertNode
+from engine.plan.graph import CAPTURED, ArrowDecoder, CaptureNode, Edge, Graph, Linear, Select, SourceNode, UpsertNode
 from lake.catalog import Catalog
-from lake.types import BOOL, TEXT, Field
+from lake.types import BOOL, TEXT, Field, Type
 
 RESTORE = "$restore/"
 
 
 def restoring(graph: Graph, catalog: Catalog) -> tuple[Graph, dict[str, int]]:
     """The graph of the upserts of another alone, and the relation whose rows are to be sent on each channel."""
-    upserts = tuple(o for o in graph.operators if isinstance(o, UpsertNode))
+    upserts = tuple(o for o in graph.operators if isinstance(o, UpsertNode | CaptureNode))
     sources, edges, channels = [], [], {}
     for upsert in upserts:
         channel, node = f"{RESTORE}{upsert.node}", nodes.fill_node(catalog[nodes.owner(upsert.node)], 0)
-        shape = Linear((Select((*(f"c{i}" for i in range(len(upsert.columns))), "false", "CAST(NULL AS STRING)")),))
-        columns = (*upsert.columns, Field("deleted", BOOL), Field("position", TEXT))
+        shape, columns = _entering(upsert)
         sources.append(SourceNode(node, channel, ArrowDecoder(upsert.columns), shape, columns))
         edges.append(Edge(node, Linear(), upsert.node, 0))
         channels[channel] = nodes.owner(upsert.node)
     return Graph(sources=tuple(sources), operators=upserts, edges=tuple(edges)), channels
+
+
+def _entering(upsert: UpsertNode | CaptureNode) -> tuple[Linear, tuple[Field, ...]]:
+    """A row as the operator takes it. For a capture it is one of a snapshot beside the log, of no table in particular."""
+    row = [f"c{i}" for i in range(len(upsert.columns))]
+    if isinstance(upsert, UpsertNode):
+        shape = Select((*row, "false", "CAST(NULL AS STRING)"))
+        return Linear((shape,)), (*upsert.columns, Field("deleted", BOOL), Field("position", TEXT))
+    said = ("'r'", "''", "''", "CAST(NULL AS STRING)", "''", "CAST(0 AS BIGINT)", "'incremental'", "0")
+    if upsert.key is not None:
+        return Linear((Select((*row, *said)),)), (*upsert.columns, *CAPTURED)
+    of = Type("record", fields=upsert.columns)
+    after = "named_struct(" + ", ".join(f"'{c}', {c}" for c in row) + ")"
+    return Linear((Select((after, f"CAST(NULL AS {of.spark})", *said)),)), (Field("after", of), Field("before", of), *CAPTURED)

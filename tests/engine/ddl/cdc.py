@@ -127,6 +127,26 @@ class Source:
                 if not held[tuple(values)]:
                     del held[tuple(values)]
 
+    def lose_state(self) -> None:
+        """And make it again of what the relations hold."""
+        from engine.plan.restore import restoring
+        from engine.runtime.circuits import Circuits
+        from lake.entry import stream
+        from lake.types import arrow_schema
+
+        catalog = Catalog().apply(Change(put=self.items))
+        part, channels = restoring(circuit.compile_catalog(catalog, Streams(catalog)), catalog)
+        again = Circuits(self.session).build(part)
+        self.state, self.ids = self.state / "again", ""
+        for channel, relation in channels.items():
+            columns = catalog[relation].columns
+            names = [*(c.name for c in columns), "__weight"]
+            rows = [dict(zip(names, (*r, n), strict=True)) for r, n in self.rows[relation].items()]
+            data = bytearray(stream(pa.Table.from_pylist(rows, arrow_schema(columns, weight=True))))
+            record = (None, data, channel, 0, 0, datetime.now(timezone.utc), 0, None)
+            frame = self.session.createDataFrame([record], KAFKA).coalesce(1)
+            self.ids = again.tick(frame._jdf, str(self.state), self.ticks + 1, self.ids, self.partitions).stateIds()
+
     def given(self, batch: list[Message]) -> list[tuple[Any, ...]]:
         """The rows of an append-only source, in the order of their first columns; the columns are its own."""
         self.send(batch)

@@ -227,6 +227,18 @@ def test_a_mysql_server_counts_its_own_transactions(session: Any, tmp_path: Path
     assert source.held() == {(1, "b")}
 
 
+@pytest.mark.parametrize("columns", [TABLE, BAG])
+def test_state_that_was_lost_is_made_again_of_the_rows(session: Any, tmp_path: Path, columns: str) -> None:
+    source = json_source(session, tmp_path, columns)
+    a, b = row(1, "a"), row(2, "b")
+    source.send([postgres("r", 10, a, snapshot="first"), postgres("r", 10, b), postgres("r", 10, row(3, "c"), snapshot="last")])
+    source.lose_state()
+    source.send([postgres("u", 20, row(1, "x"), a), postgres("d", 21, None, b)])
+    assert source.held() == {(1, "x"), (3, "c")}
+    source.send([postgres("t", 30), postgres("c", 31, b)])
+    assert source.held() == {(2, "b")}
+
+
 # ---- tables without a key ----------------------------------------------------------------------------------------------------------
 
 

@@ -105,12 +105,12 @@ final class Captured extends Operator {
           Bytes k = new Bytes(State.key(entries.row()));
           if (!slots.containsKey(k)) {
             Kept kept = Kept.parse(entries.value());
-            if (kept.origin.equals(origin) && (kept.row != null || !keepPositions) && !spared.test(kept)) slots.put(k, new Slot(kept));
+            if (kept.of(origin) && (kept.row != null || !keepPositions) && !spared.test(kept)) slots.put(k, new Slot(kept));
           }
         }
       }
       for (Slot slot : slots.values())
-        if (slot.now != null && slot.now.origin.equals(origin) && !spared.test(slot.now)) slot.now = keepPositions ? new Kept(origin, slot.now.time, slot.now.place, slot.now.lanes, null) : null;
+        if (slot.now != null && slot.now.of(origin) && !spared.test(slot.now)) slot.now = keepPositions ? new Kept(origin, slot.now.time, slot.now.place, slot.now.lanes, null) : null;
     }
 
     void finish() {
@@ -170,6 +170,9 @@ final class Captured extends Operator {
 
   /** Of a key: its newest event, and its row or null. */
   private record Kept(String origin, long time, byte[] place, Lanes lanes, byte[] row) {
+    /** Rows of state that was made again have no origin: they may be any table's. */
+    boolean of(String table) { return origin.equals(table) || origin.isEmpty(); }
+
     byte[] bytes() {
       return written(out -> {
         out.writeUTF(origin);

@@ -42,7 +42,7 @@ final class CapturedBag extends Operator {
 
   @Override void run(Tick tick, List<List<Change>> input) {
     Map<String, Snapshot> snapshots = new LinkedHashMap<>();
-    for (Change c : input.get(0)) if (c.weight() > 0) apply(tick, c.row(), snapshots);
+    for (Change c : input.get(0)) for (long copy = 0; copy < c.weight(); copy++) apply(tick, c.row(), snapshots);
     snapshots.forEach((origin, s) -> tick.state.put(id, TABLES, utf8(origin), State.NONE, s.bytes()));
   }
 
@@ -76,12 +76,14 @@ final class CapturedBag extends Operator {
   /** A row that goes but never came, because the source began to read after it did, is no change. */
   private void add(Tick tick, byte[] origin, UnsafeRow of, long weight) {
     byte[] bytes = columns.bytes(of);
+    if (weight < 0 && tick.state.get(id, ROWS, origin, bytes) == null) origin = State.NONE;  // of state that was made again
     if (weight < 0 && tick.state.get(id, ROWS, origin, bytes) == null) return;
     tick.state.weigh(id, ROWS, origin, bytes, weight);
     tick.emit(this, Rows.row(bytes, row.length()), weight);
   }
 
   private void clear(Tick tick, byte[] origin) {
+    if (origin.length > 0) clear(tick, State.NONE);
     Map<byte[], Long> rows = new LinkedHashMap<>();
     try (State.Entries entries = tick.state.entries(id, ROWS, origin)) {
       while (entries.next()) rows.put(entries.row(), State.weight(entries.value()));
