@@ -91,7 +91,7 @@ def ours(engine: duckdb.DuckDBPyConnection, text: str) -> Any:
 def test_random(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection, seed: int, world: int, errors: bool) -> None:
     source = random.Random(f"{seed} {world} {errors}")
     fill(server, engine, rows(source))
-    compared = 0
+    compared = early = 0
     for _ in range(QUERIES // WORLDS // 2):
         text = Writer(source, errors=errors).query()
         expected, got = theirs(server, text), ours(engine, text)
@@ -101,6 +101,9 @@ def test_random(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnecti
             continue  # which of several errors comes first is nobody's promise
         if errors and isinstance(got, Counter) and isinstance(expected, str):
             continue  # what need not be computed need not fail
+        if errors and isinstance(got, str) and got.startswith("22"):
+            early += 1  # computed for a row that the subquery then has no row for; docs/sql/subqueries.md says so
+            continue
         compared += 1
         assert got == expected, text
-    assert compared
+    assert compared > 10 * early
