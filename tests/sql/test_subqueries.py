@@ -21,7 +21,7 @@ from sql.duckdb import render
 from sql.duckdb_functions import error_of, install
 from tests.sql.random_subqueries import TABLES, Row, Writer, rows
 
-QUERIES = int(os.environ.get("TAILGATE_SUBQUERIES", "100"))
+QUERIES = int(os.environ.get("TAILGATE_SUBQUERIES", "60"))
 WORLDS = 5  # sets of rows, each asked its share of the queries
 
 
