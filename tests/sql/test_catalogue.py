@@ -72,7 +72,7 @@ def differences(case: Case, server: psycopg.Connection[Any], engine: duckdb.Duck
 
 @pytest.mark.spark
 @pytest.mark.skipif(not JAR.exists(), reason="the engine's Java library is not built")
-@pytest.mark.parametrize("share", [pytest.param(6, id="a sixth"), pytest.param(1, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize("share", [pytest.param(24, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_spark(share: int, postgres: str, seed: int) -> None:
     """`share`: of how many rows one is tried, chosen by the seed. In a process of its own: a JVM has one session's settings."""
     command = [sys.executable, "-m", "tests.sql.on_spark", postgres, str(JAR), str(seed), str(share)]

@@ -80,7 +80,7 @@ def _asked(server: psycopg.Connection[Any], sql: str) -> Any:
 
 @pytest.mark.spark
 @pytest.mark.skipif(not JAR.exists(), reason="the engine's Java library is not built")
-@pytest.mark.parametrize("share", [pytest.param(6, id="a sixth"), pytest.param(1, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize("share", [pytest.param(12, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_spark(share: int, seed: int) -> None:
     """`share`: of how many expressions one is tried, chosen by the seed. In a process of its own: a JVM has one session's settings."""
     command = [sys.executable, "-m", "tests.sql.corpus_on_spark", str(JAR), str(seed), str(share)]
