@@ -114,6 +114,8 @@ class Fill(threading.Thread):
                     told = time.monotonic()
                     log.info("filling %s: %d rows, %.0f %% in %.0f s", self.item.name, self.rows, self.percent, told - began)
             self._input, self._part = self._input + 1, 0.0
+        if not self.rows:
+            self._send([])  # a tick all the same: an aggregate without groups has a row over no input
         log.info("%s is filled: %d rows in %.1f s", self.item.name, self.rows, time.monotonic() - began)
 
     def _send(self, records: list[Record]) -> None:

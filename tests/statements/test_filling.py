@@ -52,7 +52,7 @@ def test_cancelled_it_leaves_nothing(numbers: psycopg.Connection, world: World, 
         if how == "timeout":
             connection.execute("SET statement_timeout = '400ms'")
         else:
-            threading.Timer(0.4, connection.cancel).start()
+            threading.Timer(0.4, connection.cancel_safe).start()  # `cancel` would hold the interpreter, and with it the gateway
         with pytest.raises(psycopg.errors.QueryCanceled):
             connection.execute(LONG)
         until(lambda: world.lake.catalog().find("long") is None)
