@@ -79,7 +79,7 @@ class CircuitTest {
     assertEquals(Bag.of(row(7, 1L), row(null, 4L)), r.relation(1));
     assertEquals(Bag.of(row("t", 0, 2L, "invalid input syntax for type integer: \"x\""), row("t", 0, 3L, "invalid byte sequence for encoding \"UTF8\": 0xff")), r.relation(2));
     assertEquals(Bag.of(row(1L), row(2L), row(3L), row(4L)), r.relation(3));
-    assertEquals(Map.of("1.records", 4L, "1.dead_letters", 2L, "2.records", 4L, "2.dead_letters", 0L), r.last.counters());
+    assertEquals(Map.of("1.records", 4L, "1.dead_letters", 2L, "1.bytes", 4L, "1.last_message", 1000L, "2.records", 4L, "2.dead_letters", 0L, "2.bytes", 4L, "2.last_message", 1000L), r.last.counters());
   }
 
   /** A tick that ran but never entered the log is garbage, now and after any restart. */
