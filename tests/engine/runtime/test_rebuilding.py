@@ -18,7 +18,7 @@ from lake.catalog import Change
 from lake.writing import open_epoch
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 WAIT_S = 180.0  # an engine starts, and makes its state again; seconds on a machine that does nothing else
 
@@ -120,7 +120,6 @@ def test_the_state_folder_is_gone(world: World) -> None:
     assert "all state is made again" in world.log()
 
 
-@pytest.mark.long
 def test_a_file_of_the_state_is_damaged_by_a_kill(world: World) -> None:
     until(world.equal, WAIT_S)
     world.engine.kill(jvm=True)
@@ -134,7 +133,6 @@ def test_a_file_of_the_state_is_damaged_by_a_kill(world: World) -> None:
     goes_on(world)
 
 
-@pytest.mark.long
 def test_digests_of_another_planner(world: World) -> None:
     """The record of the lowest view alone is another: all that read it are filled with it, and switch at one time."""
     until(world.equal, WAIT_S)

@@ -15,7 +15,7 @@ from embedded.kafka import Kafka
 from lake import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 
 class World:
@@ -101,7 +101,6 @@ def test_transactions_that_are_aborted_are_not_read(world: World) -> None:
     assert world.rows("transacted_later") == [("committed",)]
 
 
-@pytest.mark.long
 def test_a_topic_made_anew_is_not_mixed_with_the_old_one(world: World) -> None:
     """Its neighbours on the same broker go on."""
     world.kafka.create_topic("remade")
