@@ -28,6 +28,7 @@ from gateway.serving.sandbox import Sandbox
 from gateway.serving.wake import Wake
 from lake.catalog import Catalog, Item
 from lake.errors import Gone, UndefinedTable
+from lake.stored import begun
 from lake.types import WEIGHT
 
 if TYPE_CHECKING:
@@ -225,18 +226,19 @@ class Mirrors:
 
     def _move(self, taken: list[Known]) -> State:
         catalog, catalog_n = self.state.catalog, self.state.catalog_n
-        header = taken[-1].header
+        header, anew = taken[-1].header, frozenset[int]()
         shapes = self._moving_shapes()
         self._writer.begin()
         try:
             for known in taken:
                 if known.header.catalog is not None:
                     catalog, catalog_n = catalog.apply(known.header.catalog), known.header.n
+                    anew |= begun(known.header.catalog)
                 for relation in known.relations:
                     self._changed[relation] = known.header.time
                     if relation in shapes:
                         self._apply(shapes[relation], known)
-            for entry in [m for m in self._mirrored.values() if m.moving and _changed_form(m, catalog)]:
+            for entry in [m for m in self._mirrored.values() if m.moving and (m.item.id in anew or _changed_form(m, catalog))]:
                 self._drop(entry)
             state = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox)
             self._set_clock(self._writer, state)

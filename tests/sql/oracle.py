@@ -317,6 +317,8 @@ def agree(function: Function, expected: Answer, got: Answer) -> bool:
         return got[0] == "error" or isinstance(got[1], str)  # DuckDB hands out such dates as text
     if isinstance(expected[1], Decimal) and expected[1].adjusted() >= NUMERIC_PRECISION - NUMERIC_SCALE:
         return got == ("error", "22003") or got == expected
+    if function.name == "width_bucket" and expected == ("value", -(2**31)):
+        return True  # what PostgreSQL makes of a quotient that overflows
     if expected[0] == got[0] == "value" and None not in (expected[1], got[1]):
         if function.name in INEXACT and isinstance(expected[1], Decimal):
             # PostgreSQL's scale follows the value, ours is the column's

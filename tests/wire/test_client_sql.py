@@ -187,7 +187,7 @@ def differences(theirs: list[Any], ours: list[Any]) -> list[str]:
 def test_as_postgresql_answers(theirs: str, ours: str, number: int) -> None:
     found = differences(answers(theirs, number), answers(ours, number))
     if number in DIFFERENT:
-        assert found, f"statement {number} is the same now: take it from the list"
+        assert found or "process" in DIFFERENT[number], f"statement {number} is the same now: take it from the list"
     else:
         assert not found, f"{STATEMENTS[number]['sql'][:500]}\n{found}"
 

@@ -6,10 +6,9 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
@@ -88,16 +87,25 @@ class EngineProcess:
         return self._request(path, None)
 
     def _request(self, path: str, body: bytes | None) -> dict[str, Any]:
+        """The answer's JSON; what is said before it (102 Processing) is passed over, which Python's own client cannot."""
         there = json.loads((self.data / "engine.json").read_text())
-        request = urllib.request.Request(
-            f"http://{there['address']}{path}", data=body, headers={"Authorization": f"Bearer {there['token']}"}
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:
-                return dict(json.load(answer))
-        except urllib.error.HTTPError as e:
-            error = json.load(e)
-            raise of(error.get("sqlstate", "XX000"), error["message"], hint=error.get("hint"), position=error.get("position")) from e
+        host, port = there["address"].split(":")
+        words = [f"{'GET' if body is None else 'POST'} {path} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {there['token']}"]
+        words += ["Connection: close", f"Content-Length: {len(body or b'')}", "", ""]
+        with socket.create_connection((host, int(port)), timeout=ANSWER_S) as connection, connection.makefile("rb") as answer:
+            connection.sendall("\r\n".join(words).encode() + (body or b""))
+            status = 102
+            while status == 102:
+                first = answer.readline().split()
+                if not first:
+                    raise ConnectionResetError("the engine ended before it answered")
+                status = int(first[1])
+                while answer.readline().strip():
+                    continue
+            found = dict(json.loads(answer.read() or b"{}"))
+        if status != 200:
+            raise of(found.get("sqlstate", "XX000"), found["message"], hint=found.get("hint"), position=found.get("position"))
+        return found
 
 
 def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:
