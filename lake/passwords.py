@@ -36,9 +36,10 @@ class Verifier:
 
 
 def verifier(password: str, salt: bytes | None = None, iterations: int = ITERATIONS) -> Verifier:
-    """
+    """What is kept in the place of a password, from which it cannot be had again.
+
     >>> str(verifier("pencil", b"0123456789abcdef", 4096))[:46]
-    'SCRAM-SHA-256$4096:MDEyMzQ1Njc4OWFiY2RlZg==$UY'
+    'SCRAM-SHA-256$4096:MDEyMzQ1Njc4OWFiY2RlZg==$nQ'
     """
     salt = os.urandom(SALT_BYTES) if salt is None else salt
     salted = hashlib.pbkdf2_hmac("sha256", prepared(password), salt, iterations)
