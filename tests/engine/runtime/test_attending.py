@@ -102,7 +102,7 @@ def test_a_source_that_fails_waits_for_resume(world: World) -> None:
 
 def test_looking_into_topics(world: World) -> None:
     world.kafka.create_topic("seen", partitions=2)
-    world.engine.execute(f"CREATE SOURCE seen_source FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'seen' FORMAT TEXT")  # names the broker
+    world.engine.execute(f"CREATE SOURCE seen_source FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'seen' FORMAT TEXT")
     now = int(time.time() * 1000)  # records of long ago would be removed by the broker
     for n in range(3):
         world.producer.produce("seen", json.dumps({"n": n}), key=b"\xff", partition=0, timestamp=now + n)
