@@ -95,6 +95,7 @@ def rows(table: pa.Table) -> Counter[str]:
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path) -> None:
     """Both writers keep one table: Spark compacts it, and rounds go on."""
     from pyspark.sql import SparkSession
