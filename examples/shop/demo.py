@@ -150,7 +150,7 @@ def _demo(supervisor: Supervisor, console: Console, stop: threading.Event, rate:
     newest = Lake.open(supervisor.plan.data).log.newest()
     answer = {
         "events": load.events,
-        "ticks": newest.extra.get("version", 0) if newest else 0,
+        "ticks": newest.n if newest else 0,
         "polls": poller.polls,
         "freshness_ms": poller.percentiles(),
     }
