@@ -44,7 +44,7 @@ def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
     if name in WITHIN_GROUP:
         fraction, given = _fraction(call), tuple(k.expression for k in call.order)
     if name in ("min", "max"):
-        given = (cast_to(given[0], call.type),)  # one of the values, but a numeric's modifiers may be wider
+        name, given = extreme(name, cast_to(given[0], call.type))  # one of the values, but a numeric's modifiers may be wider
     if name == "count" and not call.distinct and given and isinstance(given[0], Literal) and given[0].value is not None:
         given = ()
     if name == "count" and not given and call.filter is not None:
@@ -53,6 +53,12 @@ def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
     order = entering.sorted_by(tuple(SortKey(filtered(call.filter, k.expression), k.descending, k.nulls_first) for k in call.order))
     filter = entering.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
     return graph.Aggregate(name, columns, call.type, call.distinct, filter, order, fraction)
+
+
+def extreme(name: str, scalar: Scalar) -> tuple[str, tuple[Scalar, ...]]:
+    """min and max: of a type whose equal values have several forms the value whose sort key is the least or greatest."""
+    key = sortable(scalar)
+    return (name, (scalar,)) if key is scalar else (f"{name}_by", (scalar, key))
 
 
 def filtered(condition: Scalar | None, scalar: Scalar) -> Scalar:

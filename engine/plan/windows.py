@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.plan import graph
-from engine.plan.aggregates import Entering, filtered
+from engine.plan.aggregates import Entering, extreme, filtered
 from engine.plan.casts import cast_to
 from lake.errors import FeatureNotSupported, of
 from lake.types import TIMESTAMP, numeric
@@ -20,7 +20,7 @@ def window_function(call: WindowCall, node: Window, entering: Entering) -> graph
     if call.function.kind == "aggregate" and (name not in MAINTAINED or name in WITHIN_GROUP):
         raise FeatureNotSupported(f"{name} over a window in a materialized view is not supported", position=call.position)
     if name in ("min", "max"):
-        given = (cast_to(given[0], call.type),)
+        name, given = extreme(name, cast_to(given[0], call.type))
     if name == "count" and not given and call.filter is not None:
         given = (Literal(True, call.filter.type),)
     columns = tuple(entering.column(filtered(call.filter, a)) for a in given)

@@ -16,9 +16,10 @@ from __future__ import annotations
 from lake.errors import FeatureNotSupported
 from lake.types import Type
 from sql.functions.arithmetic import quotient_scale, same_scale, whole
+from sql.functions.comparison import INTERVAL_DUCKDB
 from sql.functions.entry import Function, ResultType
 
-ORDERED = "int2 int4 int8 float4 float8 numeric text bpchar date time timestamp timestamptz oid".split()
+ORDERED = "int2 int4 int8 float4 float8 numeric text date time timestamp timestamptz oid".split()
 VARIANCES = "var_pop var_samp variance stddev_pop stddev_samp stddev".split()
 REGRESSIONS = """
     corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
@@ -65,6 +66,9 @@ def _of(name: str) -> str:
 
 
 SUM, COUNT = _of("sum"), _of("count")
+_FIELDS = ", ".join(f"sum({{distinct}}{{0}}.{field}){{filter}}" for field in ("months", "days", "micros"))
+INTERVAL_SUM = f"tg_interval_of({_FIELDS})"
+EQUAL_IN_MANY_FORMS = (("interval", INTERVAL_DUCKDB.replace("%d", "0")), ("bpchar", "rtrim({0}, ' ')"))  # of equal ones the smallest form
 PRESENT = "list({distinct}{0}{order}){present}"  # the values in order
 
 ROWS = (
@@ -76,7 +80,7 @@ ROWS = (
     _aggregate("sum", ("numeric",), same_scale, "sum({0})", f"CAST({SUM} AS {{type}})"),
     _aggregate("sum", ("float4",), "float4", "CAST(sum({0}) AS FLOAT)", f"CAST({SUM} AS FLOAT)"),
     _aggregate("sum", ("float8",), "float8", "sum({0})", SUM),
-    _aggregate("sum", ("interval",), "interval", "", ""),
+    _aggregate("sum", ("interval",), "interval", "", INTERVAL_SUM),
     *(
         _aggregate(
             "avg",
@@ -89,13 +93,18 @@ ROWS = (
     ),
     _aggregate("avg", ("float4",), "float8", "avg({0})", "avg({distinct}CAST({0} AS DOUBLE)){filter}"),
     _aggregate("avg", ("float8",), "float8", "avg({0})", _of("avg")),
-    _aggregate("avg", ("interval",), "interval", "", ""),
+    _aggregate("avg", ("interval",), "interval", "", f"tg_interval_divide({INTERVAL_SUM}, CAST({COUNT} AS DOUBLE))"),
     *(
         _aggregate(name, (t,), same_scale if t == "numeric" else t, f"{name}({{0}})", f"{name}({{0}}){{filter}}")
         for name in ("min", "max")
         for t in ORDERED
     ),
-    *(_aggregate(name, ("interval",), "interval", "", "") for name in ("min", "max")),
+    *(
+        _aggregate(name, (t,), t, "", f"(list({{0}} ORDER BY {key} {way}, {{0}}){{present}})[1]")
+        for name, way in (("min", "ASC"), ("max", "DESC"))
+        for t, key in EQUAL_IN_MANY_FORMS
+    ),
+    *(_aggregate(name, ("anyarray",), "anyarray", "", f"{name}({{0}}){{filter}}") for name in ("min", "max")),
     *(_aggregate(name, ("bool",), "bool", "", f"{name}({{0}}){{filter}}") for name in ("bool_and", "bool_or")),
     _aggregate("every", ("bool",), "bool", "", "bool_and({0}){filter}"),
     *(_aggregate(name, (t,), t, "", _of(name)) for name in ("bit_and", "bit_or", "bit_xor") for t in ("int2", "int4", "int8")),
@@ -132,7 +141,13 @@ ROWS = (
     ),
     _aggregate("array_agg", ("any",), _array, "", "list({distinct}{0}{order}){filter}"),
     _aggregate("string_agg", ("text", "text"), "text", "", f"array_to_string({PRESENT}, coalesce({{1}}, ''))"),
-    _aggregate("string_agg", ("bytea", "bytea"), "bytea", "", ""),
+    _aggregate(
+        "string_agg",
+        ("bytea", "bytea"),
+        "bytea",
+        "",
+        f"list_reduce({PRESENT}, lambda tg_a, tg_b: tg_a || coalesce({{1}}, ''::BLOB) || tg_b)",
+    ),
     *(_aggregate(name, ("jsonb",), "jsonb", "", "tg_json_array(list({distinct}{0}{order}){filter})") for name in ("json_agg", "jsonb_agg")),
     *(
         _aggregate(name, ("text", "jsonb"), "jsonb", "", "tg_jsonb_object(list({distinct}[{0}, {1}]{order}){filter})")

@@ -160,6 +160,8 @@ def _arrow(table: Table, changes: list[tuple[Row, int]]) -> bytearray:
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return tuple(value.values())
     return NAN if isinstance(value, float) and value != value else value
 
 

@@ -7,6 +7,7 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.*;
 
 /** Sums and averages. */
@@ -16,6 +17,7 @@ final class Sums {
   static Total of(Call call, StructType row) {
     DataType type = call.type(row, 0);
     boolean average = call.is("avg");
+    if (type.equals(Intervals.TYPE) && call.result.equals(type)) return new Intervals(call.columns[0], average);
     if (type == DataTypes.DoubleType || type == DataTypes.FloatType) return new Floating(call.columns[0], type, call.result, average);
     return new Whole(call.columns[0], type, call.result, average);
   }
@@ -88,6 +90,57 @@ final class Sums {
       in.readFully(bytes);
       if (bytes.length <= 8) small = State.weight(bytes);
       else large = new BigInteger(bytes);
+    }
+  }
+
+  /** Sums and averages of intervals: months, days and microseconds each by itself, as PostgreSQL adds them. */
+  private static final class Intervals extends Counts {
+    static final DataType TYPE = DataType.fromDDL("struct<months:int,days:int,micros:bigint>");
+    private final boolean average;
+    private final BigInteger[] sums = {BigInteger.ZERO, BigInteger.ZERO, BigInteger.ZERO};
+
+    Intervals(int column, boolean average) {
+      super(column);
+      this.average = average;
+    }
+
+    @Override void add(InternalRow row, long weight) {
+      if (row.isNullAt(column)) return;
+      n += weight;
+      InternalRow interval = row.getStruct(column, 3);
+      for (int i = 0; i < 3; i++) sums[i] = sums[i].add(BigInteger.valueOf(i < 2 ? interval.getInt(i) : interval.getLong(i)).multiply(BigInteger.valueOf(weight)));
+    }
+
+    @Override void merge(Total change, Values values) {
+      super.merge(change, values);
+      for (int i = 0; i < 3; i++) sums[i] = sums[i].add(((Intervals) change).sums[i]);
+    }
+
+    @Override boolean isZero() { return n == 0 && java.util.Arrays.stream(sums).allMatch(s -> s.signum() == 0); }
+
+    @Override Object result(long rows, Values values) {
+      if (n == 0) return null;
+      for (int i = 0; i < 3; i++) if (sums[i].bitLength() > (i < 2 ? 31 : 63)) throw Times.outOfRange();
+      InternalRow sum = new GenericInternalRow(new Object[] {sums[0].intValue(), sums[1].intValue(), sums[2].longValue()});
+      return average ? Times.intervalDivide(sum, n) : sum;
+    }
+
+    @Override void write(DataOutput out) throws IOException {
+      super.write(out);
+      for (BigInteger sum : sums) {
+        byte[] bytes = sum.toByteArray();
+        out.writeByte(bytes.length);
+        out.write(bytes);
+      }
+    }
+
+    @Override void read(DataInput in) throws IOException {
+      super.read(in);
+      for (int i = 0; i < 3; i++) {
+        byte[] bytes = new byte[in.readUnsignedByte()];
+        in.readFully(bytes);
+        sums[i] = new BigInteger(bytes);
+      }
     }
   }
 

@@ -1,0 +1,156 @@
+"""Values that are equal in many forms, and what is computed from all rows: a maintained view after every tick, an ad-hoc SELECT and
+PostgreSQL 15 over the same rows, which come and go."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+
+from lake.types import FLOAT8, INT4, WEIGHT, Field, Type
+from sql.bind import bind_query
+from sql.duckdb import render
+from sql.duckdb_functions import install
+from sql.input.literals import parse
+from tests.engine.plan.test_law import Views
+from tests.sql.oracle import normal, stored, unstored
+from tests.sql.samples import SAMPLES
+from tests.worlds import Table, World
+
+pytestmark = pytest.mark.spark
+
+TICKS, CHANGES = 4, 15
+ID = 16384
+COLUMNS = {
+    "k": INT4,
+    "i": Type("interval"),
+    "c": Type("bpchar", (4,)),
+    "a": Type("int4", is_array=True),
+    "x": FLOAT8,
+}
+POOLS: dict[str, list[str | None]] = {
+    "k": ["1", "2", "3"],
+    "i": [*SAMPLES["interval"], "1 mon -1 day", "29 days 24:00:00", "-1 mon 31 days", "00:00:00.000001"],
+    "c": [None, "", "a", "a ", "ab", "ab  ", "b"],
+    "a": SAMPLES["int4[]"],
+    "x": [None, "0", "-0", "1.5", "NaN"],
+}
+# `~`: of equal values any may be shown
+QUERIES = """
+SELECT k, sum(i), avg(i), count(i) FROM t GROUP BY k
+SELECT sum(i), avg(i) FILTER (WHERE k > 1) FROM t
+~ SELECT k, min(i), max(i), min(c), max(c) FROM t GROUP BY k
+SELECT k, min(a), max(a) FROM t GROUP BY k
+SELECT k, sum(i) OVER (PARTITION BY k), avg(i) OVER (PARTITION BY k) FROM t
+~ SELECT k, max(i) OVER (PARTITION BY k) FROM t
+""".strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from engine.runtime import session
+
+    running = session.start(tmp_path_factory.mktemp("spark"), 1)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"CREATE TEMPORARY TABLE t ({', '.join(f'{n} {t}' for n, t in COLUMNS.items())})")
+        yield connection
+
+
+@pytest.fixture
+def engine() -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = duckdb.connect()
+    install(connection)
+    columns = [f"c{i} {t.duckdb}" for i, t in enumerate(COLUMNS.values())]
+    connection.execute(f"CREATE TABLE r{ID} ({', '.join(columns)}, {WEIGHT} BIGINT)")
+    yield connection
+    connection.close()
+
+
+Texts = tuple[str | None, ...]
+
+
+class Relation:
+    """One table everywhere."""
+
+    def __init__(self, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) -> None:
+        self.server, self.engine = server, engine
+        self.table = Table(ID, "t", tuple(Field(n, t) for n, t in COLUMNS.items()))
+        self.rows: Counter[Texts] = Counter()
+
+    def change(self, chance: random.Random) -> list[tuple[Table, Any, int]]:
+        changes = []
+        for _ in range(CHANGES):
+            gone = bool(self.rows) and chance.random() < 0.4
+            row = chance.choice(sorted(self.rows, key=repr)) if gone else tuple(chance.choice(POOLS[n]) for n in COLUMNS)
+            self.rows[row] += -1 if gone else 1
+            self.rows = +self.rows
+            changes.append((self.table, self.values(row), -1 if gone else 1))
+        self.tell()
+        return changes
+
+    def values(self, row: Texts) -> tuple[Any, ...]:
+        return tuple(stored(v, t) for v, t in zip(row, COLUMNS.values(), strict=True))
+
+    def tell(self) -> None:
+        self.server.execute("TRUNCATE t")
+        self.engine.execute(f"DELETE FROM r{ID}")
+        marks = ", ".join(f"%s::{t}" for t in COLUMNS.values())
+        with self.server.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO t VALUES ({marks})", list(self.rows.elements()))  # type: ignore[arg-type]
+        marks = ", ".join(f"CAST(? AS {t.duckdb})" for t in COLUMNS.values())
+        for row, weight in self.rows.items():
+            self.engine.execute(f"INSERT INTO r{ID} VALUES ({marks}, ?)", [*self.values(row), weight])
+
+
+def shown(value: Any, type: Type, loose: bool) -> Any:
+    """`loose`: the same for equal values."""
+    value = normal(unstored(value, type))
+    if loose and isinstance(value, tuple) and type.name == "interval":
+        return value[0] * 2592000000000 + value[1] * 86400000000 + value[2]
+    return value.rstrip(" ") if type.name == "bpchar" and value is not None else value
+
+
+def test_views_and_queries(session: Any, tmp_path: Path, seed: int, server: Any, engine: duckdb.DuckDBPyConnection) -> None:
+    chance = random.Random(seed)
+    relation = Relation(server, engine)
+    world = World(0, tables=0)
+    world.tables = (relation.table,)
+    views = Views(session, tmp_path, world, 1)
+    queries = {f"v{n}": (q.removeprefix("~ "), q.startswith("~")) for n, q in enumerate(QUERIES)}
+    for name, (text, _) in queries.items():
+        query = bind_query(text, views.catalog)
+        names = [f"x{i}" for i in range(len(query.columns))]
+        assert views.add(name, f"SELECT * FROM ({text}) AS q({', '.join(names)})"), text
+    views.build()
+    for _ in range(TICKS):
+        views.tick(relation.change(chance))
+        for name, (text, loose) in queries.items():
+            item = views.catalog.relation(name)
+            types = [c.type for c in item.columns]
+
+            def counted(rows: Any, types: list[Type] = types, loose: bool = loose) -> Counter[Any]:
+                return Counter(tuple(shown(v, t, loose) for v, t in zip(row, types, strict=True)) for row in rows)
+
+            names = [c.name for c in item.columns]
+            asked = f"SELECT {', '.join(f'{n}::text' for n in names)} FROM ({text}) AS q({', '.join(names)})"
+            found = server.execute(asked).fetchall()
+            bare = [Type(t.name, is_array=t.is_array) for t in types]
+            expected = counted([None if v is None else parse(v, t) for v, t in zip(row, bare, strict=True)] for row in found)
+            adhoc = counted(engine.execute(render(bind_query(text, views.catalog).plan)).fetchall())
+            assert adhoc == expected, (text, adhoc - expected, expected - adhoc)
+            assert not views.rows[item.errors], (text, views.rows[item.errors])
+            view = counted(views.rows[item.id].elements())
+            assert view == expected, (text, view - expected, expected - view)
