@@ -21,7 +21,7 @@ from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
 from engine.runtime.readers import place
 from lake.catalog import Catalog, Change, Item
-from lake.errors import AdminShutdown, FeatureNotSupported, QueryCanceled, UndefinedTable
+from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable
 from lake.roles import OPERATOR_ID
 from sql.statements import (
     AlterItem,
@@ -103,7 +103,7 @@ class Statements:
             catalog = self._engine.catalog
             old = catalog.find(statement.name.name)
             if old is not None and statement.if_not_exists:
-                return self._answer(tag, f'relation "{old.name}" already exists, skipping')
+                return self._answer(tag, _notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
             if old is not None and isinstance(statement, CreateView) and statement.replace:
                 items = ddl.replace_view(statement, text, catalog, old)
                 items = self._installation.numbered(items)
@@ -228,10 +228,10 @@ class Statements:
             catalog = catalog.apply(Change(put=(item,)))
         return explain(item, catalog, Streams(catalog))
 
-    def _answer(self, tag: str, notice: str | None = None) -> Answer:
+    def _answer(self, tag: str, notice: dict[str, Any] | None = None) -> Answer:
         newest = self._engine.newest
-        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": [_notice(notice)] if notice else []}
+        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": [notice] if notice else []}
 
 
-def _notice(message: str) -> dict[str, Any]:
-    return {"severity": "NOTICE", "sqlstate": "00000", "message": message, "hint": None}
+def _notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:
+    return {"severity": "NOTICE", "sqlstate": sqlstate, "message": message, "hint": None}

@@ -1,0 +1,93 @@
+"""What statements can say, from the classes of `sql.statements`: what a page of docs/sql must show.
+
+    Statement ──► its classes and those of their fields ──► a word for each: class | field given | value of a field that has a few
+    examples ──► parse ──► the words that they have
+
+So a new statement, a new field and a new value of a Literal each ask for an example by themselves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any, Literal, Union
+
+from sql.statements import SHOWS, Empty, Statement, values, written
+
+_NAMES = {**vars(written), **vars(values)}
+_VALUES = {("Show", "what"): SHOWS}  # fields whose values are told elsewhere than in their type
+
+
+def wanted() -> set[str]:
+    found: set[str] = set()
+    for kind in _classes(Statement, set()):
+        found.add(kind.__name__)
+        hints = _hints(kind)
+        for field in _fields(kind):
+            choices = _VALUES.get((kind.__name__, field.name)) or _literals(hints[field.name])
+            found |= {_word(kind, field, choice) for choice in choices}
+            if not choices and not _missing(field):
+                found.add(f"{kind.__name__}.{field.name}")
+    return found - {Empty.__name__}
+
+
+def shown(value: Any) -> set[str]:
+    """By a statement, or a part of one."""
+    if isinstance(value, tuple):
+        return set().union(*map(shown, value))
+    kind = type(value)
+    if not _ours(kind):
+        return set()
+    found = {kind.__name__}
+    for field in _fields(kind):
+        part = getattr(value, field.name)
+        found |= shown(part) | {_word(kind, field, part)}
+        if not _missing(field) and part != _default(field):
+            found.add(f"{kind.__name__}.{field.name}")
+    return found
+
+
+def _ours(kind: type) -> bool:
+    return dataclasses.is_dataclass(kind) and kind.__module__ in (values.__name__, written.__name__)
+
+
+def _word(kind: type, field: dataclasses.Field[Any], choice: object) -> str:
+    return f"{kind.__name__}.{field.name} = {choice!r}"
+
+
+def _fields(kind: type) -> Iterator[dataclasses.Field[Any]]:
+    """Without positions, and without trees: what a query may say is another matter."""
+    return (f for f in dataclasses.fields(kind) if f.compare)
+
+
+def _missing(field: dataclasses.Field[Any]) -> bool:
+    """Whether it has no default: then it is given whenever its class is."""
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _default(field: dataclasses.Field[Any]) -> object:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind, localns=_NAMES)
+
+
+def _classes(hint: Any, seen: set[type]) -> set[type]:
+    if isinstance(hint, type) and _ours(hint) and hint not in seen:
+        seen.add(hint)
+        for inner in _hints(hint).values():
+            _classes(inner, seen)
+    for inner in typing.get_args(hint):
+        _classes(inner, seen)
+    return seen
+
+
+def _literals(hint: Any) -> tuple[Any, ...]:
+    if typing.get_origin(hint) is Literal:
+        return typing.get_args(hint)
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        return tuple(value for inner in typing.get_args(hint) for value in _literals(inner))
+    return ()

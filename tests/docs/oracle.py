@@ -1,0 +1,48 @@
+"""The same examples, typed at a PostgreSQL.
+
+There a materialized view is a plain one: that one always is what its query says. What is marked as ours is passed over, and so
+are hints where PostgreSQL has none.
+"""
+
+from __future__ import annotations
+
+import re
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from tests.docs.pages import Example, Part, same
+from tests.docs.terminal import Terminal
+
+
+def differences(server: str, page: list[Part]) -> list[str]:
+    """Of examples from what PostgreSQL prints."""
+    with psycopg.connect(server, autocommit=True) as own:
+        own.execute("DROP DATABASE IF EXISTS pages WITH (FORCE)")
+        own.execute("CREATE DATABASE pages")
+    terminal = Terminal(make_conninfo(server, dbname="pages"))
+    terminal.type("SET client_min_messages = notice")
+    found = []
+    for part in page:
+        if isinstance(part, Example) and not part.ours:
+            got = terminal.type(plain(part.statement), part.data)
+            expected = tuple(plain(line) for line in part.output)
+            if not any(line.startswith("HINT:") for line in got):
+                expected = tuple(line for line in expected if not line.startswith("HINT:"))
+            if not same(expected, got, part.ordered):
+                found.append(
+                    f"line {part.line}: {part.statement}\nthe page says\n" + "\n".join(expected) + "\nPostgreSQL\n" + "\n".join(got)
+                )
+    terminal.close()
+    with psycopg.connect(server, autocommit=True) as own:
+        own.execute("DROP DATABASE pages WITH (FORCE)")
+        for (role,) in own.execute("SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_|^postgres$'").fetchall():
+            own.execute(psycopg.sql.SQL("DROP ROLE {}").format(psycopg.sql.Identifier(role)))
+    return found
+
+
+def plain(text: str) -> str:
+    """Of a plain view what was said of a materialized one."""
+    text = re.sub(r"\bCREATE OR REPLACE MATERIALIZED VIEW\b", "CREATE OR REPLACE VIEW", text)
+    text = re.sub(r"(?<!AS )\bMATERIALIZED VIEW\b", "VIEW", text)
+    return re.sub(r"\bmaterialized view\b", "view", text)

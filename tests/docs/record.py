@@ -1,0 +1,43 @@
+"""`python -m tests.docs.record PAGE.md …`: writes into pages of docs/sql what is printed now; says where PostgreSQL prints another thing.
+
+Look at the difference before you commit it: the page says what is right, not what happened.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.docs.oracle import differences
+from tests.docs.pages import Example, Part, parts, recorded, written
+from tests.docs.system import System
+from tests.postgres import Postgres
+
+
+def record(system: System, page: Path) -> list[Part]:
+    found: list[Part] = []
+    terminal = system.terminal()
+    for part in list(parts(page.read_text())):
+        printed = system.run(terminal, part)
+        found.append(recorded(part, printed) if isinstance(part, Example) else part)
+    terminal.close()
+    system.clear()
+    page.write_text(written(found))
+    return found
+
+
+def main(pages: list[Path]) -> None:
+    server = Postgres()
+    server.start()
+    try:
+        with tempfile.TemporaryDirectory(prefix="tailgate-docs-") as folder, System(Path(folder)) as system:
+            for page in pages:
+                for difference in differences(server.dsn, record(system, page)):
+                    print(f"{page.name}, {difference}\n")
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main([Path(name) for name in sys.argv[1:]])

@@ -1,0 +1,80 @@
+"""A whole system for pages and examples: Kafka, a registry, the engine, a gateway and sinks, each a process, over one folder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from embedded.children import free_port
+from embedded.supervisor import Plan, Supervisor
+from lake import Lake
+from tests.docs.pages import INTERRUPT, Example, Part, Records
+from tests.docs.terminal import Terminal
+
+KINDS = ("sink", "materialized view", "view", "source", "table")  # in the order in which they are dropped
+KAFKA, REGISTRY = "kafka:9092", "http://schema-registry:8081"
+
+
+class System:
+    """Use as a context."""
+
+    def __init__(self, folder: Path) -> None:
+        self.supervisor = Supervisor(Plan(folder, f"127.0.0.1:{free_port()}", "embedded", "embedded"), lambda _: None)
+        self.folder = folder
+
+    def __enter__(self) -> System:
+        self.supervisor.__enter__()
+        self.kafka, self.registry = str(self.supervisor.kafka), str(self.supervisor.registry)
+        self._producer = Producer({"bootstrap.servers": self.kafka, "log_level": 2})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.supervisor.__exit__()
+
+    @property
+    def dsn(self) -> str:
+        host, _, port = self.supervisor.plan.listen.rpartition(":")
+        return f"host={host} port={port} user=ann dbname=shop"
+
+    def terminal(self) -> Terminal:
+        return Terminal(self.dsn)
+
+    def here(self, text: str) -> str:
+        """With this machine's addresses."""
+        return re.sub("'kafka(:9092)?'", f"'{self.kafka}'", text).replace(REGISTRY, self.registry)
+
+    def there(self, text: str) -> str:
+        """With the names that pages say."""
+        return text.replace(self.kafka, KAFKA).replace(self.registry, REGISTRY)
+
+    def write(self, records: Records) -> None:
+        for key, value in records.records:
+            self._producer.produce(records.topic, key=key, value=value)
+        assert self._producer.flush(30) == 0
+
+    def run(self, terminal: Terminal, part: Part) -> tuple[str, ...]:
+        """Lines that were printed; none but for an example."""
+        if isinstance(part, Records):
+            self.write(part)
+        if not isinstance(part, Example):
+            return ()
+        until = len(part.output) - 1 if part.output and part.output[-1] == INTERRUPT else None
+        return tuple(self.there(line) for line in terminal.type(self.here(part.statement), part.data, until))
+
+    def clear(self) -> None:
+        """Drops everything."""
+        terminal, catalog = self.terminal(), Lake.open(self.folder).catalog()
+        for kind in KINDS:
+            for item in catalog.visible:
+                if item.kind == kind:
+                    terminal.type(f'DROP {kind.upper()} IF EXISTS "{item.name}" CASCADE')
+        for role in _roles(catalog):
+            terminal.type(f'DROP ROLE IF EXISTS "{role}"')
+        terminal.close()
+
+
+def _roles(catalog: Any) -> list[str]:
+    return [name for name in (role.name for role in catalog.roles.values()) if name != "tailgate"]
