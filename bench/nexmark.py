@@ -23,7 +23,7 @@ import pyarrow as pa
 from engine.runtime import session as spark
 from lake.types import arrow_schema
 from tests.engine.plan.test_law import Views
-from tests.nexmark import TABLES, Row, duckdb_query, events, names, query
+from tests.nexmark import FUNCTION, TABLES, Row, duckdb_query, events, names, query
 from tests.worlds import Table, World
 
 WARM = 4  # ticks
@@ -46,6 +46,7 @@ def measured(session: Any, name: str, count: int, ticks: int) -> dict[str, Any]:
     world.tables = tuple(tables.values())
     with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as folder:
         views = Views(session, Path(folder), world, 1)
+        views.function(FUNCTION)
         if not views.add(name, query(name)):
             return {"query": name, "refused": True}
         views.build()

@@ -81,8 +81,17 @@ class Access:
         return self._session.serving.catalog.may(self.role, privilege, item.id)
 
     def _items(self, ids: Iterable[int]) -> list[Item]:
+        """The relations of these items: who calls a function reads what it reads, and everybody may call it."""
         items = self._session.serving.catalog.items
-        return [items[i] for i in ids if i in items]
+        found: dict[int, Item] = {}
+        queue = [i for i in ids if i in items]
+        while queue:
+            item = items[queue.pop()]
+            if item.kind == "function":
+                queue += [i for i in item.depends if i in items]
+            else:
+                found[item.id] = item
+        return list(found.values())
 
     # --- demands
 
@@ -137,11 +146,16 @@ class Access:
             case s.CreateSink(from_item=name):
                 self.check_schema("CREATE")
                 self._check_names((name,))
-            case s.CreateSource() | s.CreateTable():
+            case s.CreateSource() | s.CreateTable() | s.CreateFunction():
                 self.check_schema("CREATE")
             case s.AlterItem(name=name) | s.Comment(name=name) | s.RetryDeadLetters(name=name):
                 for item in self._named((name,)):
                     self.check_owner(item)
+            case s.DropFunction(functions=functions):
+                for named in functions:
+                    self._check_functions(named)
+            case s.CommentOnFunction(function=named):
+                self._check_functions(named)
             case s.Drop(names=names) | s.Pause(names=names):
                 for item in self._named(names):
                     self.check_owner(item)
@@ -157,6 +171,10 @@ class Access:
                 self.check_superuser("drop role")
             case _:
                 raise InsufficientPrivilege("must be superuser", hint="This statement changes the catalog.")
+
+    def _check_functions(self, named: s.FunctionName) -> None:
+        for item in self._session.serving.catalog.functions(named.name.name):
+            self.check_owner(item)
 
     def check_explain(self, target: s.Name | s.CreateView) -> None:
         """Of EXPLAIN, whose lines tell what is inside a view."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from gateway.catalog import rows as catalog_rows
 from gateway.settings import Settings
+from lake import routines
 from lake.catalog import SCHEMA, Catalog, Item
 from lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.types import BOOL, FLOAT8, INT8, TEXT, TIMESTAMPTZ, WEIGHT, Field
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 NAME = Field("name", TEXT)
 _STATUS = (Field("status", TEXT), Field("error", TEXT))
-_CREATE = ("create source", "create view", "create materialized view", "create sink", "create table")
+_CREATE = ("create source", "create view", "create materialized view", "create sink", "create table", "create function")
 
 # what: (kind of item, columns)
 LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
@@ -52,6 +53,7 @@ LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
 SINGLE: dict[str, tuple[Field, ...]] = {
     "topics": (NAME, Field("partitions", INT8), Field("replicas", INT8), Field("records", INT8)),
     "objects": (NAME, Field("type", TEXT)),
+    "functions": (NAME, Field("arguments", TEXT), Field("result", TEXT)),
     "columns": (NAME, Field("nullable", BOOL), Field("type", TEXT)),
     "schemas": (NAME,),
     "databases": (NAME,),
@@ -129,6 +131,8 @@ def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, statu
             return [(database,)]
         case "objects":
             return [(i.name, i.kind) for i in items]
+        case "functions":
+            return [(i.name, routines.arguments_of(i), routines.result_of(i)) for i in items if i.kind == "function"]
         case "indexes":
             of = None if show.name is None else catalog.relation(show.name.name, show.name.position).id
             keyed = [i for i in catalog_rows.keyed(catalog) if of in (None, i.id)]
@@ -139,6 +143,9 @@ def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, statu
             return [(f.name, f.nullable, str(f.type)) for f in item.columns]
     if what in _CREATE:
         assert show.name is not None
+        if what == "create function":
+            function = routines.find(show.name.name, show.types, catalog)
+            return [(function.shown, function.sql)]
         return [_create(catalog, show.name, what.removeprefix("create "))]
     kind, fields = LISTS[what]
     said = status.get({"source": "sources", "sink": "sinks", "materialized view": "views"}.get(kind, ""), {})

@@ -37,7 +37,7 @@ DEAD_LETTERS_KEY = (0, 1, 2)
 # the columns of a maintained item's errors
 ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
 
-KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", "sink")
+KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", "sink", "function")
 COMPANIONS = ("dead letters", "view errors")  # items that come and go with another
 ON_ERROR = "on_error"  # option of a materialized view: 'skip' leaves out rows that fail
 
@@ -46,11 +46,11 @@ ON_ERROR = "on_error"  # option of a materialized view: 'skip' leaves out rows t
 class Item:
     """An entry of the catalog.
 
-    `kind` is one of KINDS. `columns` are empty for a sink. `key`: positions of columns that identify a row, or None if the
-    relation may hold duplicates. `stored`: its rows are kept in the lake (keyed sources, tables, materialized views, dead
-    letters). `errors`: id of the relation of its errors, 0 if it is not maintained. `depends`: ids of the items its
-    definition names. `sql`: the statement that made it, as typed; `query`: of a view, the text after AS. `options`: what its
-    kind needs besides, as JSON values (a source: topic, brokers, formats; a sink: topic, formats, envelope).
+    `kind` is one of KINDS. `columns` are empty for a sink, of a function its arguments (`lake.routines`). `key`: positions of columns
+    that identify a row, or None if the relation may hold duplicates. `stored`: its rows are kept in the lake (keyed sources, tables,
+    materialized views, dead letters). `errors`: id of the relation of its errors, 0 if it is not maintained. `depends`: ids of the
+    items its definition names. `sql`: the statement that made it, as typed; `query`: of a view, the text after AS, of a function its
+    body. `options`: what its kind needs besides, as JSON values (a source: topic, brokers, formats; a sink: topic, formats, envelope).
     `ready`: whether it is filled; an item that is not is not to be read, and putting it as not ready, also again, is where
     its relations begin, empty. `owner`: id of the role that made it. `replaces`: of an item that is filled to take another's place,
     the other's id; until then only the engine sees it.
@@ -73,7 +73,12 @@ class Item:
 
     @property
     def is_relation(self) -> bool:
-        return self.kind != "sink"
+        return self.kind not in ("sink", "function")
+
+    @property
+    def shown(self) -> str:
+        """As messages name it: a function with the types of its arguments."""
+        return f"{self.name}({','.join(str(a.type) for a in self.columns)})" if self.kind == "function" else self.name
 
     def to_json(self) -> dict[str, Any]:
         data = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -159,7 +164,11 @@ class Catalog:
 
     def find(self, name: str) -> Item | None:
         """The item of a name; relations and sinks share one space of names, as in PostgreSQL's pg_class."""
-        return next((i for i in self.items.values() if i.name == name and not i.replaces), None)
+        return next((i for i in self.items.values() if i.name == name and not i.replaces and i.kind != "function"), None)
+
+    def functions(self, name: str) -> tuple[Item, ...]:
+        """The functions of a name, which has nothing to do with those of relations."""
+        return tuple(i for i in self.items.values() if i.kind == "function" and i.name == name and not i.replaces)
 
     @property
     def visible(self) -> tuple[Item, ...]:
@@ -209,12 +218,12 @@ class Catalog:
                 if dependent.id in going:
                     continue
                 if not cascade and dependent.kind not in COMPANIONS and not dependent.replaces:
-                    blocked.append(f"{dependent.kind} {dependent.name} depends on {current.kind} {current.name}")
+                    blocked.append(f"{dependent.kind} {dependent.shown} depends on {current.kind} {current.shown}")
                 going[dependent.id] = dependent
                 queue.append(dependent)
         if blocked:
             raise DependentObjectsStillExist(
-                f"cannot drop {item.kind} {item.name} because other objects depend on it",
+                f"cannot drop {item.kind} {item.shown} because other objects depend on it",
                 detail="\n".join(blocked),
                 hint="Use DROP ... CASCADE to drop the dependent objects too.",
             )

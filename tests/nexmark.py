@@ -38,6 +38,9 @@ BID = (
 SIDE_INPUT = (Field("key", INT8), Field("value", TEXT), Field("weight", INT4))
 TABLES = {"person": PERSON, "auction": AUCTION, "bid": BID, "side_input": SIDE_INPUT}
 
+# q14's function, as nexmark-flink has it in Java
+FUNCTION = "CREATE FUNCTION count_char(s text, c text) RETURNS bigint LANGUAGE SQL AS $$ SELECT length(s) - length(replace(s, c, '')) $$"
+
 Row = tuple[Any, ...]
 
 

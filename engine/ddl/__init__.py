@@ -6,6 +6,7 @@ grants. Each raises what the statement did wrong, or 0A000 with the feature's na
 
 from engine.ddl.alter import alter, comment
 from engine.ddl.drop import drop
+from engine.ddl.function import comment_on_function, create_function, drop_function
 from engine.ddl.registry import Registry, SchemaLookup
 from engine.ddl.replace import replace_view
 from engine.ddl.roles import change_roles
@@ -20,11 +21,14 @@ __all__ = [
     "alter",
     "change_roles",
     "comment",
+    "comment_on_function",
+    "create_function",
     "create_sink",
     "create_source",
     "create_table",
     "create_view",
     "drop",
+    "drop_function",
     "errors_item",
     "replace_view",
 ]  # fmt: skip

@@ -20,13 +20,19 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[tuple[Item, ...], list[Noti
             notices.append(notice(f'{statement.kind} "{name.name}" does not exist, skipping'))
         else:
             named[item.id] = item
-    going: dict[int, Item] = {}
+    items, told = going(named, catalog, cascade=statement.cascade)
+    return items, notices + told
+
+
+def going(named: dict[int, Item], catalog: Catalog, *, cascade: bool) -> tuple[tuple[Item, ...], list[Notice]]:
+    """The items that go with those that were named, and what to tell. Raises 2BP01."""
+    notices: list[Notice] = []
+    gone: dict[int, Item] = {}
     blocked: list[TailgateError] = []
     for item in named.values():
         others = catalog.apply(Change(drop=tuple(i for i in named if i != item.id)))
         try:
-            for gone in others.dropping(item, cascade=statement.cascade):
-                going[gone.id] = gone
+            gone |= {i.id: i for i in others.dropping(item, cascade=cascade)}
         except DependentObjectsStillExist as e:
             blocked.append(e)
     if blocked:
@@ -40,13 +46,13 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[tuple[Item, ...], list[Noti
             detail="\n".join(told.values()),
             hint=blocked[0].hint,
         )
-    followers = [i for i in going.values() if i.id not in named and i.kind not in COMPANIONS and not i.replaces]
+    followers = [i for i in gone.values() if i.id not in named and i.kind not in COMPANIONS and not i.replaces]
     if len(followers) == 1:
-        notices.append(notice(f"drop cascades to {followers[0].kind} {followers[0].name}"))
+        notices.append(notice(f"drop cascades to {followers[0].kind} {followers[0].shown}"))
     elif followers:
-        detail = "\n".join(f"drop cascades to {i.kind} {i.name}" for i in followers)
+        detail = "\n".join(f"drop cascades to {i.kind} {i.shown}" for i in followers)
         notices.append({**notice(f"drop cascades to {len(followers)} other objects"), "detail": detail})
-    return tuple(going[i] for i in sorted(going)), notices
+    return tuple(gone[i] for i in sorted(gone)), notices
 
 
 def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:

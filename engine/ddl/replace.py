@@ -22,6 +22,7 @@ from lake.errors import (
 )
 from lake.types import Field
 from sql.bind import bind_query
+from sql.binding.routines import check_body, tree_of
 from sql.statements import CreateView
 
 
@@ -38,24 +39,44 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
     _check_still([old, *above], catalog)
     if kind == "view":
         _check_columns(old.columns, new.columns)
-    kept = [i for i in above if i.kind == "materialized view"]
+    kept = _kept(above)
     for item in kept:
         if skips(new) and not skips(item):
             raise FeatureNotSupported(f'a view that skips rows that fail, below "{item.name}", is not supported', hint="Drop that first.")
-    if kind == "view" and not kept:
-        changed = replace(new, id=old.id, options={**new.options, **_comments(old)})
-        _check_readers(catalog.apply(Change(put=(changed,))), above)
-        return (changed,)
+    if kind == "view":
+        return replacements(replace(new, options={**new.options, **_comments(old)}), catalog, old)
     group = new.id
     first = replace(new, ready=False, replaces=old.id, options={**new.options, "group": group})
     put = [first]
-    if kind == "materialized view" and (old.columns, old.key) != (new.columns, new.key):
+    if (old.columns, old.key) != (new.columns, new.key):
         _check_alone(old, catalog)
         put = [replace(first, options={**first.options, ANEW: True})]
         companions = [i for i in catalog.dependents(old.id) if i.kind == "view errors"]
         put += [replace(errors_item(new), replaces=i.id, ready=False, options={"group": group, ANEW: True}) for i in companions]
+    return _with_readers(put, catalog, above)
+
+
+def replacements(new: Item, catalog: Catalog, old: Item) -> tuple[Item, ...]:
+    """As `replace_view`, of a plain view or a function, whose item with its new definition this is."""
+    above = readers([old.id], catalog)
+    _check_still([old, *above], catalog)
+    if _kept(above):
+        return _with_readers([replace(new, ready=False, replaces=old.id, options={**new.options, "group": new.id})], catalog, above)
+    changed = replace(new, id=old.id)
+    _check_readers(catalog.apply(Change(put=(changed,))), above)
+    return (changed,)
+
+
+def _kept(above: tuple[Item, ...]) -> list[Item]:
+    """What has to be filled anew."""
+    return [i for i in above if i.kind == "materialized view"]
+
+
+def _with_readers(put: list[Item], catalog: Catalog, above: tuple[Item, ...]) -> tuple[Item, ...]:
+    """With replacements of the materialized views that read the first of these."""
+    group = put[0].id
     next_id = group + 2
-    for item in kept:
+    for item in _kept(above):
         put.append(replacement(item, next_id, group))
         next_id += 2
     _check_readers(catalog.apply(Change(put=tuple(put))).replaced(), above)
@@ -88,6 +109,9 @@ def _check_columns(old: tuple[Field, ...], new: tuple[Field, ...]) -> None:
 def _check_readers(catalog: Catalog, above: tuple[Item, ...]) -> None:
     """What reads the view still has the columns that it had: `SELECT *` of it would have others."""
     for item in above:
+        if item.kind == "function":
+            check_body(item, tree_of(item.query), catalog)
+            continue
         found = bind_query(item.query, catalog, view=True).columns
         if [c.type for c in found] != [c.type for c in item.columns]:
             raise FeatureNotSupported(

@@ -21,11 +21,11 @@ OWN = ("group", "stale", ANEW, *KEPT)
 
 
 def bases(item: Item, catalog: Catalog) -> set[int]:
-    """What an item's definition names, through plain views, down to what has rows of its own."""
+    """What an item's definition names, through plain views and functions, down to what has rows of its own."""
     found: set[int] = set()
     for id in item.depends:
         other = catalog[id]
-        found |= bases(other, catalog) if other.kind == "view" else {id}
+        found |= bases(other, catalog) if other.kind in ("view", "function") else {id}
     return found
 
 
@@ -42,13 +42,14 @@ def below(item: Item, catalog: Catalog) -> set[int]:
 
 
 def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
-    """The views that read one of these items, directly or through other views, that are not replacements themselves; lower ones first."""
+    """The views and functions that read one of these items, directly or through others, that are not replacements themselves; lower ones
+    first."""
     found: dict[int, Item] = {}
     queue = list(ids)
     while queue:
         id = queue.pop(0)
         for item in catalog.dependents(id):
-            if item.kind in ("view", "materialized view") and not item.replaces:
+            if item.kind in ("view", "materialized view", "function") and not item.replaces:
                 found.pop(item.id, None)
                 found[item.id] = item
                 queue.append(item.id)

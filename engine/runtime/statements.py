@@ -27,12 +27,15 @@ from sql.statements import (
     AlterItem,
     AlterRole,
     Comment,
+    CommentOnFunction,
+    CreateFunction,
     CreateRole,
     CreateSink,
     CreateSource,
     CreateTable,
     CreateView,
     Drop,
+    DropFunction,
     DropRole,
     Explain,
     Grant,
@@ -45,8 +48,14 @@ from sql.statements import (
 )
 
 Answer = dict[str, Any]
-Creation = CreateSource | CreateView | CreateSink | CreateTable
-TAGS = {CreateSource: "CREATE SOURCE", CreateSink: "CREATE SINK", CreateView: "CREATE VIEW", CreateTable: "CREATE TABLE"}
+Creation = CreateSource | CreateView | CreateSink | CreateTable | CreateFunction
+TAGS = {
+    CreateSource: "CREATE SOURCE",
+    CreateSink: "CREATE SINK",
+    CreateView: "CREATE VIEW",
+    CreateTable: "CREATE TABLE",
+    CreateFunction: "CREATE FUNCTION",
+}
 WAIT_S = 0.25  # how often a statement that waits for a fill looks whether its client is still there
 TELL_S = 1.0  # how often it says how far the fill is
 
@@ -65,10 +74,14 @@ class Statements:
         """Runs one statement; the answer of `POST /statement`."""
         statement = parse(text)
         match statement:
-            case CreateSource() | CreateView() | CreateSink() | CreateTable():
+            case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction():
                 return self._create(statement, text, settings.get("role"), client)
-            case Drop():
+            case Drop() | DropFunction():
                 return self._drop(statement)
+            case CommentOnFunction():
+                with self._installation.lock:
+                    self._installation.install(Change(put=(ddl.comment_on_function(statement, self._engine.catalog),)))
+                return self._answer("COMMENT")
             case AlterItem():
                 return self._alter(statement)
             case Comment():
@@ -101,14 +114,16 @@ class Statements:
             tag = "CREATE MATERIALIZED VIEW"
         with self._installation.lock:
             catalog = self._engine.catalog
-            old = catalog.find(statement.name.name)
-            if old is not None and statement.if_not_exists:
+            owner = catalog.role(creator).id if creator else OPERATOR_ID
+            old = None if isinstance(statement, CreateFunction) else catalog.find(statement.name.name)
+            if isinstance(statement, CreateFunction):
+                items = self._installation.numbered(ddl.create_function(statement, text, catalog, owner))
+            elif old is not None and statement.if_not_exists:
                 return self._answer(tag, _notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
-            if old is not None and isinstance(statement, CreateView) and statement.replace:
+            elif old is not None and isinstance(statement, CreateView) and statement.replace:
                 items = ddl.replace_view(statement, text, catalog, old)
                 items = self._installation.numbered(items)
             else:
-                owner = catalog.role(creator).id if creator else OPERATOR_ID
                 items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
             fill = tuple(i for i in items if not i.ready)
             header = self._installation.install(Change(put=items), fill=fill)
@@ -156,7 +171,7 @@ class Statements:
             if going:
                 self._installation.install(Change(drop=tuple(sorted(going))))
 
-    def _items(self, statement: Creation, text: str, catalog: Catalog) -> tuple[Item, ...]:
+    def _items(self, statement: CreateSource | CreateView | CreateSink | CreateTable, text: str, catalog: Catalog) -> tuple[Item, ...]:
         match statement:
             case CreateSource():
                 source, *others = ddl.create_source(statement, text, catalog, self._registry)
@@ -197,13 +212,17 @@ class Statements:
 
     # ---- dropping and explaining -----------------------------------------------------------------------------------------
 
-    def _drop(self, statement: Drop) -> Answer:
+    def _drop(self, statement: Drop | DropFunction) -> Answer:
         with self._installation.lock:
-            items, said = ddl.drop(statement, self._engine.catalog)
+            catalog = self._engine.catalog
+            items, said = ddl.drop_function(statement, catalog) if isinstance(statement, DropFunction) else ddl.drop(statement, catalog)
             if items:
                 self._installation.install(Change(drop=tuple(i.id for i in items)))
                 self._installation.settle()
-        return {**self._answer(f"DROP {statement.kind.upper()}"), "notices": said}
+        return {
+            **self._answer("DROP FUNCTION" if isinstance(statement, DropFunction) else f"DROP {statement.kind.upper()}"),
+            "notices": said,
+        }
 
     def _alter(self, statement: AlterItem) -> Answer:
         with self._installation.lock:

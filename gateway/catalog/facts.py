@@ -50,6 +50,7 @@ class Facts:
     types: dict[int, tuple[str, int, int, str]] = field(default_factory=dict)  # oid → name, namespace, element, kind of type
     classes: dict[int, tuple[str, int, str]] = field(default_factory=dict)  # oid → name, namespace, relkind
     procs: dict[int, tuple[str, int]] = field(default_factory=dict)
+    fixed_procs: dict[int, tuple[str, int]] = field(default_factory=dict)  # PostgreSQL's own
     namespaces: dict[int, str] = field(default_factory=dict)
     roles: dict[int, str] = field(default_factory=dict)
     fixed_roles: dict[int, str] = field(default_factory=dict)  # PostgreSQL's own
@@ -70,13 +71,14 @@ class Facts:
         self.namespaces = table("SELECT oid, nspname FROM pg.pg_namespace")
         self.by_name = {(namespace, name): oid for oid, (name, namespace, _) in self.classes.items()}
         self.type_by_name = {name: oid for oid, (name, namespace, _, _) in self.types.items() if namespace in (11, 2200)}
-        if not self.procs:
-            self.procs = table("SELECT oid, proname, pronamespace FROM pg.pg_proc")
+        if not self.fixed_procs:
+            self.fixed_procs = table("SELECT oid, proname, pronamespace FROM pg.pg_proc WHERE pronamespace <> 2200")
             self.fixed_roles = table("SELECT oid, rolname FROM pg.fixed_pg_roles")
             self.collations = table("SELECT oid, collname FROM pg.pg_collation")
             self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
             found = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
             self.fixed_descriptions = {(a, b, c): text for a, b, c, text in found}
+        self.procs = {**self.fixed_procs, **{i.id: (i.name, 2200) for i in catalog.visible if i.kind == "function"}}
         self.descriptions = {**self.fixed_descriptions, **rows.comments(catalog)}
 
         self.roles = {**self.fixed_roles, **{r.id: r.name for r in catalog.all_roles().values() if r.id}}

@@ -16,7 +16,9 @@ from gateway.catalog import rows
 from gateway.catalog.facts import ALIASES, SQL_NAMES, Facts, Session, parse_name, quote_ident
 from gateway.catalog.privileges import RELATION_KINDS, Privileges
 from gateway.settings import SERVER_VERSION
+from lake.catalog import Item
 from lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedObject, UndefinedTable
+from lake.routines import arguments_of, result_of
 
 VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
 
@@ -93,10 +95,10 @@ class Functions:
             ("pg_get_statisticsobjdef_columns(oid) text", nothing),
             ("pg_get_statisticsobjdef(oid) text", nothing),
             ("pg_get_triggerdef(oid, bool) text", nothing),
-            ("pg_get_function_arguments(oid) text", nothing),
-            ("pg_get_function_result(oid) text", nothing),
-            ("pg_get_function_identity_arguments(oid) text", nothing),
-            ("pg_get_functiondef(oid) text", nothing),
+            ("pg_get_function_arguments(oid) text", s._of_function(arguments_of)),
+            ("pg_get_function_result(oid) text", s._of_function(result_of)),
+            ("pg_get_function_identity_arguments(oid) text", s._of_function(lambda i: arguments_of(i, defaults=False))),
+            ("pg_get_functiondef(oid) text", s._of_function(lambda i: i.sql)),
             ("obj_description(oid, text) text", s.obj_description),
             ("obj_description(oid) text", lambda o: None),
             ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
@@ -292,6 +294,15 @@ class Functions:
             return names[column - 1] if column <= len(names) else ""
         table = quote_ident(item.name) if pretty else f"public.{quote_ident(item.name)}"
         return f"CREATE UNIQUE INDEX {quote_ident(rows.key_name(item))} ON {table} USING btree ({', '.join(names)})"
+
+    def _of_function(self, told: Callable[[Item], str]) -> Callable[[int], str | None]:
+        """What is told of a function that a statement made, by its oid."""
+
+        def by_oid(oid: int) -> str | None:
+            item = self.facts.item(oid)
+            return told(item) if item is not None and item.kind == "function" else None
+
+        return by_oid
 
     def constraintdef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid - rows.CONSTRAINTS)

@@ -13,12 +13,14 @@ from typing import Any
 
 from lake.catalog import Catalog, Item
 from lake.roles import PUBLIC_ID, RELATION_PRIVILEGES
+from lake.routines import routine
 
 TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS = (n << 28 for n in (4, 5, 6, 7, 8, 9, 10))
 
 PUBLIC, DATABASE = 2200, 5
 HEAP, BTREE = 2, 403  # pg_am
-CLASS, CONSTRAINT, REWRITE = 1259, 2606, 2618  # oids of pg_class, pg_constraint, pg_rewrite
+CLASS, CONSTRAINT, REWRITE, PROC = 1259, 2606, 2618, 1255  # oids of pg_class, pg_constraint, pg_rewrite, pg_proc
+SQL_LANGUAGE = 14  # pg_language
 OPERATOR_CLASS = {
     "int8": 3124, "int4": 1978, "int2": 1979, "text": 3126, "varchar": 3126, "bpchar": 10004, "float8": 3123, "float4": 10012,
     "numeric": 3125, "timestamp": 3128, "timestamptz": 3127, "date": 3122, "time": 10038, "uuid": 10065, "bool": 10003, "bytea": 10006,
@@ -201,6 +203,9 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
         for name, text in item.options.get("comments", {}).items():
             if name in numbers:
                 found[CLASS, item.id, numbers[name]] = text
+    for item in catalog.visible:
+        if item.kind == "function" and "" in item.options.get("comments", {}):
+            found[PROC, item.id, 0] = item.options["comments"][""]
     return found
 
 
@@ -225,7 +230,26 @@ def _depends(kind: int, oid: int, on_kind: int, on: int, how: str) -> Row:
     return {"classid": kind, "objid": oid, "objsubid": 0, "refclassid": on_kind, "refobjid": on, "refobjsubid": 0, "deptype": how}
 
 
-TABLES = {f.__name__: f for f in (pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend)}
+def pg_proc(catalog: Catalog) -> Iterator[Row]:
+    for item in catalog.visible:
+        if item.kind != "function":
+            continue
+        made = routine(item)
+        columns = made.rows if made.rows is not None and made.rows[0].name else ()
+        names = [a.name for a in made.arguments] + [c.name for c in columns]
+        yield {
+            "oid": item.id, "proname": item.name, "pronamespace": PUBLIC, "proowner": item.owner, "prolang": SQL_LANGUAGE,
+            "procost": 100.0, "prorows": 1000.0 if made.rows is not None else 0.0, "provariadic": 0, "prosupport": 0, "prokind": "f",
+            "prosecdef": False, "proleakproof": False, "proisstrict": made.strict, "proretset": made.rows is not None,
+            "provolatile": made.volatility[0], "proparallel": "u", "pronargs": len(made.arguments), "pronargdefaults": len(made.defaults),
+            "prorettype": made.returns.oid, "proargtypes": [t.oid for t in made.types],
+            "proallargtypes": [*(t.oid for t in made.types), *(c.type.oid for c in columns)] if columns else None,
+            "proargmodes": ["i"] * len(made.arguments) + ["t"] * len(columns) if columns else None,
+            "proargnames": names if any(names) else None, "prosrc": item.query, "probin": None,
+        }  # fmt: skip
+
+
+TABLES = {f.__name__: f for f in (pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc)}
 
 
 def roles(catalog: Catalog) -> list[Row]:

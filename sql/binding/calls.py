@@ -19,7 +19,7 @@ from lake.errors import (
     WrongObjectType,
 )  # fmt: skip
 from lake.types import FACTS, JSONB, TEXT, UNKNOWN, Type
-from sql.binding import subqueries
+from sql.binding import routines, subqueries
 from sql.binding.aggregates import bind_aggregate, is_aggregate, printed
 from sql.binding.coercion import cast, elements_as_text, plain
 from sql.binding.grouping import placeholder
@@ -48,6 +48,8 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
         return subqueries.bind_array(binder, nodes[0], at)
     if schema is not None and schema not in SCHEMAS:
         raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
+    if items := routines.named(binder, node):
+        return routines.bind_routine(binder, node, items)
     if name in ("coalesce", "greatest", "least"):
         return _coalesce(binder, name, nodes)
     if name == "nullif":

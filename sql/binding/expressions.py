@@ -25,7 +25,7 @@ from lake.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, UNKNOWN, Type, numer
 from sql.binding import calls, rows, special, subqueries
 from sql.binding.aggregates import bind_aggregate
 from sql.binding.coercion import Parameters, cast, coerce, common, plain
-from sql.binding.levels import Level, find_column
+from sql.binding.levels import Level, find_argument, find_column
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, operator, result
 from sql.binding.scope import Scope
@@ -208,6 +208,8 @@ class Expressions:
 
     def _parameter(self, node: exp.Parameter) -> Scalar:
         number = int(node.name)
+        if (given := find_argument(self, number, position(node))) is not None:
+            return given
         if number < 1 or number > 65535 or not self.parameters.allowed:
             raise UndefinedParameter(f"there is no parameter ${number}", position=position(node))
         return self.parameters.at(number, position(node))

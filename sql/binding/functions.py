@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lake.errors import FeatureNotSupported
+from lake.catalog import Item
+from lake.errors import FeatureNotSupported, InvalidColumnReference
 from lake.types import INT8, Field
+from sql.binding import routines
 from sql.binding import scope as scopes
 from sql.binding.coercion import from_name
 from sql.binding.expressions import Expressions
@@ -18,12 +20,14 @@ from sql.grammar.names import position
 from sql.plan import Generate, Relation
 
 
-def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Generate, Scope]:
+def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
     """The function over the rows of `input`, whose columns `binder` knows; the scope is of the function's own columns.
 
     A function of one column calls it as its alias says, as PostgreSQL does.
     """
     call, at = node.this, position(node.this)
+    if isinstance(call, exp.Anonymous) and (items := routines.named(binder, call)):
+        return _routine(node, call, binder, items)
     if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
         raise FeatureNotSupported("a function in FROM that gives no set is not supported", hint="Put it into the select list.", position=at)
     alias = node.args.get("alias")
@@ -42,3 +46,22 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     scope = scopes.of(shown, columns, tuple(n.name for n in names), found.name)
     (table,) = scope.tables
     return plan, replace(scope, tables=(replace(table, value=len(columns) == 1),))
+
+
+def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tuple[Item, ...]) -> tuple[Relation, Scope]:
+    """A function that a statement made, in FROM."""
+    at = position(call)
+    if node.args.get("ordinality"):
+        raise FeatureNotSupported("WITH ORDINALITY of an SQL function is not supported", position=at)
+    alias = node.args.get("alias")
+    given = list(alias.args.get("columns") or []) if alias is not None else []
+    if any(isinstance(n, exp.ColumnDef) for n in given):
+        raise FeatureNotSupported("a column definition list is not supported", position=at)
+    plan, columns, unnamed = routines.bind_rows(binder, call, items)
+    shown = alias.name if alias is not None and alias.name else str(call.this)
+    names = tuple(n.name for n in given) or ((shown,) if unnamed else ())
+    if len(names) > len(columns):
+        raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(names)} columns specified')
+    scope = scopes.of(shown, columns, names, str(call.this))
+    (table,) = scope.tables
+    return plan, replace(scope, tables=(replace(table, value=unnamed),))

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from lake.errors import InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedTable
+from lake.errors import InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedParameter, UndefinedTable
 from sql.binding.scope import Table
 from sql.correlation import arguments_of, arguments_read
-from sql.plan import Literal, Parameter, Relation, Scalar
-from sql.subqueries import Argument, as_scalar
+from sql.plan import Call, Literal, Parameter, Relation, Scalar
+from sql.subqueries import Argument, argument, as_scalar
 
 if TYPE_CHECKING:
     from sql.binding.expressions import Expressions
@@ -32,11 +32,15 @@ UNSEEN = "but it cannot be referenced from this part of the query."
 
 @dataclass(frozen=True)
 class Level:
-    """One query. `tables`: what its FROM has brought so far, whether it can be seen or not, for errors; `queries` binds those inside."""
+    """One query. `tables`: what its FROM has brought so far, whether it can be seen or not, for errors; `queries` binds those inside.
+
+    `arguments`: of a function's body what $1, $2, … are; nothing further out can be seen from there. None in a query.
+    """
 
     queries: Queries
     names: Names
     tables: list[Table] = field(default_factory=list)
+    arguments: tuple[Scalar, ...] | None = None
 
     @property
     def outer(self) -> Closure | None:
@@ -71,7 +75,7 @@ class Closure:
 
     def capture(self, scalar: Scalar, position: int | None = None) -> Scalar:
         """The argument that a scalar of this place is inside."""
-        if isinstance(scalar, Literal | Parameter):
+        if _is_free(scalar):
             return scalar
         if scalar not in self.captured:
             self.captured.append(scalar)
@@ -127,6 +131,17 @@ def _found(binder: Expressions, name: str, table: str | None, position: int | No
     return None
 
 
+def find_argument(binder: Expressions, number: int, position: int | None) -> Scalar | None:
+    """What $number is inside a function's body; None outside of any."""
+    for place, closure in _places(binder):
+        given = place.level.arguments
+        if given is not None:
+            if not 1 <= number <= len(given):
+                raise UndefinedParameter(f"there is no parameter ${number}", position=position)
+            return given[number - 1] if closure is None else closure.capture(given[number - 1], position)
+    return None
+
+
 def find_table(binder: Expressions, alias: str, position: int | None) -> Table:
     """What an alias stands for, for `alias.*`. Raises 42P01."""
     for place, closure in _places(binder):
@@ -138,13 +153,20 @@ def find_table(binder: Expressions, alias: str, position: int | None) -> Table:
 
 
 def _places(binder: Expressions) -> Iterator[tuple[Expressions, Closure | None]]:
-    """Where a name may be found, from the inside: the place, and the closure that it is seen through."""
+    """Where a name may be found, from the inside: the place, and the closure that it is seen through. A function's body is the last."""
     yield binder, None
-    closure = binder.level.outer
-    while closure is not None:
+    place, closure = binder, binder.level.outer
+    while closure is not None and place.level.arguments is None:
         if closure.visible:
             yield closure.binder, closure
-        closure = closure.further
+        place, closure = closure.binder, closure.further
+
+
+def _is_free(scalar: Scalar) -> bool:
+    """Whether a scalar is the same whichever row it is asked of, and means the same further inside."""
+    if isinstance(scalar, Literal | Parameter) or argument(scalar) is not None:
+        return True
+    return isinstance(scalar, Call) and scalar.function.kind == "cast" and all(map(_is_free, scalar.arguments))
 
 
 # ---- errors ------------------------------------------------------------------------------------------------------------------
@@ -158,7 +180,7 @@ def _tables(binder: Expressions) -> Iterator[Table]:
         if not any(binder.level.tables is s for s in seen):
             seen.append(binder.level.tables)
         closure = binder.level.outer
-        if closure is None:
+        if closure is None or binder.level.arguments is not None:
             break
         binder = closure.binder
     for tables in seen:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def owned(binder: Expressions, call: AggregateCall) -> Scalar:
     """The aggregate where it stands: of its own query, or as an argument from the one that it belongs to. Raises 42803."""
     read = read_by(call)
-    depths = [a.depth for s in read for a in arguments_of(s)]
+    around = _around(binder)
+    depths = [a.depth for s in read for a in arguments_of(s) if a.depth in around]
     if not depths or any(columns_of(s) for s in read):
         if not binder.aggregates:
             raise GroupingError(f"aggregate functions are not allowed in {binder.clause}", position=call.position)
@@ -39,6 +40,16 @@ def owned(binder: Expressions, call: AggregateCall) -> Scalar:
     if not closure.binder.aggregates:
         raise GroupingError(f"aggregate functions are not allowed in {closure.binder.clause}", position=call.position)
     return closure.capture(placeholder(moved))
+
+
+def _around(binder: Expressions) -> set[int]:
+    """The depths of the queries around, out to a function's body: its arguments are as good as constants."""
+    found: set[int] = set()
+    closure = binder.level.outer
+    while closure is not None and closure.binder.level.arguments is None:
+        found.add(closure.depth)
+        closure = closure.further
+    return found
 
 
 def _outside(call: AggregateCall, closure: Closure) -> AggregateCall:

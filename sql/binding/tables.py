@@ -56,10 +56,15 @@ class Names:
     ctes: dict[str, tuple[Relation, tuple[Field, ...]]] = field(default_factory=dict)
     used: list[int] = field(default_factory=list)
     depth: int = 0
+    inside: tuple[int, ...] = ()  # ids of the functions whose bodies these names stand in
     recursions: list[str] = field(default_factory=list)  # the names of recursive queries so far; their places are their numbers
 
     def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
         return replace(self, ctes={**self.ctes, name: (plan, columns)})
+
+    def within(self, function: int) -> Names:
+        """Those in a function's body."""
+        return Names(self.catalog, depth=self.depth, inside=(*self.inside, function))
 
 
 @lru_cache(maxsize=512)  # views are bound once a statement that names them
@@ -184,7 +189,7 @@ def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Rel
     """A plain view's plan, from its text, with its columns' names."""
     if names.depth >= VIEW_DEPTH_MAX:
         raise ProgramLimitExceeded("views over views are nested too deep", position=at)
-    inner = Names(names.catalog, depth=names.depth + 1)
+    inner = Names(names.catalog, depth=names.depth + 1, inside=names.inside)
     plan = replace(queries, parameters=Parameters(), view=True, outer=None).nested(tree_of(item.query), inner)
     if plan.columns == item.columns:
         return plan

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from lake.errors import FeatureNotSupported
 from sql.grammar.names import name
+from sql.statements.functions import function_name
 from sql.statements.pieces import relation_name
-from sql.statements.values import AlterItem, Comment, Name, ObjectKind
+from sql.statements.values import AlterItem, Comment, CommentOnFunction, Name, ObjectKind
 from sql.tokens import Cursor
 
 KINDS: dict[str, ObjectKind] = {"source": "source", "table": "table", "view": "view", "sink": "sink"}
@@ -38,10 +39,14 @@ def alter_item(cursor: Cursor) -> AlterItem | None:
     raise FeatureNotSupported(f"{what} is not supported", hint="RENAME TO and SET SCHEMA are.", position=cursor.position)
 
 
-def comment(cursor: Cursor) -> Comment:
+def comment(cursor: Cursor) -> Comment | CommentOnFunction:
     start = cursor.position
     cursor.expect_word("comment")
     cursor.expect_word("on")
+    if cursor.word("function"):
+        function = function_name(cursor)
+        cursor.expect_word("is")
+        return CommentOnFunction(function, None if cursor.word("null") else cursor.string())
     column = ""
     kind = kind_of(cursor)
     if kind is None and not cursor.word("column"):

@@ -6,6 +6,7 @@ from lake.errors import FeatureNotSupported
 from sql.grammar import queries
 from sql.statements.altered import KINDS, alter_item
 from sql.statements.create_table import create_table
+from sql.statements.functions import create_function, drop_function, function_name
 from sql.statements.kafka import create_sink, create_source
 from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name, select
 from sql.statements.reading import subscribe, tail
@@ -15,11 +16,13 @@ from sql.statements.roles import alter_role, create_role, drop_role
 from sql.statements.values import (
     AlterItem,
     AlterRole,
+    CreateFunction,
     CreateRole,
     CreateSink,
     CreateSource,
     CreateView,
     Drop,
+    DropFunction,
     DropRole,
     Explain,
     Name,
@@ -33,13 +36,14 @@ from sql.statements.written import CreateTable
 from sql.tokens import Cursor
 
 
-def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSink | CreateRole:
+def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSink | CreateRole | CreateFunction:
     start = cursor.position
     cursor.expect_word("create")
     if cursor.at_word("or", "replace") and cursor.peek(2).value in ("source", "sink"):
         what = cursor.peek(2).text.upper()
         raise FeatureNotSupported(f"CREATE OR REPLACE {what} is not supported", hint="Drop it first.", position=start)
-    replace = cursor.at_word("or", "replace") and cursor.peek(2).value in ("view", "materialized") and cursor.word("or", "replace")
+    replaced = ("view", "materialized", "function")
+    replace = cursor.at_word("or", "replace") and cursor.peek(2).value in replaced and cursor.word("or", "replace")
     if cursor.any_word("temporary", "temp") is not None and cursor.peek(0).value in ("view", "materialized"):
         hint = "Write the query in a WITH clause, or create a view and drop it."
         raise FeatureNotSupported("temporary views are not supported", hint=hint, position=start)
@@ -50,6 +54,8 @@ def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSi
         return create_source(cursor, materialized=materialized)
     if cursor.word("view"):
         return create_view(cursor, materialized=materialized, replace=replace)
+    if not materialized and cursor.word("function"):
+        return create_function(cursor, replace=replace)
     if not materialized and cursor.word("table"):
         return create_table(cursor)
     if not materialized and cursor.token.value in ROLES and cursor.token.kind == "word":
@@ -89,11 +95,13 @@ def alter(cursor: Cursor) -> AlterItem | AlterRole:
     raise cursor.error()
 
 
-def drop(cursor: Cursor) -> Drop | DropRole:
+def drop(cursor: Cursor) -> Drop | DropRole | DropFunction:
     start = cursor.position
     cursor.expect_word("drop")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
         return drop_role(cursor)
+    if cursor.word("function"):
+        return drop_function(cursor)
     kind: ObjectKind
     if cursor.word("materialized", "view"):
         kind = "materialized view"
@@ -109,7 +117,7 @@ def drop(cursor: Cursor) -> Drop | DropRole:
     return Drop(kind, tuple(found), exists, cascade)
 
 
-LISTS = ("sources", "topics", "views", "sinks", "tables", "objects", "schemas", "databases")
+LISTS = ("sources", "topics", "views", "sinks", "tables", "functions", "objects", "schemas", "databases")
 
 
 def show(cursor: Cursor) -> Show:
@@ -130,6 +138,9 @@ def show(cursor: Cursor) -> Show:
         return Show("indexes", relation_name(cursor) if cursor.any_word("from", "in") is not None else None)
     if cursor.word("errors"):
         return Show("errors", relation_name(cursor) if cursor.any_word("from", "in") is not None else None)
+    if cursor.word("create", "function"):
+        function = function_name(cursor)
+        return Show("create function", function.name, types=function.types)
     if cursor.word("create"):
         kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word("source", "view", "sink", "table")
         if kind is None:

@@ -84,7 +84,7 @@ def query(cursor: Cursor) -> QueryText:
         raise cursor.error()
     start = cursor.position
     tree = queries.query(cursor)
-    return QueryText(_since(cursor, start), start, tree)
+    return QueryText(since(cursor, start), start, tree)
 
 
 def select(cursor: Cursor) -> Select:
@@ -104,8 +104,9 @@ def time(cursor: Cursor) -> int | QueryText:
         return cursor.integer()
     start = cursor.position
     tree = exp.Select(expressions=[expressions.expression(cursor)])
-    return QueryText("SELECT " + _since(cursor, start), start - len("SELECT "), tree)
+    return QueryText("SELECT " + since(cursor, start), start - len("SELECT "), tree)
 
 
-def _since(cursor: Cursor, start: int) -> str:
+def since(cursor: Cursor, start: int) -> str:
+    """The text from a place to what was read last."""
     return cursor.text[start : cursor.row[cursor.index - 1].end]

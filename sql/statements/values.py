@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
+from lake.routines import Volatility
 from lake.types import Type
 from sql.statements.written import CopyFrom, CreateTable, Delete, Insert, Truncate, Update
 
@@ -204,6 +205,49 @@ class CreateSink:
     if_not_exists: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class FunctionArgument:
+    """An argument, or a column of RETURNS TABLE. `name`: empty if it has none. `default`: the text of its expression."""
+
+    name: str
+    type: Type
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFunction:
+    """CREATE [OR REPLACE] FUNCTION name (arguments) RETURNS … LANGUAGE SQL … AS body, or RETURN expression.
+
+    One of `returns`, `table` (RETURNS TABLE) and `row` (RETURNS SETOF relation). `many`: a set of rows.
+    """
+
+    name: Name
+    arguments: tuple[FunctionArgument, ...]
+    returns: Type | None
+    table: tuple[FunctionArgument, ...] | None
+    row: Name | None
+    many: bool
+    body: QueryText
+    volatility: Volatility = "volatile"
+    strict: bool = False
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionName:
+    """name [(types)]; `types`: None if none were written, which is right if there is one function of the name."""
+
+    name: Name
+    types: tuple[Type, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropFunction:
+    functions: tuple[FunctionName, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
 ObjectKind: TypeAlias = Literal["source", "table", "view", "materialized view", "sink"]
 
 
@@ -233,6 +277,14 @@ class Comment:
     kind: ObjectKind | None
     name: Name
     column: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOnFunction:
+    """COMMENT ON FUNCTION name [(types)] IS text."""
+
+    function: FunctionName
     text: str | None
 
 
@@ -287,12 +339,14 @@ class Show:
     name: Name | None = None
     setting: str = ""
     like: str | None = None
+    types: tuple[Type, ...] | None = None  # of create function, if they were written
 
 
 SHOWS = (
     "sources", "topics", "views", "materialized views", "sinks", "tables", "objects", "columns", "errors", "indexes", "schemas",
     "databases",
-    "create source", "create view", "create materialized view", "create sink", "create table", "setting", "all",
+    "create source", "create view", "create materialized view", "create sink", "create table",
+    "create function", "functions", "setting", "all",
 )  # fmt: skip
 
 
@@ -478,7 +532,7 @@ Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
     | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | Comment | CreateRole | AlterRole | DropRole | Grant
-    | Pause | RetryDeadLetters | Print
+    | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction | CommentOnFunction
 )  # fmt: skip
 
 

@@ -45,3 +45,6 @@ def sql(world: World) -> Iterator[psycopg.Connection]:
         for item in world.lake.catalog().visible:
             if item.id not in before and item.kind in ("table", "view", "materialized view") and item.id in world.lake.catalog().items:
                 connection.execute(f'DROP {item.kind.upper()} IF EXISTS "{item.name}" CASCADE')
+        for item in world.lake.catalog().visible:
+            if item.id not in before and item.kind == "function":
+                connection.execute(f"DROP FUNCTION IF EXISTS {item.shown} CASCADE")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.tables.world import World
 
-SCRIPT = Path(__file__).with_name("statements.sql")
+SCRIPTS = ("statements", "functions")
 
 # where our answer is another one, on purpose: statement → what of it differs
 DIFFERENT: dict[str, str] = {
@@ -20,8 +20,8 @@ DIFFERENT: dict[str, str] = {
 }
 
 
-def statements() -> list[str]:
-    lines = [line for line in SCRIPT.read_text().splitlines() if line and not line.startswith("--")]
+def statements(script: str) -> list[str]:
+    lines = [line for line in Path(__file__).with_name(f"{script}.sql").read_text().splitlines() if line and not line.startswith("--")]
     return [line.removesuffix(";") for line in lines]
 
 
@@ -35,6 +35,7 @@ def answer(connection: psycopg.Connection[Any], sql: str, *, prepare: bool) -> d
             "sqlstate": error.sqlstate,
             "message": diag.message_primary,
             "detail": diag.message_detail,
+            "hint": diag.message_hint,
             "position": diag.statement_position,
             "about": about,
         }
@@ -48,13 +49,14 @@ def answer(connection: psycopg.Connection[Any], sql: str, *, prepare: bool) -> d
     return out
 
 
+@pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("prepare", [False, True], ids=["simple", "extended"])
-def test_as_postgresql(world: World, postgres: str, prepare: bool) -> None:
+def test_as_postgresql(world: World, postgres: str, script: str, prepare: bool) -> None:
     differences = []
     with psycopg.connect(postgres, autocommit=True) as theirs, psycopg.connect(world.dsn, autocommit=True) as ours:
         theirs.execute("SET timezone = 'UTC'")
         theirs.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        for sql in statements():
+        for sql in statements(script):
             if prepare and ";" in sql:
                 continue
             wanted, got = answer(theirs, sql, prepare=prepare), answer(ours, sql, prepare=prepare)

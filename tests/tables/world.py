@@ -23,8 +23,9 @@ from lake import Lake, crash
 from lake.catalog import Change
 from lake.engines import Announcement
 from lake.inbox import Inbox, Record
+from lake.roles import OPERATOR_ID
 from lake.writing import open_epoch
-from sql.statements import CreateTable, CreateView, Drop, parse
+from sql.statements import CommentOnFunction, CreateFunction, CreateTable, CreateView, Drop, DropFunction, parse
 
 
 class Engine:
@@ -81,6 +82,13 @@ class Engine:
             if isinstance(statement, Drop):
                 items, notices = ddl.drop(statement, catalog)
                 change, tag = Change(drop=tuple(i.id for i in items)), f"DROP {statement.kind.upper()}"
+            elif isinstance(statement, DropFunction):
+                items, notices = ddl.drop_function(statement, catalog)
+                change, tag = Change(drop=tuple(i.id for i in items)), "DROP FUNCTION"
+            elif isinstance(statement, CreateFunction):
+                change, tag = Change(put=ddl.create_function(statement, sql, catalog, OPERATOR_ID)), "CREATE FUNCTION"
+            elif isinstance(statement, CommentOnFunction):
+                change, tag = Change(put=(ddl.comment_on_function(statement, catalog),)), "COMMENT"
             elif isinstance(statement, CreateTable) and statement.if_not_exists and catalog.find(statement.name.name):
                 message = f'relation "{statement.name.name}" already exists, skipping'
                 notice = {"severity": "NOTICE", "sqlstate": "42P07", "message": message, "hint": None}

@@ -18,14 +18,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from engine.ddl import create_function
 from engine.plan import circuit, nodes
 from engine.plan.plans import Streams
 from lake.catalog import Catalog, Change, Item
 from lake.errors import FeatureNotSupported, TailgateError
+from lake.roles import OPERATOR_ID
 from lake.types import arrow_schema
 from sql import plan
 from sql.bind import bind_query
 from sql.relations import bottom_up
+from sql.statements import CreateFunction, parse
 from tests.reference import NAN, Row, evaluate
 from tests.worlds import Table, World
 
@@ -61,6 +64,12 @@ class Views:
         self.kinds: dict[str, plan.JoinKind] = {}
         self.told: set[str] = set()  # channels of constants that have had their row
         self.rows: dict[int, Counter[Row]] = {}
+
+    def function(self, text: str) -> None:
+        """Makes a function that queries may call."""
+        statement = parse(text)
+        assert isinstance(statement, CreateFunction)
+        self.catalog = self.catalog.apply(Change(put=create_function(statement, text, self.catalog, OPERATOR_ID)))
 
     def bound(self, item: Item, catalog: Catalog) -> plan.Relation:
         """The plan of a view; of those in `kinds` its inner join is of that kind."""

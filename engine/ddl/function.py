@@ -1,0 +1,121 @@
+"""CREATE FUNCTION and DROP FUNCTION: the function's item.
+
+The body is bound once when the function is made, over arguments of its types, so that what is wrong is told then. What it reads it
+depends on; calls bind it again (`sql.binding.routines`).
+
+Source: PostgreSQL 15, src/backend/commands/functioncmds.c, src/backend/catalog/pg_proc.c ProcedureCreate().
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.ddl.drop import Notice, going, notice
+from engine.ddl.names import check_schema
+from engine.ddl.replace import replacements
+from lake.catalog import Catalog, Change, Item
+from lake.errors import (
+    DuplicateFunction,
+    FeatureNotSupported,
+    InvalidFunctionDefinition,
+    UndefinedFunction,
+    UndefinedObject,
+)  # fmt: skip
+from lake.routines import Routine, find, matching, routine, signature
+from lake.types import Field, Type
+from sql.binding.routines import check_body, is_built_in
+from sql.statements import CommentOnFunction, CreateFunction, DropFunction, FunctionName
+
+COMMENTS = "comments"
+
+
+def create_function(statement: CreateFunction, text: str, catalog: Catalog, owner: int) -> tuple[Item, ...]:
+    """The items to put: the function, or with OR REPLACE also what is filled anew because it calls it; `text` is the statement as typed."""
+    name = statement.name.name
+    check_schema(statement.name)
+    if is_built_in(name):
+        raise FeatureNotSupported(
+            f'a function with the name of a built-in one, "{name}", is not supported', position=statement.name.position
+        )
+    made = _routine(statement, catalog)
+    old = matching(catalog.functions(name), made.types)
+    if old is not None and not statement.replace:
+        raise DuplicateFunction(f'function "{name}" already exists with same argument types')
+    if old is not None:
+        _check_same(old, routine(old), made)
+    id = catalog.next_id
+    item = Item(id, "function", name, made.arguments, sql=text, query=statement.body.text, options=made.options(), owner=owner)
+    if old is None:
+        return (replace(item, depends=check_body(item, statement.body.tree, catalog.apply(Change(put=(item,))))),)
+    changed = replace(item, id=old.id, owner=old.owner)
+    depends = check_body(changed, statement.body.tree, catalog.apply(Change(put=(changed,))))
+    kept = {COMMENTS: old.options[COMMENTS]} if COMMENTS in old.options else {}
+    return replacements(replace(item, depends=depends, owner=old.owner, options={**item.options, **kept}), catalog, old)
+
+
+def _routine(statement: CreateFunction, catalog: Catalog) -> Routine:
+    arguments = tuple(Field(a.name, a.type) for a in statement.arguments)
+    defaults = tuple(a.default for a in statement.arguments if a.default is not None)
+    if statement.row is not None:
+        check_schema(statement.row)
+        relation = catalog.find(statement.row.name)
+        if relation is None or not relation.is_relation:
+            raise UndefinedObject(f'type "{statement.row}" does not exist')
+        rows: tuple[Field, ...] | None = tuple(Field(c.name, c.type) for c in relation.columns)
+        returns = Type("record")
+    elif statement.table is not None:
+        rows = tuple(Field(c.name, c.type) for c in statement.table)
+        for i, column in enumerate(rows):
+            if column.name in [c.name for c in rows[:i]]:
+                raise InvalidFunctionDefinition(f'parameter name "{column.name}" used more than once')
+        returns = rows[0].type if len(rows) == 1 else Type("record")
+    else:
+        assert statement.returns is not None
+        returns = statement.returns
+        rows = (Field("", returns),) if statement.many else None
+    return Routine(arguments, returns, defaults, rows, statement.strict, statement.volatility)
+
+
+def _check_same(item: Item, old: Routine, new: Routine) -> None:
+    """What OR REPLACE may not change."""
+    hint = f"Use DROP FUNCTION {item.shown} first."
+    if (old.returns, old.rows) != (new.returns, new.rows):
+        if old.returns == new.returns and old.rows is not None and new.rows is not None:
+            detail = "Row type defined by OUT parameters is different."
+            raise InvalidFunctionDefinition("cannot change return type of existing function", detail=detail, hint=hint)
+        raise InvalidFunctionDefinition("cannot change return type of existing function", hint=hint)
+    for before, after in zip(old.arguments, new.arguments, strict=True):
+        if before.name and before.name != after.name:
+            raise InvalidFunctionDefinition(f'cannot change name of input parameter "{before.name}"', hint=hint)
+    if len(new.defaults) < len(old.defaults):
+        raise InvalidFunctionDefinition("cannot remove parameter defaults from existing function", hint=hint)
+
+
+# --- others that name one ---------------------------------------------------------------------------------------------------------
+
+
+def find_function(named: FunctionName, catalog: Catalog) -> Item:
+    check_schema(named.name)
+    return find(named.name.name, named.types, catalog)
+
+
+def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[tuple[Item, ...], list[Notice]]:
+    """The items that go, and what to tell."""
+    notices: list[Notice] = []
+    named: dict[int, Item] = {}
+    for function in statement.functions:
+        try:
+            item = find_function(function, catalog)
+        except UndefinedFunction:
+            if not statement.if_exists:
+                raise
+            notices.append(notice(f"function {signature(function.name.name, function.types or ())} does not exist, skipping"))
+        else:
+            named[item.id] = item
+    items, told = going(named, catalog, cascade=statement.cascade)
+    return items, notices + told
+
+
+def comment_on_function(statement: CommentOnFunction, catalog: Catalog) -> Item:
+    item = find_function(statement.function, catalog)
+    return replace(item, options={**item.options, COMMENTS: {"": statement.text} if statement.text else {}})

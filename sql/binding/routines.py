@@ -1,0 +1,362 @@
+"""Functions that statements made: a call becomes the function's body, over what it was given.
+
+    f(x + 1)   with f(a int) RETURN a * a        ──►  (x + 1) * (x + 1)
+    g(u.id)    with g(i int) RETURN (SELECT …)   ──►  a subquery that reads u.id, as if it were written there
+    FROM h(3)  with h(n int) RETURNS TABLE …     ──►  the body as an item of FROM, LATERAL
+
+The body is bound at a `Level` of its own that has the arguments: their names and $n mean the scalars that were given, and nothing
+further out is seen. So nothing else has to know of functions: rules, errors and decorrelation are those of what is written out.
+
+Source: PostgreSQL 15, FuncnameGetCandidates() in namespace.c, "Calling Functions", inline_function() in clauses.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from lake.catalog import Catalog, Item
+from lake.errors import (
+    AmbiguousFunction,
+    FeatureNotSupported,
+    InvalidFunctionDefinition,
+    ProgramLimitExceeded,
+    SyntaxError_,
+    TailgateError,
+    UndefinedFunction,
+)  # fmt: skip
+from lake.routines import Routine, routine
+from lake.types import FACTS, INT8, Field, Type
+from sql.binding.coercion import Parameters, coerce, plain, spelled
+from sql.binding.grouping import aggregate, windowed
+from sql.binding.levels import Closure, Level
+from sql.binding.resolution import CASTS_HINT, choose
+from sql.binding.scope import Named, Scope, Table
+from sql.decorrelation import decorrelate
+from sql.functions import catalogue
+from sql.functions.entry import Function
+from sql.grammar.expressions import expression
+from sql.grammar.names import position
+from sql.grammar.queries import query as parse_query
+from sql.plan import (
+    Aggregate,
+    Case,
+    Column,
+    Distinct,
+    Filter,
+    IsNull,
+    Limit,
+    Literal,
+    Not,
+    Or,
+    Project,
+    Relation,
+    Scalar,
+    Sort,
+    Values,
+)  # fmt: skip
+from sql.rewrite import conjunction, parts
+from sql.subqueries import Dependent, Subquery, as_relation, as_scalar
+from sql.tokens import Cursor
+
+if TYPE_CHECKING:
+    from sql.binding.expressions import Expressions
+    from sql.binding.tables import Names
+
+INLINED_MAX = 20_000  # parts of an expression that a call became: functions that double their argument grow fast when they are nested
+CLAUSE = "SQL functions"  # where their bodies stand, for errors
+MISMATCH = "return type mismatch in function declared to return %s"
+
+
+def named(binder: Expressions, node: exp.Anonymous) -> tuple[Item, ...]:
+    """The functions that a call may mean."""
+    if node.meta.get("schema") not in (None, "public"):
+        return ()
+    return binder.level.names.catalog.functions(str(node.this))
+
+
+def bind_routine(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> Scalar:
+    """The value of a call. Raises 42883, 42725, 0A000."""
+    item, made, given = _chosen(binder, node, items)
+    if made.rows is not None:
+        raise FeatureNotSupported(
+            f"set-returning functions are not supported in {binder.clause}",
+            hint=f"Put it into FROM, as in FROM t, {item.name}(t.x).",
+            position=position(node),
+        )
+    found = value(_inside(binder, item, made, given, position(node)), made, tree_of(item.query))
+    if _size(found) > INLINED_MAX:
+        raise ProgramLimitExceeded(f"the expression that function {item.name} becomes is too large", position=position(node))
+    return found
+
+
+def bind_rows(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
+    """A call in FROM: its rows, its columns, and whether they have no names of their own."""
+    item, made, given = _chosen(binder, node, items)
+    inner = _inside(binder, item, made, given, position(node))
+    if made.rows is None:
+        columns = (Field(item.name, made.returns),)
+        return Project(Values(((),), ()), (value(inner, made, tree_of(item.query)),), columns), columns, True
+    return rows(inner, made, tree_of(item.query)), made.rows, not made.rows[0].name
+
+
+def _size(scalar: Scalar) -> int:
+    """How many parts it has, those of aggregates aside."""
+    return 1 if aggregate(scalar) is not None or windowed(scalar) is not None else 1 + sum(map(_size, parts(scalar)))
+
+
+# --- which function ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A function that takes as many arguments. `places`: which of its arguments each given one is."""
+
+    item: Item
+    routine: Routine
+    places: tuple[int, ...]
+    row: Function
+
+
+def _chosen(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Item, Routine, tuple[Scalar, ...]]:
+    """The function that a call means, and its arguments, as its types, with defaults for those that were left out."""
+    name, at = str(node.this), position(node)
+    nodes: list[exp.Expr] = []
+    names: list[str | None] = []
+    for argument in node.expressions:
+        if isinstance(argument, exp.Variadic):
+            raise FeatureNotSupported("VARIADIC arguments are not supported", position=position(argument))
+        if isinstance(argument, exp.Kwarg):
+            if argument.this.name in names:
+                raise SyntaxError_(f'argument name "{argument.this.name}" used more than once', position=position(argument))
+            names.append(argument.this.name)
+            nodes.append(argument.args["expression"])
+            continue
+        if names and names[-1] is not None:
+            raise SyntaxError_("positional argument cannot follow named argument", position=position(argument))
+        names.append(None)
+        nodes.append(argument)
+    given = [binder.bind(n) for n in nodes]
+    types = tuple(g.type for g in given)
+    candidates = sorted(filter(None, (_candidate(i, names) for i in items)), key=lambda c: len(c.routine.arguments))
+    found = choose(tuple(c.row for c in candidates), types)
+    shown = f"{name}({', '.join(f'{n} => {plain(t)}' if n else str(plain(t)) for n, t in zip(names, types, strict=True))})"
+    if isinstance(found, TailgateError):
+        raise AmbiguousFunction(
+            f"function {shown} is not unique", hint="Could not choose a best candidate function. " + CASTS_HINT, position=at
+        )
+    if found is None:
+        hint = "No function matches the given name and argument types. " + CASTS_HINT
+        raise UndefinedFunction(f"function {shown} does not exist", hint=hint, position=at)
+    candidate = next(c for c in candidates if c.row is found)
+    return candidate.item, candidate.routine, _arguments(binder, candidate, given)
+
+
+def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
+    """The function for arguments that are given in their order and by these names."""
+    made = routine(item)
+    known = [a.name for a in made.arguments]
+    places = []
+    for i, name in enumerate(names):
+        if (name is None and i >= len(known)) or (name is not None and name not in known):
+            return None
+        places.append(i if name is None else known.index(name))
+    required = range(len(known) - len(made.defaults))
+    if len(set(places)) < len(places) or not set(required) <= set(places):
+        return None
+    types = tuple(spelled(made.arguments[p].type) for p in places)
+    return _Candidate(item, made, tuple(places), Function(item.name, types, spelled(made.returns)))
+
+
+def _arguments(binder: Expressions, candidate: _Candidate, given: list[Scalar]) -> tuple[Scalar, ...]:
+    made = candidate.routine
+    first = len(made.arguments) - len(made.defaults)
+    found = []
+    for i, argument in enumerate(made.arguments):
+        if i in candidate.places:
+            scalar = coerce(given[candidate.places.index(i)], argument.type, binder.parameters)
+        else:
+            scalar = default(binder, argument, made.defaults[i - first])
+        assert scalar is not None, (candidate.item.name, argument)
+        found.append(scalar)
+    return tuple(found)
+
+
+def default(binder: Expressions, argument: Field, text: str) -> Scalar:
+    """What an argument is if it is left out. Raises 42P13, 0A000."""
+    cursor = Cursor(text)
+    tree = expression(cursor)
+    cursor.finish()
+    if next(tree.find_all(exp.Column), None) is not None or next(tree.find_all(exp.Select), None) is not None:
+        raise FeatureNotSupported("only constants and functions may be defaults of arguments")
+    place = replace(binder, scope=Scope(), clause="DEFAULT expressions", aggregates=False)
+    scalar = coerce(place.bind(_unplaced(tree)), argument.type, binder.parameters, "assignment")
+    if scalar is None:
+        raise InvalidFunctionDefinition(f"argument {argument.name} of type {argument.type} cannot have the default {text}")
+    return scalar
+
+
+# --- what it becomes --------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)  # as views' texts
+def tree_of(text: str) -> exp.Expr:
+    """The tree of a function's body, whose places mean nothing in the statement that calls it. Not to be changed."""
+    cursor = Cursor(text)
+    tree = parse_query(cursor)
+    cursor.finish()
+    return _unplaced(tree)
+
+
+def _unplaced(tree: exp.Expr) -> exp.Expr:
+    for node in tree.walk():
+        node.meta.pop("position", None)
+    return tree
+
+
+def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar, ...], at: int | None) -> Expressions:
+    """What binds a call's body."""
+    names = binder.level.names
+    if item.id in names.inside:
+        raise FeatureNotSupported("recursive functions are not supported", position=at)
+    if item.id not in names.used:
+        names.used.append(item.id)
+    return body_binder(binder, item.name, made, given, names.within(item.id))
+
+
+def body_binder(binder: Expressions, name: str, made: Routine, given: tuple[Scalar, ...], names: Names) -> Expressions:
+    """What binds the body of a function, whose arguments are scalars over the rows that `binder` knows."""
+    columns = tuple(Named(a.name, g) for a, g in zip(made.arguments, given, strict=True))
+    scope = Scope(columns, (Table(name, columns),))
+    queries = replace(binder.level.queries, parameters=Parameters())
+    return replace(binder, scope=scope, level=Level(queries, names, arguments=given), clause=CLAUSE, aggregates=False, windows={})
+
+
+def value(inner: Expressions, made: Routine, tree: exp.Expr) -> Scalar:
+    """The body's one value: of its first row, NULL without one; NULL if the function is strict and an argument is. Raises 42P13."""
+    if _is_expression(tree):
+        (node,) = tree.expressions
+        found = inner.typed(node.this if isinstance(node, exp.Alias) else node)
+    else:
+        closure = Closure(inner)
+        relation = replace(inner.level.queries, outer=closure).query(tree, inner.level.names)
+        if len(relation.columns) != 1:
+            raise InvalidFunctionDefinition(MISMATCH % made.returns, detail="Final statement must return exactly one column.")
+        if not _at_most_one(relation):
+            relation = Limit(relation, Literal(1, INT8))
+        found = as_scalar(Subquery("scalar", relation, closure.depth, closure.arguments(relation), relation.columns[0].type))
+    result = _returned(found, made.returns)
+    if result is None:
+        raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=f"Actual return type is {plain(found.type)}.")
+    nulls = _nulls(inner, made)
+    if not nulls:
+        return result
+    return Case((((nulls[0] if len(nulls) == 1 else Or(nulls)), Literal(None, result.type)),), result, result.type)
+
+
+def rows(inner: Expressions, made: Routine, tree: exp.Expr) -> Relation:
+    """The body's rows, none if the function is strict and an argument is NULL. Raises 42P13."""
+    assert made.rows is not None
+    closure = Closure(inner)
+    relation = replace(inner.level.queries, outer=closure).query(tree, inner.level.names)
+    if len(relation.columns) != len(made.rows):
+        few = "many" if len(relation.columns) > len(made.rows) else "few"
+        one = "Final statement must return exactly one column." if len(made.rows) == 1 else f"Final statement returns too {few} columns."
+        raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=one)
+    made_of = []
+    for i, (field, column) in enumerate(zip(made.rows, relation.columns, strict=True)):
+        scalar = _returned(Column(i, column.type), field.type)
+        if scalar is None:
+            detail = f"Final statement returns {plain(column.type)} instead of {field.type} at column {i + 1}."
+            if made.returns.name != "record":
+                detail = f"Actual return type is {plain(column.type)}."
+            raise InvalidFunctionDefinition(MISMATCH % made.returns, detail=detail)
+        made_of.append(scalar)
+    fields = tuple(Field(f.name, s.type) for f, s in zip(made.rows, made_of, strict=True))
+    plan: Relation = Project(relation, tuple(made_of), fields)
+    nulls = _nulls(inner, made)
+    if nulls:
+        plan = Filter(plan, conjunction(tuple(Not(IsNull(closure.capture(n.argument))) for n in nulls if isinstance(n, IsNull))))
+    arguments = closure.arguments(plan)
+    if not arguments:
+        return plan
+    return as_relation(Dependent(Values(((),), ()), plan, closure.depth, arguments, "inner", None))
+
+
+def _returned(scalar: Scalar, type: Type) -> Scalar | None:
+    """The body's value as the type that was declared."""
+    found = coerce(scalar, type, Parameters(), "assignment")
+    if found is not None and found.type.name == "numeric" and found.type.declared and found.type.modifiers:
+        return coerce(found, replace(found.type, declared=False), Parameters())  # what was declared of a column is not of the result
+    return found
+
+
+def _nulls(inner: Expressions, made: Routine) -> tuple[Scalar, ...]:
+    given = inner.level.arguments or ()
+    return tuple(IsNull(g) for g in given if not isinstance(g, Literal) or g.value is None) if made.strict else ()
+
+
+def _is_expression(tree: exp.Expr) -> bool:
+    """Whether a body is SELECT and one expression, so that it can stand where the call does."""
+    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        return False
+    node = tree.expressions[0]
+    return not isinstance(node, exp.Star) and not any(v for k, v in tree.args.items() if k != "expressions") and not _aggregates(tree)
+
+
+def _aggregates(tree: exp.Expr) -> bool:
+    return any(r.kind in ("aggregate", "window") for n in tree.find_all(exp.Anonymous) for r in catalogue.calls(str(n.this)))
+
+
+def _at_most_one(relation: Relation) -> bool:
+    """Whether one sees that there are no two rows."""
+    match relation:
+        case Aggregate(keys=keys):
+            return not keys
+        case Values(rows=rows):
+            return len(rows) <= 1
+        case Limit(count=Literal(value=int() as count)):
+            return count <= 1
+        case Project() | Filter() | Sort() | Distinct() | Limit():
+            return _at_most_one(relation.input)
+    return False
+
+
+# --- making one -------------------------------------------------------------------------------------------------------------------
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a call of this name means something already, so that a function of it would not be found."""
+    return bool(catalogue.calls(name)) or name in catalogue.UNITS or name in FACTS or name in SPECIAL
+
+
+SPECIAL = frozenset("array coalesce greatest least nullif grouping jsonb_build_object jsonb_build_array tumble hop session".split())
+
+
+def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> tuple[int, ...]:
+    """Binds a function's body over arguments of its types; the ids of what it reads. Raises what is wrong with it."""
+    from sql.binding.expressions import Expressions
+    from sql.binding.queries import Queries
+    from sql.binding.tables import Names
+
+    made, names = routine(item), Names(catalog)
+    nowhere = Expressions(Scope(), Level(Queries(), names), aggregates=False)
+    for argument, text in zip(made.arguments[len(made.arguments) - len(made.defaults) :], made.defaults, strict=True):
+        default(nowhere, argument, text)
+    columns = tuple(Column(i, t) for i, t in enumerate(made.types))
+    arguments = Values((), made.arguments)
+    inside = names.within(item.id)
+    if made.rows is None:
+        scalar = value(body_binder(nowhere, item.name, made, columns, inside), made, tree)
+        plan: Relation = Project(arguments, (scalar,), (Field(item.name, scalar.type),))
+    else:
+        around = Closure(nowhere)
+        within = replace(nowhere, level=Level(Queries(outer=around), names))
+        given = tuple(around.capture(c) for c in columns)
+        plan = rows(body_binder(within, item.name, made, given, inside), made, tree)
+        plan = as_relation(Dependent(arguments, plan, around.depth, around.arguments(plan), "inner", None))
+    decorrelate(plan)
+    return tuple(i for i in inside.used if i != item.id)
