@@ -71,6 +71,9 @@ class System:
             for item in catalog.visible:
                 if item.kind == kind:
                     terminal.type(f'DROP {kind.upper()} IF EXISTS "{item.name}" CASCADE')
+        for item in catalog.visible:
+            if item.kind == "function":
+                terminal.type(f"DROP FUNCTION IF EXISTS {item.shown} CASCADE")
         for role in _roles(catalog):
             terminal.type(f'DROP ROLE IF EXISTS "{role}"')
         terminal.close()
