@@ -15,7 +15,7 @@ from sql.rewrite import walk
 
 OPERATORS = frozenset({"=", "<>", "<", "<=", ">", ">=", "->", "->>", "?", "@>", "<@", "||"})
 FUNCTIONS = frozenset(
-    ("lower upper length char_length btrim ltrim rtrim trim concat reverse starts_with md5 date_trunc extract date_part").split()
+    ("lower upper length char_length btrim ltrim rtrim trim concat reverse starts_with md5 date_trunc extract date_part order").split()
 )
 
 # types in the order in which a cast to a later one always has a result

@@ -13,6 +13,8 @@ from sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
 from sql.ordering import sortable
 from sql.plan import AggregateCall, Case, Literal, Scalar, SortKey
 
+ANY_OF = ("single_value", "one_of")  # of one row it is its value; of more, nobody asks which
+
 
 @dataclass
 class Entering:
@@ -36,14 +38,14 @@ def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
     Of a row that FILTER leaves out the arguments are not asked for: they are NULL, which most aggregates pass over.
     """
     name = call.function.name
-    if name == "single_value":
-        name = "min"  # of one row it is its value; of more, nobody asks for it
-    if name not in MAINTAINED:
+    if name not in (*MAINTAINED, *ANY_OF):
         raise FeatureNotSupported(f"aggregate {name} in a materialized view is not supported", position=call.position)
     fraction, given = 0.0, call.arguments
     if name in WITHIN_GROUP:
         fraction, given = _fraction(call), tuple(k.expression for k in call.order)
-    if name in ("min", "max"):
+    if name in ANY_OF:
+        name, given = "min", (cast_to(given[0], call.type),)
+    elif name in ("min", "max"):
         name, given = extreme(name, cast_to(given[0], call.type))  # one of the values, but a numeric's modifiers may be wider
     if name == "count" and not call.distinct and given and isinstance(given[0], Literal) and given[0].value is not None:
         given = ()

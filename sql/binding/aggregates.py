@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType, of
 from lake.types import JSONB, TEXT
-from sql.binding.coercion import cast, check_comparable, check_sortable, coerce
+from sql.binding.coercion import cast, check_one_form, coerce
 from sql.binding.grouping import has_aggregates, has_windows
 from sql.binding.owners import owned
 from sql.binding.places import aggregate_place, leftmost
@@ -20,6 +20,7 @@ from sql.binding.resolution import arguments, function, result
 from sql.functions import catalogue
 from sql.functions.aggregates import HYPOTHETICAL, WITHIN_GROUP
 from sql.grammar.names import position
+from sql.ordering import sortable
 from sql.plan import AggregateCall, Case, Literal, Not, Scalar, SortKey
 
 if TYPE_CHECKING:
@@ -99,6 +100,10 @@ def called(binder: Expressions, parts: Parts, *, nested: bool = False) -> Aggreg
             for s, n in zip(made[len(nodes) :], parts.within, strict=True)
         ]
     _check(parts, name, direct, order)
+    if name in ("max_by", "min_by"):
+        direct = (direct[0], sortable(direct[1]))
+    if name == "count" and parts.distinct:
+        direct = tuple(map(sortable, direct))
     return AggregateCall(found, direct, result(found, made), parts.distinct, condition, tuple(order), at)
 
 
@@ -122,15 +127,13 @@ def _check_kind(parts: Parts) -> None:
 
 def _check(parts: Parts, name: str, made: tuple[Scalar, ...], order: list[SortKey]) -> None:
     at = parts.at
-    for key in order:
-        check_sortable(key.expression.type, "ORDER BY", at)
-    if name in ("max_by", "min_by"):
-        check_comparable(made[1].type, name, at)
+    if name == "mode":
+        check_one_form(order[0].expression.type, name, at)
     if not parts.distinct:
         return
     for argument in made:
-        if name not in JSON:
-            check_comparable(argument.type, "DISTINCT", at)
+        if name not in (*JSON, "count", "min", "max"):
+            check_one_form(argument.type, "DISTINCT", at)
     for key, node in zip(order, parts.order or [], strict=True):
         if key.expression not in made:
             raise InvalidColumnReference(

@@ -18,7 +18,7 @@ from lake.errors import (
     UndefinedFunction,
     WrongObjectType,
 )  # fmt: skip
-from lake.types import FACTS, JSONB, TEXT, UNKNOWN, Type
+from lake.types import BOOL, FACTS, JSONB, TEXT, UNKNOWN, Type
 from sql.binding import routines, subqueries
 from sql.binding.aggregates import bind_aggregate, is_aggregate, printed
 from sql.binding.coercion import cast, elements_as_text, plain
@@ -32,7 +32,8 @@ from sql.functions import arrays, catalogue
 from sql.functions.entry import Function
 from sql.grammar.names import position
 from sql.input.units import SPELLINGS
-from sql.plan import Call, Case, Coalesce, Extreme, Literal, Scalar
+from sql.ordering import many_forms
+from sql.plan import And, Call, Case, Coalesce, Extreme, IsNull, Literal, Not, Scalar
 
 if TYPE_CHECKING:
     from sql.binding.expressions import Expressions
@@ -227,9 +228,21 @@ def _coalesce(binder: Expressions, name: str, nodes: list[exp.Expr]) -> Scalar:
     made, type = binder.unify(nodes, [binder.bind(n) for n in nodes], name.upper())
     if name == "coalesce":
         return made[0] if len(made) == 1 else Coalesce(made, type)
-    if type.name in ("jsonb", "interval") or type.is_array:
-        raise FeatureNotSupported(f"{name.upper()} of type {type} is not supported", position=leftmost(nodes[0]))
+    if many_forms(type) or type.is_array:
+        return _extreme(binder, ">=" if name == "greatest" else "<=", made, type)
     return Extreme("greatest" if name == "greatest" else "least", made, type)
+
+
+def _extreme(binder: Expressions, sign: str, given: tuple[Scalar, ...], type: Type) -> Scalar:
+    """The first of the values that no other one is beyond, by the type's own comparison."""
+
+    def chosen(value: Scalar) -> Scalar:
+        others = (binder.operate(sign, [value, other], None) for other in given if other is not value)
+        return And((Not(IsNull(value)), *(Coalesce((test, Literal(True, BOOL)), BOOL) for test in others)))
+
+    if len(given) == 1:
+        return given[0]
+    return Case(tuple((chosen(value), value) for value in given), Literal(None, type), type)
 
 
 def _nullif(binder: Expressions, nodes: list[exp.Expr], at: int | None) -> Scalar:

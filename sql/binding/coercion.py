@@ -220,17 +220,10 @@ def _place(scalar: Scalar) -> int | None:
     return getattr(scalar, "position", None)
 
 
-def check_comparable(type: Type, clause: str, position: int | None) -> None:
+def check_one_form(type: Type, clause: str, position: int | None) -> None:
     """Raises 0A000 for types whose stored form is not equal where their values are: 1.0 and 1 in jsonb, 24 hours and a day."""
     if type.name in ("jsonb", "interval"):
-        hint = "Cast it to text." if type.name == "jsonb" else None
-        raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint=hint, position=position)
-
-
-def check_sortable(type: Type, clause: str, position: int | None) -> None:
-    """Raises 0A000 for jsonb, which is sorted by what is in it."""
-    if type.name != "interval" or type.is_array:
-        check_comparable(type, clause, position)
+        raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint="Cast it to text.", position=position)
 
 
 def common(scalars: list[Scalar], places: list[int | None], what: str, hint_types: bool = True) -> Type:

@@ -31,11 +31,13 @@ from sql.binding.resolution import arguments, operator, result
 from sql.binding.scope import Scope
 from sql.binding.windows import bind_window
 from sql.functions import catalogue
+from sql.functions.comparison import SIGNS
 from sql.functions.entry import Function
 from sql.grammar.names import position
 from sql.grammar.operators import sign_of
 from sql.input.literals import literal, scale_of
 from sql.input.numbers import RANGES
+from sql.ordering import many_forms, sortable
 from sql.plan import (
     And,
     Call,
@@ -232,7 +234,11 @@ class Expressions:
     def operate(self, sign: str, given: list[Scalar], at: int | None) -> Scalar:
         """A call of the operator that fits. The clock as a number of milliseconds compares with times too, as in Materialize."""
         given = [_timed(s, given[1 - i].type) for i, s in enumerate(given)]
-        return self.call(operator(sign, tuple(s.type for s in given), at), given, at)
+        call = self.call(operator(sign, tuple(s.type for s in given), at), given, at)
+        if sign in SIGNS and isinstance(call, Call) and all(a.type.is_array and many_forms(a.type) for a in call.arguments):
+            keys = [sortable(a) for a in call.arguments]
+            return self.call(operator(sign, tuple(k.type for k in keys), at), keys, at)
+        return call
 
     def call(self, found: Function, given: list[Scalar], at: int | None) -> Scalar:
         made = arguments(found, given, self.parameters)

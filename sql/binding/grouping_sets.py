@@ -15,6 +15,7 @@ from sqlglot import exp
 from lake.errors import TailgateError, of
 from lake.types import INT4, Field
 from sql.functions.entry import Function
+from sql.grouped import aggregated
 from sql.plan import Aggregate, AggregateCall, Column, Literal, Project, Relation, Scalar, Union_
 
 SETS_MAX = 4096  # as PostgreSQL's
@@ -67,7 +68,7 @@ def not_grouped(at: int | None) -> TailgateError:
 def over_sets(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...], sets: tuple[frozenset[int], ...]) -> Relation:
     """The aggregate over each of the sets of keys, by number; columns are all keys, then all calls, those of grouping() among them."""
     if sets == (frozenset(range(len(keys))),) and not any(c.function is GROUPING for c in calls):
-        return Aggregate(input, keys, calls)
+        return aggregated(input, keys, calls)
     parts = tuple(_over(input, keys, calls, some) for some in sets)
     if len(parts) == 1:
         return parts[0]
@@ -77,7 +78,7 @@ def over_sets(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateC
 
 def _over(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...], some: frozenset[int]) -> Relation:
     real = tuple(c for c in calls if c.function is not GROUPING)
-    aggregate = Aggregate(input, tuple(keys[i] for i in sorted(some)), real)
+    aggregate = aggregated(input, tuple(keys[i] for i in sorted(some)), real)
     places = {number: i for i, number in enumerate(sorted(some))}
     whole = Aggregate(input, keys, real).columns
 

@@ -11,13 +11,15 @@ from sqlglot import exp
 
 from lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidColumnReference, SyntaxError_, TailgateError
 from lake.types import INT8, Field
-from sql.binding.coercion import check_comparable, check_sortable, coerce, plain
+from sql.binding.coercion import coerce, plain
 from sql.binding.expressions import Expressions
 from sql.binding.outputs import Output, by_name, by_number
 from sql.binding.places import leftmost
 from sql.correlation import arguments_of, has_subqueries
 from sql.grammar.names import position
-from sql.plan import Column, Distinct, Limit, Literal, Project, Relation, Scalar, Sort, SortKey, TopK, nullable
+from sql.grouped import distinct as made_distinct
+from sql.ordering import sortable
+from sql.plan import Column, Limit, Literal, Project, Relation, Scalar, Sort, SortKey, TopK, nullable
 from sql.rewrite import columns_of
 
 Ordered = list[tuple[Scalar, exp.Expr]]  # what to sort by, over the input, each with its node
@@ -69,11 +71,10 @@ class Finish:
         result: Relation = Project(plan, (*expressions, *hidden), fields + extra)
         if self.on:
             self._check_on(on, keys)
-            result = TopK(result, on, keys, Literal(1, INT8), position=position(distinct) if distinct is not None else None)
+            at = position(distinct) if distinct is not None else None
+            result = TopK(result, tuple(map(sortable, on)), keys, Literal(1, INT8), position=at)
         elif distinct is not None:
-            for output in self.outputs:
-                check_comparable(output.scalar.type, "DISTINCT", leftmost(output.node) if output.node is not None else None)
-            result = Distinct(result)
+            result = made_distinct(result)
         result = sorted_and_cut(self.tree, result, keys, self.binder)
         if hidden:
             result = Project(result, tuple(Column(i, f.type) for i, f in enumerate(fields)), fields)
@@ -81,8 +82,6 @@ class Finish:
 
     def _check_on(self, on: tuple[Column, ...], keys: tuple[SortKey, ...]) -> None:
         """What is sorted by begins with what is to be distinct."""
-        for key, (_, node) in zip(on, self.on, strict=True):
-            check_comparable(key.type, "DISTINCT ON", leftmost(node))
         others = False
         sorted_by: list[Scalar] = []
         for sort, (_, node) in zip(keys, self.ordered, strict=True):
@@ -104,8 +103,6 @@ def sorted_and_cut(tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], bi
     """ORDER BY with LIMIT and OFFSET of a query."""
     order = tree.args.get("order")
     at = position(order) if order is not None else None
-    for key in keys:
-        check_sortable(key.expression.type, "ORDER BY", at)
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
     count = rows(limit.args["expression"], "LIMIT", binder) if limit is not None else None
     skipped = rows(offset.args["expression"], "OFFSET", binder) if offset is not None else None

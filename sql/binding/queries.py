@@ -19,7 +19,7 @@ from lake.errors import (
     of,
 )
 from lake.types import Field
-from sql.binding.coercion import Parameters, check_comparable
+from sql.binding.coercion import Parameters
 from sql.binding.expressions import Expressions
 from sql.binding.grouping import Groups, has_aggregates, has_windows
 from sql.binding.grouping_sets import numbered, over_sets
@@ -184,9 +184,7 @@ class Queries:
             if output is not None and has_aggregates(output.scalar):
                 place = aggregate_place(output.node) if output.node is not None else None
                 raise GroupingError("aggregate functions are not allowed in GROUP BY", position=place)
-            key = output.scalar if output is not None else inner.typed(item)
-            check_comparable(key.type, "GROUP BY", leftmost(item))
-            return key
+            return output.scalar if output is not None else inner.typed(item)
 
         keys, sets = numbered(clause, resolve)
         return Groups(keys, binder.scope, sets)

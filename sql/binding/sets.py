@@ -11,10 +11,12 @@ from sqlglot import exp
 
 from lake.errors import SyntaxError_
 from lake.types import UNKNOWN, Field
-from sql.binding.coercion import Parameters, check_comparable, coerce, common
+from sql.binding.coercion import Parameters, coerce, common
 from sql.binding.places import leftmost
 from sql.grammar.names import position
-from sql.plan import Column, Distinct, Literal, Project, Relation, Scalar, SetOperation, Union_
+from sql.grouped import distinct as made_distinct
+from sql.grouped import set_operation
+from sql.plan import Column, Literal, Project, Relation, Scalar, SetOperation, Union_
 
 # whether a column can be NULL, by whether those of the sides can
 NULLABLE: dict[str, Callable[[bool, bool], bool]] = {
@@ -40,13 +42,11 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
         fields.append(Field(a.name, chosen, NULLABLE[word](a.nullable, b.nullable)))
     columns, distinct = tuple(fields), bool(tree.args.get("distinct"))
     inputs = _cast_to(left, tuple(a for a, _ in made), columns), _cast_to(right, tuple(b for _, b in made), columns)
-    if distinct or not isinstance(tree, exp.Union):
-        for column in columns:
-            check_comparable(column.type, word, position(tree))
     if isinstance(tree, exp.Union):
         flat = tuple(i for p in inputs for i in (p.inputs if isinstance(p, Union_) else (p,)))
-        return Distinct(Union_(inputs, columns)) if distinct else Union_(flat, columns)
-    return SetOperation(*inputs, "intersect" if isinstance(tree, exp.Intersect) else "except", not distinct, columns)
+        return made_distinct(Union_(inputs, columns)) if distinct else Union_(flat, columns)
+    node = SetOperation(*inputs, "intersect" if isinstance(tree, exp.Intersect) else "except", not distinct, columns)
+    return set_operation(node, position(tree))
 
 
 def _output(plan: Relation, index: int) -> Scalar:

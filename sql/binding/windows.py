@@ -17,7 +17,7 @@ from sqlglot import exp
 from lake.errors import FeatureNotSupported, TailgateError, WrongObjectType, of
 from lake.types import INT8, INTERVAL, Type
 from sql.binding.aggregates import Parts, called, is_aggregate, taken_apart
-from sql.binding.coercion import check_comparable, check_sortable, coerce, plain
+from sql.binding.coercion import coerce, plain
 from sql.binding.grouping import Windowed, has_windows, windowed
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, function, result
@@ -25,6 +25,7 @@ from sql.functions import catalogue
 from sql.functions.aggregates import WITHIN_GROUP
 from sql.functions.entry import Function
 from sql.grammar.names import position
+from sql.ordering import sortable
 from sql.plan import Bound, Column, Frame, Relation, Scalar, SortKey, Window, WindowCall
 from sql.rewrite import parts, rebuilt
 
@@ -114,14 +115,10 @@ def _window(binder: Expressions, node: exp.Window) -> tuple[tuple[Scalar, ...], 
         if inherited is not None:
             raise wrong(f'cannot copy window "{name}" because it has a frame clause', at)
     if node.args.get("partition_by"):
-        partition = tuple(binder.typed(n) for n in node.args["partition_by"])
-        for scalar, inner in zip(partition, node.args["partition_by"], strict=True):
-            check_comparable(scalar.type, "PARTITION BY", leftmost(inner))
+        partition = tuple(sortable(binder.typed(n)) for n in node.args["partition_by"])
     if node.args.get("order"):
         items = node.args["order"].expressions
         order = tuple(SortKey(binder.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in items)
-        for key, inner in zip(order, items, strict=True):
-            check_sortable(key.expression.type, "ORDER BY", leftmost(inner.this))
     if any(map(has_windows, (*partition, *(k.expression for k in order)))):
         raise wrong("window functions are not allowed in window definitions", position(node))
     return partition, order, spec

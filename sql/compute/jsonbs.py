@@ -14,7 +14,7 @@ from sql.compute.parsing import printed
 from sql.compute.registry import own
 from sql.input import jsonb
 from sql.input import jsonb_operators as o
-from sql.input.jsonb import Json, dump, load
+from sql.input.jsonb import dump, load
 
 own("text", to="jsonb", name="jsonb_parse")(jsonb.canonical)
 own("jsonb", to="bool", name="jsonb_bool")(o.to_bool)
@@ -108,48 +108,6 @@ def jsonb_each(text: str) -> list[dict[str, str | None]]:
 @own("jsonb", to="pairs")
 def jsonb_each_text(text: str) -> list[dict[str, str | None]]:
     return [{"key": k, "value": o.as_text(v)} for k, v in o.members(text, "jsonb_each_text").items()]
-
-
-# --- order -----------------------------------------------------------------------------------------------------------------------
-
-RANKS = {"null": 0, "string": 1, "number": 2, "boolean": 3, "array": 4, "object": 5}
-
-
-def _compared(a: Json, b: Json, top: bool = True) -> int:
-    """Below, equal or above: first by kind, then arrays and objects by their number of elements."""
-    ranks = RANKS[o.kind(a)], RANKS[o.kind(b)]
-    if ranks[0] != ranks[1]:
-        # at the top an empty array is below all, for scalars are stored as arrays of one
-        if top and [] in (a, b):
-            return -1 if a == [] else 1
-        return -1 if ranks[0] < ranks[1] else 1
-    match a:
-        case None:
-            return 0
-        case str():
-            x, y = a.encode(), b.encode()
-            return int(x > y) - int(x < y)
-        case bool() | Decimal():
-            return int(a > b) - int(a < b)
-        case list():
-            if len(a) != len(b):
-                return -1 if len(a) < len(b) else 1
-            return next((c for x, y in zip(a, b, strict=True) if (c := _compared(x, y, False))), 0)
-    if len(a) != len(b):
-        return -1 if len(a) < len(b) else 1
-    order = [sorted(d, key=lambda k: (len(k.encode()), k.encode())) for d in (a, b)]
-    for k, j in zip(*order, strict=True):
-        if k != j:
-            x, y = k.encode(), j.encode()
-            return -1 if x < y else 1
-        if found := _compared(a[k], b[k], False):
-            return found
-    return 0
-
-
-@own("jsonb", "jsonb", to="int4")
-def jsonb_compare(a: str, b: str) -> int:
-    return 0 if a == b else _compared(load(a), load(b))
 
 
 # --- making --------------------------------------------------------------------------------------------------------------------

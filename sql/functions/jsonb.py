@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from sql.functions.casts import PRINTED
+from sql.functions.comparison import SIGNS
 from sql.functions.entry import Function, own, strict
+
+COMPARED = "tg_jsonb_order({0})"  # bytes in the order of jsonb
 
 J, T, N, P = "jsonb", "text", "int4", "text[]"
 
@@ -14,9 +17,8 @@ def _both(name: str, arguments: tuple[str, ...], result: str, template: str, kin
 
 def _comparisons() -> list[Function]:
     """By value, not by text: 1.0 = 1."""
-    return [
-        _both(sign, (J, J), "bool", f"(tg_jsonb_compare({{0}}, {{1}}) {sign} 0)", "operator") for sign in ("=", "<>", "<", "<=", ">", ">=")
-    ]
+    first, second = (COMPARED.replace("{0}", f"{{{i}}}") for i in (0, 1))
+    return [_both(sign, (J, J), "bool", f"({first} {sign} {second})", "operator") for sign in SIGNS]
 
 
 def _made() -> list[Function]:

@@ -17,13 +17,15 @@ from engine.plan.casts import cast_to
 from engine.plan.labels import label, names
 from engine.plan.scalars import equated, renumber
 from lake.types import BOOL, FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
+from sql.binding.coercion import same
+from sql.binding.resolution import operator
 from sql.fallible import fallible
+from sql.ordering import many_forms, sortable
 from sql.plan import Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar
 from sql.relations import bottom_up, project
 from sql.rewrite import columns_of, conjunction, conjuncts, shifted
 
 TRUE = Literal(True, BOOL)
-UNLIKE = frozenset({"interval", "jsonb", "record"})  # types whose equal values may be stored differently
 
 # the type which holds all values of some others
 WIDER: dict[Type, frozenset[str]] = {
@@ -105,7 +107,11 @@ def _split(relation: Relation) -> Relation:
 
 def _equal(equal: Scalar, left: Column, right: Column) -> Scalar:
     """The equality of other sides."""
-    return replace(equal, arguments=(left, right)) if isinstance(equal, Call) else Not(IsDistinct(left, right))
+    if isinstance(equal, Call) and same(left.type, equal.arguments[0].type):
+        return replace(equal, arguments=(left, right))
+    if isinstance(equal, Call):
+        return Call(operator("=", (left.type, right.type), None), (left, right), BOOL)
+    return Not(IsDistinct(left, right))
 
 
 def _key(join: Join, condition: Scalar) -> Key | None:
@@ -128,8 +134,11 @@ def _within(scalar: Scalar, start: int, end: int) -> bool:
 
 def _of_one_type(key: Key) -> Key | None:
     """The key with both sides in a type that holds either exactly; None if there is none, or if equal values differ in it."""
-    if _alike(key.left.type, key.right.type):
+    left, right = key.left.type, key.right.type
+    if _alike(left, right):
         return key
+    if same(left, right) and many_forms(left):
+        return Key(sortable(key.left), sortable(key.right), key.equal)
     common = _common(key.left.type, key.right.type)
     if common is None:
         return None
@@ -138,11 +147,11 @@ def _of_one_type(key: Key) -> Key | None:
 
 def _alike(a: Type, b: Type) -> bool:
     """Whether values of these types are equal just when their stored forms are."""
-    return a.spark == b.spark and not {a.name, b.name} & {*UNLIKE, "bpchar"}
+    return a.spark == b.spark and not any(many_forms(t) or t.name == "record" for t in (a, b))
 
 
 def _common(a: Type, b: Type) -> Type | None:
-    if a.is_array or b.is_array or {a.name, b.name} & UNLIKE:
+    if a.is_array or b.is_array or {a.name, b.name} & {"interval", "jsonb", "record"}:
         return None
     if a.name == b.name == "numeric":
         (precision, scale), (other_precision, other_scale) = a.decimal, b.decimal

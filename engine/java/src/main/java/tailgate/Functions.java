@@ -22,7 +22,7 @@ public final class Functions {
   private static final int PRECISION = 38, SCALE = 16;
 
   /** Every public static method is a function: `toHexInt4` is tg_to_hex_int4. */
-  private static final List<Class<?>> FAMILIES = List.of(ArrayTexts.class, Bytestrings.class, Casts.class, DateFormats.class, JsonbEdits.class, Mathematics.class, NumberFormats.class, Patterns.class,
+  private static final List<Class<?>> FAMILIES = List.of(ArrayTexts.class, Bytestrings.class, Casts.class, DateFormats.class, JsonbEdits.class, JsonbOrder.class, Mathematics.class, NumberFormats.class, Patterns.class,
       Strings.class, Times.class, Zones.class);
 
   /** The SQL type of a function's result, where Java's type does not say it. */

@@ -36,8 +36,6 @@ public final class JsonbEdits {
     return true;
   }
 
-  public static int jsonbCompare(UTF8String a, UTF8String b) { return a.equals(b) ? 0 : JsonbTree.compare(JsonbTree.read(a), JsonbTree.read(b), true); }
-
   // ---- making -------------------------------------------------------------------------------------------------------------------
 
   private static UTF8String quoted(String s) { return Strings.text(JsonbTree.quoted(s)); }

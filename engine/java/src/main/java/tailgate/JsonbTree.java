@@ -14,7 +14,7 @@ import java.util.TreeMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A jsonb as a tree, for what changes it or compares it by value: Map, List, String, Boolean, {@link Number_}, or NULL. Keys are in jsonb's order.
+ * A jsonb as a tree, for what changes it or orders it by value: Map, List, String, Boolean, {@link Number_}, or NULL. Keys are in jsonb's order.
  */
 final class JsonbTree {
   /** JSON's null, for Java's is absence. */
@@ -95,41 +95,4 @@ final class JsonbTree {
   private static String line(int depth) { return depth < 0 ? "" : "\n" + "    ".repeat(depth); }
 
   static String quoted(String s) { return new String(Jsonb.quoted(s), StandardCharsets.UTF_8); }
-
-  private static int rank(Object value) { return value == NULL ? 0 : value instanceof String ? 1 : value instanceof Number_ ? 2 : value instanceof Boolean ? 3 : value instanceof List ? 4 : 5; }
-
-  /** Below, equal or above: first by kind, then arrays and objects by their number of elements. */
-  static int compare(Object a, Object b, boolean top) {
-    int x = rank(a), y = rank(b);
-    if (x != y) {
-      // at the top an empty array is below all, for scalars are stored as arrays of one
-      if (top && (a instanceof List<?> l && l.isEmpty() || b instanceof List<?> m && m.isEmpty())) return a instanceof List<?> l && l.isEmpty() ? -1 : 1;
-      return Integer.compare(x, y);
-    }
-    switch (x) {
-      case 0: return 0;
-      case 1: return Integer.signum(Arrays.compareUnsigned(((String) a).getBytes(StandardCharsets.UTF_8), ((String) b).getBytes(StandardCharsets.UTF_8)));
-      case 2: return ((Number_) a).value().compareTo(((Number_) b).value());
-      case 3: return Boolean.compare((Boolean) a, (Boolean) b);
-      case 4:
-        List<?> l = (List<?>) a, m = (List<?>) b;
-        if (l.size() != m.size()) return Integer.compare(l.size(), m.size());
-        for (int i = 0; i < l.size(); i++) {
-          int found = compare(l.get(i), m.get(i), false);
-          if (found != 0) return found;
-        }
-        return 0;
-      default:
-        Map<?, ?> p = (Map<?, ?>) a, q = (Map<?, ?>) b;
-        if (p.size() != q.size()) return Integer.compare(p.size(), q.size());
-        var i = p.entrySet().iterator();
-        for (var e : q.entrySet()) {
-          var f = i.next();
-          int found = compare(f.getKey(), e.getKey(), false);
-          if (found == 0) found = compare(f.getValue(), e.getValue(), false);
-          if (found != 0) return found;
-        }
-        return 0;
-    }
-  }
 }

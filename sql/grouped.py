@@ -1,0 +1,51 @@
+"""Rows told apart by their values, where equal values may be stored differently: grouped by sort keys, and of each group one form is shown,
+the smallest as it is stored, so that the answer depends on nothing but the rows.
+
+    SELECT data, count(*) … GROUP BY data   ──►   π_{form, count}(γ_{order(data); count(*), one_of(data) as form})
+    A EXCEPT B                              ──►   δ(A) ▷_{order(a) = order(b)} B
+"""
+
+from __future__ import annotations
+
+from lake.errors import FeatureNotSupported
+from sql.functions.entry import Function
+from sql.ordering import many_forms, sortable
+from sql.plan import Aggregate, AggregateCall, Column, Distinct, IsDistinct, Join, Not, Project, Relation, Scalar, SetOperation
+from sql.relations import column
+from sql.rewrite import conjunction, shifted
+
+ONE_OF = Function("one_of", ("any",), "any", "min({0})", "min({0})", "aggregate", strict=False)
+
+
+def aggregated(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...]) -> Relation:
+    """One row per distinct keys: the keys, then the aggregates."""
+    forms = [i for i, key in enumerate(keys) if many_forms(key.type)]
+    plain = Aggregate(input, keys, calls)
+    if not forms:
+        return plain
+    one_of = tuple(AggregateCall(ONE_OF, (keys[i],), keys[i].type) for i in forms)
+    grouped = Aggregate(input, tuple(map(sortable, keys)), (*calls, *one_of))
+    width = len(plain.columns)
+    places = [width + forms.index(i) if i in forms else i for i in range(width)]
+    return Project(grouped, tuple(Column(p, f.type) for p, f in zip(places, plain.columns, strict=True)), plain.columns)
+
+
+def distinct(input: Relation) -> Relation:
+    if not any(many_forms(f.type) for f in input.columns):
+        return Distinct(input)
+    return aggregated(input, tuple(column(input, i) for i in range(len(input.columns))), ())
+
+
+def set_operation(node: SetOperation, position: int | None) -> Relation:
+    """INTERSECT or EXCEPT. Raises 0A000 for one of bags whose equal rows may be stored differently."""
+    kinds = [f.type for f in node.columns if many_forms(f.type)]
+    if not kinds:
+        return node
+    if node.all:
+        raise FeatureNotSupported(
+            f"{node.kind.upper()} ALL of type {kinds[0]} is not supported", hint="Cast it to text.", position=position
+        )
+    left, width = distinct(node.left), len(node.columns)
+    pairs = ((column(left, i), column(node.right, i)) for i in range(width))
+    same = tuple(Not(IsDistinct(sortable(a), shifted(sortable(b), width))) for a, b in pairs)
+    return Join(left, node.right, "semi" if node.kind == "intersect" else "anti", conjunction(same))
