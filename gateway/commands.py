@@ -27,7 +27,7 @@ def _begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[
         session.settings.begin()
     transaction.move(Move.BEGIN)
     _modes(session, statement.modes)
-    return "BEGIN"
+    return "START TRANSACTION" if statement.start else "BEGIN"
 
 
 def _modes(session: Session, modes: Sequence[str]) -> None:

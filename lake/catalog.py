@@ -80,6 +80,13 @@ class Item:
         """As messages name it: a function with the types of its arguments."""
         return f"{self.name}({','.join(str(a.type) for a in self.columns)})" if self.kind == "function" else self.name
 
+    @property
+    def append_only(self) -> bool:
+        """Whether its rows only ever come: dead letters, and a source without an envelope, also if it is stored."""
+        if self.kind == "source":
+            return not self.stored or self.options.get("envelope") == "none"
+        return self.kind == "dead letters"
+
     def to_json(self) -> dict[str, Any]:
         data = {f.name: getattr(self, f.name) for f in fields(self)}
         return {

@@ -164,8 +164,7 @@ def append_only(plan: Relation, catalog: Catalog) -> bool:
     """Whether rows only ever come: no change of the inputs makes one go."""
     match plan:
         case Scan(relation=relation):
-            item = catalog[relation]
-            return item.kind == "dead letters" or (item.kind == "source" and not item.stored)
+            return catalog[relation].append_only
         case Values():
             return True
         case Filter(input=input) | Project(input=input):

@@ -70,10 +70,6 @@ def create_source(statement: CreateSource, text: str, catalog: Catalog, registry
 
 
 def _refuse(statement: CreateSource) -> None:
-    if statement.materialized:
-        raise FeatureNotSupported(
-            "CREATE MATERIALIZED SOURCE is not supported", hint="Create the source and a materialized view: SELECT * FROM the source."
-        )
     if not TOPIC.fullmatch(statement.topic):
         raise InvalidParameterValue(f'"{statement.topic}" is not the name of a topic')
     for include in statement.include:
@@ -124,6 +120,8 @@ def _options(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any]:
         "primary_key": list(statement.primary_key),
         "include": [[i.kind, i.name, i.header, i.bytes] if i.kind == "header" else [i.kind, i.name] for i in statement.include],
     }
+    if statement.materialized:
+        options["materialized"] = True
     if statement.columns is not None:
         options["columns"] = [_column(c) for c in statement.columns]
     if option(statement.options, "decimal_handling_mode") == "string":

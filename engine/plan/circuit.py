@@ -160,7 +160,7 @@ class _Builder:
     def add(self, item: Item) -> None:
         match item.kind:
             case "source" if item.stored:
-                self._keyed(item)
+                self._stored(item)
             case "dead letters":
                 self._dead_letters(item)
             case "materialized view" if not nodes.stale(item):
@@ -181,16 +181,19 @@ class _Builder:
                     self.dead_letter_edges.add(DeadLetterEdge(node, _letter(item), nodes.upsert_node(letters), 0))
         return node
 
-    def _keyed(self, item: Item) -> None:
+    def _stored(self, item: Item) -> None:
         upsert = nodes.upsert_node(item)
-        if upsert in self.operators:
+        if item.id in self.relations:
             return
         origin = self._source(item, nodes.source_node(item), item.options["channel"])
+        self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
+        if item.append_only:  # nothing need be known of the rows before
+            self.outputs.append(Output(origin, Linear(), item.id))
+            return
         self.operators[upsert] = _keeper(upsert, item)
         for shape in entering(item):
             self.edges.append(Edge(origin, shape, upsert, 0))
         self.outputs.append(Output(upsert, Linear(), item.id))
-        self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
 
     def _table(self, item: Item) -> int:
         """The node that brings what is written to a table, once a view reads it. Its relation's changes are the log's without it."""
@@ -249,7 +252,8 @@ class _Builder:
             case Kept(id):
                 kept = self.catalog[id]
                 self.add(kept)
-                return [_Place(nodes.upsert_node(kept), Linear())]
+                upserts = kept.kind == "dead letters" or not kept.append_only
+                return [_Place(nodes.upsert_node(kept) if upserts else nodes.source_node(kept), Linear())]
             case View(id, below):
                 view = self.catalog[id]
                 self._view(view)

@@ -151,7 +151,7 @@ class _Compiler:
         if item.kind == "view errors":
             raise FeatureNotSupported("a materialized view of a view's errors is not supported", position=scan.position)
         if item.kind == "dead letters" or item.stored:
-            return Stream(Kept(item.id), Linear(), item.columns, False)
+            return Stream(Kept(item.id), Linear(), item.columns, item.kind == "source" and item.append_only)
         if item.kind == "source":
             return Stream(Source(item.id), Linear(), item.columns, True)
         raise FeatureNotSupported(f'a materialized view over {item.kind} "{item.name}" is not supported', position=scan.position)

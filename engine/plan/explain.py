@@ -71,7 +71,7 @@ def notices(item: Item, stream: Stream) -> tuple[str, ...]:
 def scanned(scan: Scan, catalog: Catalog) -> str:
     """What a scan reads, and what there is to know of it."""
     item = catalog[scan.relation]
-    kind = ("keyed" if item.stored else "append-only") if item.kind == "source" else item.kind
+    kind = ("append-only" if item.append_only else "keyed") if item.kind == "source" else item.kind
     return f"{item.name} ({kind})"
 
 

@@ -60,7 +60,7 @@ class Attending:
         channel = f"{RETRY}{nodes.source_node(source)}"
         for at in range(0, len(rows), PIECE):
             records = [_again(channel, row) for row in rows[at : at + PIECE]]
-            engine.wait_inbox(engine.inbox.write(records), lambda: source.id in engine.catalog.items)
+            engine.wait_inbox(engine.enter(records), lambda: source.id in engine.catalog.items)
         return f"RETRY {len(rows)}"
 
     # ---- topics ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from time import time_ns
+from time import monotonic, time_ns
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -17,6 +17,7 @@ from lake.errors import ConnectionFailure, UndefinedObject
 from lake.inbox import Record
 
 ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as stalled within 5 s
+PIECE_S = 0.1  # how long a piece of old records may take to come together: the client waits for as many as it is asked for
 IDLE_S = 10.0  # a fetch of old records that brings nothing for so long has lost its broker
 
 Offsets = dict[str, dict[str, int]]  # topic → partition as text → offset, as Spark writes it
@@ -140,9 +141,10 @@ def history(
     client = consumer(brokers, options)
     try:
         client.assign([TopicPartition(topic, p, begin.get(str(p), 0)) for p in open_])
+        heard = monotonic()
         while open_:
-            messages = client.consume(1000, timeout=IDLE_S)
-            if not messages:
+            messages = client.consume(1000, timeout=PIECE_S)
+            if not messages and monotonic() - heard > IDLE_S:
                 raise ConnectionFailure(f"Kafka at {brokers} sent nothing for {IDLE_S:.0f} s while topic {topic} was read")
             for message in messages:
                 error, partition = message.error(), message.partition()
@@ -163,6 +165,8 @@ def history(
                         )
                     if message.offset() + 1 >= open_[partition]:
                         del open_[partition]
+            if messages:
+                heard = monotonic()  # after the records were taken, which may be long after they came
     except KafkaException as e:
         raise ConnectionFailure(f"Kafka at {brokers} does not answer: {e.args[0].str()}") from e
     finally:

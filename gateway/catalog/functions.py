@@ -125,7 +125,7 @@ class Functions:
             ("current_schemas(bool) text[]", lambda implicit: ["pg_catalog", "public"] if implicit else ["public"]),
             ("current_schema() text", lambda: "public"),
             ("current_database() text", lambda: s._session.database),
-            ("current_user() text", lambda: s._session.user),
+            ("current_user() text", s.current_user),
             ("session_user() text", lambda: s._session.user),
             ("version() text", lambda: VERSION),
             ("pg_backend_pid() int", lambda: s._session.process),
@@ -315,6 +315,11 @@ class Functions:
         return None if kind is None else self.facts.descriptions.get((kind, oid, 0))
 
     # --- the session
+
+    def current_user(self) -> str:
+        """The role that SET ROLE named, or the name that signed in."""
+        role = self._session.settings["role"]
+        return self._session.user if role in ("none", "") else role
 
     def current_setting(self, name: str, missing_ok: bool = False) -> str | None:
         try:

@@ -16,11 +16,12 @@ from sql.typenames import resolve
 
 
 def begin(cursor: Cursor) -> v.Begin:
-    if cursor.advance().value == "start":
+    start = cursor.advance().value == "start"
+    if start:
         cursor.expect_word("transaction")
     else:
         cursor.any_word("work", "transaction")
-    return v.Begin(_modes(cursor))
+    return v.Begin(_modes(cursor), start)
 
 
 def _modes(cursor: Cursor) -> tuple[str, ...]:

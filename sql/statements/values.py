@@ -403,9 +403,12 @@ class CopyTo:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """`modes`: words of the transaction mode, in lower case: 'isolation level serializable', 'read only', …"""
+    """`modes`: words of the transaction mode, in lower case: 'isolation level serializable', 'read only', …
+
+    `start`: START TRANSACTION was written, which has a tag of its own."""
 
     modes: tuple[str, ...] = ()
+    start: bool = False
 
 
 @dataclass(frozen=True, slots=True)

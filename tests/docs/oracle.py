@@ -1,7 +1,7 @@
 """The same examples, typed at a PostgreSQL.
 
 There a materialized view is a plain one: that one always is what its query says. What is marked as ours is passed over, and so
-are hints where PostgreSQL has none.
+are details and hints that one of the two has not.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ def differences(server: str, page: list[Part]) -> list[str]:
         if isinstance(part, Example) and not part.ours:
             got = terminal.type(plain(part.statement), part.data)
             expected = tuple(plain(line) for line in part.output)
-            if not any(line.startswith("HINT:") for line in got):
-                expected = tuple(line for line in expected if not line.startswith("HINT:"))
+            for word in ("DETAIL:", "HINT:"):
+                if not all(any(line.startswith(word) for line in lines) for lines in (expected, got)):
+                    expected, got = (tuple(x for x in lines if not x.startswith(word)) for lines in (expected, got))
             if not same(expected, got, part.ordered):
                 found.append(
                     f"line {part.line}: {part.statement}\nthe page says\n" + "\n".join(expected) + "\nPostgreSQL\n" + "\n".join(got)

@@ -9,9 +9,10 @@
     SHOW TABLES; -- Tailgate                   `key` stands there; NULL is written null
     …
     ```
-`-- Tailgate` behind a statement: it is ours alone, or differs, and is not asked of PostgreSQL. A statement ends with a semicolon at
-the end of its line. Lines between `COPY … FROM STDIN;` and `\\.` are its data. `…` in a line of output stands for anything. `^C` as the
-last line of output: the statement goes on until it is cancelled. Rows of a query without ORDER BY may come in any order.
+`-- Tailgate` behind a statement: it is ours alone, or differs, and is not asked of PostgreSQL. A statement ends with a semicolon, or
+psql's `\\gset`, at the end of its line. Lines between `COPY … FROM STDIN;` and `\\.` are its data. `…` in a line of output stands for
+anything, and alone for any number of lines. `^C` as the last line of output: the statement goes on until it is cancelled. Rows without
+ORDER BY may come in any order.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from pathlib import Path
 DOCS = Path(__file__).parents[2] / "docs"
 SQL = DOCS / "sql"
 FENCE = re.compile(r"^```(\w+)?(.*)$")
-END = re.compile(r";( -- Tailgate)?$")
+END = re.compile(r"(?:;| \\gset)( -- Tailgate)?$")
 INTERRUPT = "^C"
+ANYTHING = "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +130,18 @@ def examples(page: Path) -> list[Example]:
 
 def same(expected: tuple[str, ...], got: tuple[str, ...], ordered: bool) -> bool:
     """Whether a page says what was printed."""
-    if any("…" in line for line in expected):
-        return len(expected) == len(got) and all(_fits(e, g) for e, g in zip(expected, got, strict=True))
+    if any(ANYTHING in line for line in expected):
+        return re.fullmatch("".join(map(_pattern, expected)), "".join(_plain(line) + "\n" for line in got)) is not None
     return expected == got if ordered else Counter(expected) == Counter(got)
 
 
-def _fits(expected: str, got: str) -> bool:
-    """Widths of columns depend on the values that `…` stands for, so blanks and rules count as one."""
-    expected, got = (re.sub(r"-{2,}", "--", re.sub(r"\s+", " ", line)).strip() for line in (expected, got))
-    return re.fullmatch(re.escape(expected).replace("…", ".*"), got) is not None
+def _pattern(line: str) -> str:
+    return r"(.*\n)*" if line == ANYTHING else re.escape(_plain(line)).replace(ANYTHING, ".*") + r"\n"
+
+
+def _plain(line: str) -> str:
+    """Widths of columns depend on the values that are not told, so blanks and rules count as one."""
+    return re.sub(r"-{2,}", "--", re.sub(r"\s+", " ", line)).strip()
 
 
 def recorded(example: Example, got: tuple[str, ...]) -> Example:

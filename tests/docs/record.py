@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from tests.docs.oracle import differences
@@ -14,12 +15,17 @@ from tests.docs.pages import Example, Part, parts, recorded, written
 from tests.docs.system import System
 from tests.postgres import Postgres
 
+SLOW_S = 1.0  # statements that take longer are told
+
 
 def record(system: System, page: Path) -> list[Part]:
     found: list[Part] = []
     terminal = system.terminal()
     for part in list(parts(page.read_text())):
+        began = time.monotonic()
         printed = system.run(terminal, part)
+        if (took := time.monotonic() - began) > SLOW_S and isinstance(part, Example):
+            print(f"{page.name}, line {part.line}: {took:.1f} s", file=sys.stderr, flush=True)
         found.append(recorded(part, printed) if isinstance(part, Example) else part)
     terminal.close()
     system.clear()

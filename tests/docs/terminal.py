@@ -1,6 +1,7 @@
 r"""What psql prints for a statement, with `\pset null NULL` and `\set VERBOSITY verbose`; of errors without LINE and LOCATION.
 
-Notices come first. How far a view is filled is not told: it depends on the machine.
+Notices come first. A row asked for with `\gset` is kept: its values stand for `:name` in later statements. How far a view is filled is
+not told: it depends on the machine.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from psycopg.pq.abc import PGconn, PGresult
 
 NUMBERS = frozenset((20, 21, 23, 26, 28, 29, 700, 701, 790, 1700))  # types whose values stand at the right
 INTERRUPT = "^C"
+VARIABLE = re.compile(r"(?<![:\w']):([a-z]\w*)")  # and not a cast
 
 
 class Terminal:
@@ -22,6 +24,7 @@ class Terminal:
     def __init__(self, dsn: str) -> None:
         self._connection = psycopg.connect(dsn, autocommit=True)
         self._notices: list[str] = []
+        self._variables: dict[str, str] = {}
         self._connection.add_notice_handler(self._noticed)
 
     def close(self) -> None:
@@ -32,7 +35,8 @@ class Terminal:
         self._notices.clear()
         wire: PGconn = self._connection.pgconn
         out: list[str] = []
-        result = wire.exec_(statement.encode())
+        kept = re.search(r"\\gset( --.*)?$", statement)
+        result = wire.exec_(VARIABLE.sub(self._value, statement[: kept.start()] if kept else statement).encode())
         if result.status == pq.ExecStatus.COPY_IN:
             for line in data:
                 wire.put_copy_data(line.encode() + b"\n")
@@ -52,7 +56,14 @@ class Terminal:
             if INTERRUPT in out:
                 return (*self._notices, *out)
             return (*self._notices, *out, *([] if result.status == pq.ExecStatus.COMMAND_OK else printed(result)))
+        if kept and result.status == pq.ExecStatus.TUPLES_OK:
+            for c in range(result.nfields):
+                self._variables[(result.fname(c) or b"").decode()] = _cell(result.get_value(0, c))
+            return tuple(self._notices)
         return (*self._notices, *out, *printed(result))
+
+    def _value(self, match: re.Match[str]) -> str:
+        return self._variables.get(match[1], match[0])
 
     def _last(self, wire: PGconn) -> PGresult:
         last = None

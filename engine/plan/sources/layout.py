@@ -10,6 +10,7 @@ so the two cannot disagree. Options:
     envelope                      "none" | "upsert" | "debezium"
     columns                       of JSON, the declared ones (lake.types.field_to_json; "precision" of a time), or null
     decimals                      of Debezium's JSON without a schema: "precise" (base64) or "string"
+    materialized                  whether rows without an envelope are stored
     primary_key                   names of columns, of PRIMARY KEY (…) NOT ENFORCED
     include                       [kind, name] of each INCLUDE; ["header", name, header, as bytes]
     on_error                      "dead letter", "fail" or "null"; paused: whether it is not read
@@ -84,7 +85,7 @@ def _none(options: Options) -> Layout:
         value = [Made(Field(m.field.name, m.field.type), m.expression) for m in value]
     decoder = KafkaDecoder(_format(options["key_format"] if own else None), _value_format(options))
     shape = Linear((steps, Select(tuple(m.expression for m in made))))
-    return Layout(decoder, _fields(made), None, shape, False, _fields(made))
+    return Layout(decoder, _fields(made), None, shape, bool(options.get("materialized")), _fields(made))
 
 
 def _upsert(options: Options) -> Layout:
