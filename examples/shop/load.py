@@ -8,19 +8,17 @@ Deterministic but for the clock: the same seed writes the same users and views.
 
 from __future__ import annotations
 
-import io
 import json
 import random
-import struct
 import threading
 import time
 from datetime import datetime, timezone
 from typing import Any
 
-import fastavro
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from examples.shop.debezium import Table
 
 PAGEVIEWS, USERS = "pageviews", "mysql.shop.users"
 CHANNELS = ("organic search", "paid search", "referral", "social", "display")
@@ -28,80 +26,6 @@ USER_COUNT = 1_000
 CHANGES_PER_VIEW = 0.02  # changes of users for each page view
 BATCH_S = 0.005  # how far apart the generator sends: events come as they would, not in one lump a second
 ALARM_QUEUE = 100_000  # messages that may wait for the broker before the generator waits for it
-
-ROW = {
-    "type": "record",
-    "name": "Value",
-    "fields": [
-        {"name": "id", "type": "int"},
-        {"name": "email", "type": ["null", "string"], "default": None},
-        {"name": "is_vip", "type": [{"type": "int", "connect.type": "int16"}, "null"], "default": 0},
-        {"name": "created_at", "type": {"type": "string", "connect.version": 1, "connect.name": "io.debezium.time.ZonedTimestamp"}},
-        {
-            "name": "updated_at",
-            "type": ["null", {"type": "string", "connect.version": 1, "connect.name": "io.debezium.time.ZonedTimestamp"}],
-            "default": None,
-        },
-    ],
-    "connect.name": "mysql.shop.users.Value",
-}
-SOURCE = {
-    "type": "record",
-    "name": "Source",
-    "namespace": "io.debezium.connector.mysql",
-    "fields": [
-        {"name": "version", "type": "string"},
-        {"name": "connector", "type": "string"},
-        {"name": "name", "type": "string"},
-        {"name": "ts_ms", "type": "long"},
-        {"name": "snapshot", "type": [{"type": "string", "connect.name": "io.debezium.data.Enum"}, "null"], "default": "false"},
-        {"name": "db", "type": "string"},
-        {"name": "sequence", "type": ["null", "string"], "default": None},
-        {"name": "table", "type": ["null", "string"], "default": None},
-        {"name": "server_id", "type": "long"},
-        {"name": "gtid", "type": ["null", "string"], "default": None},
-        {"name": "file", "type": "string"},
-        {"name": "pos", "type": "long"},
-        {"name": "row", "type": "int"},
-        {"name": "thread", "type": ["null", "long"], "default": None},
-        {"name": "query", "type": ["null", "string"], "default": None},
-    ],
-    "connect.name": "io.debezium.connector.mysql.Source",
-}
-ENVELOPE = {
-    "type": "record",
-    "name": "Envelope",
-    "namespace": "mysql.shop.users",
-    "fields": [
-        {"name": "before", "type": ["null", ROW], "default": None},
-        {"name": "after", "type": ["null", "Value"], "default": None},
-        {"name": "source", "type": SOURCE},
-        {"name": "op", "type": "string"},
-        {"name": "ts_ms", "type": ["null", "long"], "default": None},
-    ],
-    "connect.name": "mysql.shop.users.Envelope",
-}
-KEY = {
-    "type": "record",
-    "name": "Key",
-    "namespace": "mysql.shop.users",
-    "fields": [{"name": "id", "type": "int"}],
-    "connect.name": "mysql.shop.users.Key",
-}
-
-
-class Encoder:
-    """A schema registered under a subject: values in Confluent's wire format."""
-
-    def __init__(self, registry: SchemaRegistryClient, subject: str, schema: dict[str, Any]) -> None:
-        self._header = struct.pack(">bI", 0, registry.register_schema(subject, Schema(json.dumps(schema), "AVRO")))
-        self._schema = fastavro.parse_schema(json.loads(json.dumps(schema)))
-
-    def __call__(self, value: dict[str, Any]) -> bytes:
-        out = io.BytesIO(self._header)
-        out.seek(len(self._header))
-        fastavro.schemaless_writer(out, self._schema, value)
-        return out.getvalue()
 
 
 class Load:
@@ -115,11 +39,9 @@ class Load:
         self._producer = Producer(
             {"bootstrap.servers": kafka, "linger.ms": 2, "queue.buffering.max.messages": 2 * ALARM_QUEUE, "log_level": 2}
         )
-        with SchemaRegistryClient({"url": registry}) as client:
-            self._key, self._value = Encoder(client, f"{USERS}-key", KEY), Encoder(client, f"{USERS}-value", ENVELOPE)
+        self._table = Table(registry, "users")
         self._user_count = users
         self._users: dict[int, dict[str, Any]] = {}
-        self._position = int(time.time() * 1000)  # in the binary log; above that of any load before
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)
 
@@ -184,7 +106,7 @@ class Load:
         elif self._random.random() < 0.1:
             del self._users[id]
             self._send_user(id, "d", before, None)
-            self._producer.produce(USERS, key=self._key({"id": id}), value=None)
+            self._producer.produce(USERS, key=self._table.key(id), value=None)
             self.events += 1
         else:
             self._users[id] = {**before, "is_vip": 1 - before["is_vip"], "updated_at": _now()}
@@ -200,28 +122,8 @@ class Load:
         }
 
     def _send_user(self, id: int, op: str, before: dict[str, Any] | None, after: dict[str, Any] | None, snapshot: str = "false") -> None:
-        now = int(time.time() * 1000)
-        if snapshot == "false":
-            self._position += self._random.randint(200, 400)
-        source = {
-            "version": "3.5.0.Final",
-            "connector": "mysql",
-            "name": "mysql",
-            "ts_ms": now,
-            "snapshot": snapshot,
-            "db": "shop",
-            "sequence": None,
-            "table": "users",
-            "server_id": 223344,
-            "gtid": None,
-            "file": "mysql-bin.000003",
-            "pos": self._position,
-            "row": 0,
-            "thread": None,
-            "query": None,
-        }
-        value = {"before": before, "after": after, "source": source, "op": op, "ts_ms": now}
-        self._producer.produce(USERS, key=self._key({"id": id}), value=self._value(value))
+        key, value = self._table.change(op, before, after, snapshot, self._random.randint(200, 400))
+        self._producer.produce(USERS, key=key, value=value)
         self.events += 1
 
 

@@ -78,6 +78,11 @@ def from_text(type: Type, text: str, style: Style) -> Any:
     return text if reader is None else reader(type, text)
 
 
+def _no_time(type: Type, text: str) -> TailgateError:
+    """PostgreSQL's messages here leave out that there is no zone."""
+    return InvalidDatetimeFormat(f'invalid input syntax for type {type.facts.sql.removesuffix(" without time zone")}: "{text}"')
+
+
 def _wrong(type: Type, text: str) -> TailgateError:
     return InvalidTextRepresentation(f'invalid input syntax for type {type.facts.sql}: "{text}"')
 
@@ -177,7 +182,7 @@ def _moment(type: Type, text: str) -> re.Match[str]:
     if match is None:
         if text.strip().lower() in ("infinity", "-infinity"):
             raise FeatureNotSupported(f'{type.facts.sql} "{text}" is not supported as a parameter')
-        raise InvalidDatetimeFormat(f'invalid input syntax for type {type.facts.sql}: "{text}"')
+        raise _no_time(type, text)
     return match
 
 
@@ -189,7 +194,7 @@ def _date(type: Type, text: str) -> date:
 def _time(type: Type, text: str) -> int:
     match = _CLOCK.match(text)
     if match is None:
-        raise InvalidDatetimeFormat(f'invalid input syntax for type {type.facts.sql}: "{text}"')
+        raise _no_time(type, text)
     return _clock(match, text)
 
 
@@ -201,7 +206,7 @@ def timestamp(text: str, type: Type, style: Style) -> datetime:
     named = match["zone"]
     found = zone("UTC" if named in ("Z", "z") else named or style.time_zone)
     if found is None:
-        raise InvalidDatetimeFormat(f'invalid input syntax for type {type.facts.sql}: "{text}"')
+        raise _no_time(type, text)
     return at.replace(tzinfo=found[1]).astimezone(timezone.utc)
 
 

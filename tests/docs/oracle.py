@@ -27,7 +27,7 @@ def differences(server: str, page: list[Part]) -> list[str]:
         if isinstance(part, Example) and not part.ours:
             got = terminal.type(plain(part.statement), part.data)
             expected = tuple(plain(line) for line in part.output)
-            for word in ("DETAIL:", "HINT:"):
+            for word in ("DETAIL:", "HINT:", "CONTEXT:"):
                 if not all(any(line.startswith(word) for line in lines) for lines in (expected, got)):
                     expected, got = (tuple(x for x in lines if not x.startswith(word)) for lines in (expected, got))
             if not same(expected, got, part.ordered):

@@ -10,23 +10,27 @@
     …
     ```
 `-- Tailgate` behind a statement: it is ours alone, or differs, and is not asked of PostgreSQL. A statement ends with a semicolon, or
-psql's `\\gset`, at the end of its line. Lines between `COPY … FROM STDIN;` and `\\.` are its data. `…` in a line of output stands for
-anything, and alone for any number of lines. `^C` as the last line of output: the statement goes on until it is cancelled. Rows without
-ORDER BY may come in any order.
+psql's `\\gset`, at the end of its line; psql's `\\i file` is one, too. Lines between `COPY … FROM STDIN;` and `\\.` are its data. `…` in
+a line of output stands for anything, and alone for any number of lines. `^C` as the last line of output: the statement goes on until it
+is cancelled. Rows without ORDER BY may come in any order.
+
+A block ```debezium table has change events of a table of `examples/shop`, a line of JSON each.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 DOCS = Path(__file__).parents[2] / "docs"
 SQL = DOCS / "sql"
 FENCE = re.compile(r"^```(\w+)?(.*)$")
-END = re.compile(r"(?:;| \\gset)( -- Tailgate)?$")
+END = re.compile(r"(?:;| \\gset|^\\i [\w.]+)( -- Tailgate)?$")
 INTERRUPT = "^C"
 ANYTHING = "…"
 
@@ -54,7 +58,15 @@ class Records:
     records: tuple[tuple[str | None, str | None], ...]
 
 
-Part = str | Example | Records  # str: lines of the page that are no example, as they are
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Change events of a table of the shop, as Debezium writes them: op, before, after."""
+
+    table: str
+    changes: tuple[Mapping[str, Any], ...]
+
+
+Part = str | Example | Records | Changes  # str: lines of the page that are no example, as they are
 
 
 def parts(text: str) -> Iterator[Part]:
@@ -77,6 +89,9 @@ def parts(text: str) -> Iterator[Part]:
             topic, *words = fence[2].split()
             yield "\n".join(block)
             yield Records(topic, tuple(_record(line, "key" in words) for line in block))
+        elif kind == "debezium":
+            yield "\n".join(block)
+            yield Changes(fence[2].strip(), tuple(map(json.loads, block)))
         else:
             yield from block
         yield lines[end]

@@ -1,5 +1,6 @@
-"""`python -m tests.docs.record PAGE.md …`: writes into pages of docs/sql what is printed now; says where PostgreSQL prints another thing.
+"""`python -m tests.docs.record PAGE.md …`: writes into pages of docs/sql and examples what is printed now.
 
+It says where PostgreSQL prints another thing.
 Look at the difference before you commit it: the page says what is right, not what happened.
 """
 
@@ -23,7 +24,7 @@ def record(system: System, page: Path) -> list[Part]:
     terminal = system.terminal()
     for part in list(parts(page.read_text())):
         began = time.monotonic()
-        printed = system.run(terminal, part)
+        printed = system.run(terminal, part, page.parent)
         if (took := time.monotonic() - began) > SLOW_S and isinstance(part, Example):
             print(f"{page.name}, line {part.line}: {took:.1f} s", file=sys.stderr, flush=True)
         found.append(recorded(part, printed) if isinstance(part, Example) else part)
@@ -39,6 +40,9 @@ def main(pages: list[Path]) -> None:
     try:
         with tempfile.TemporaryDirectory(prefix="tailgate-docs-") as folder, System(Path(folder)) as system:
             for page in pages:
+                if "examples" in page.parts:
+                    record(system, page)
+                    continue
                 for difference in differences(server.dsn, record(system, page)):
                     print(f"{page.name}, {difference}\n")
     finally:

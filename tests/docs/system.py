@@ -10,11 +10,14 @@ from confluent_kafka import Producer
 
 from embedded.children import free_port
 from embedded.supervisor import Plan, Supervisor
+from examples.shop.debezium import Table, topic
 from lake import Lake
-from tests.docs.pages import INTERRUPT, Example, Part, Records
+from sql.statements import split
+from tests.docs.pages import INTERRUPT, Changes, Example, Part, Records
 from tests.docs.terminal import Terminal
 
 KINDS = ("sink", "materialized view", "view", "source", "table")  # in the order in which they are dropped
+INCLUDE = "\\i "
 KAFKA, REGISTRY = "kafka:9092", "http://schema-registry:8081"
 
 
@@ -24,6 +27,7 @@ class System:
     def __init__(self, folder: Path) -> None:
         self.supervisor = Supervisor(Plan(folder, f"127.0.0.1:{free_port()}", "embedded", "embedded"), lambda _: None)
         self.folder = folder
+        self._tables: dict[str, Table] = {}
 
     def __enter__(self) -> System:
         self.supervisor.__enter__()
@@ -50,17 +54,28 @@ class System:
         """With the names that pages say."""
         return text.replace(self.kafka, KAFKA).replace(self.registry, REGISTRY)
 
-    def write(self, records: Records) -> None:
-        for key, value in records.records:
-            self._producer.produce(records.topic, key=key, value=value)
+    def write(self, part: Records | Changes) -> None:
+        if isinstance(part, Records):
+            messages: list[tuple[Any, Any]] = list(part.records)
+            to = part.topic
+        else:
+            table = self._tables.setdefault(part.table, Table(self.registry, part.table))
+            messages = [table.change(c["op"], c.get("before"), c.get("after")) for c in part.changes]
+            to = topic(part.table)
+        for key, value in messages:
+            self._producer.produce(to, key=key, value=value)
         assert self._producer.flush(30) == 0
 
-    def run(self, terminal: Terminal, part: Part) -> tuple[str, ...]:
-        """Lines that were printed; none but for an example."""
-        if isinstance(part, Records):
+    def run(self, terminal: Terminal, part: Part, folder: Path) -> tuple[str, ...]:
+        """Lines that were printed; none but for an example. `folder`: of files that are named."""
+        if isinstance(part, Records | Changes):
             self.write(part)
         if not isinstance(part, Example):
             return ()
+        if part.statement.startswith(INCLUDE):
+            file = folder / part.statement.removeprefix(INCLUDE)
+            found = [terminal.type(self.here(s.text)) for s in split(file.read_text())]
+            return tuple(self.there(line) for lines in found for line in lines)
         until = len(part.output) - 1 if part.output and part.output[-1] == INTERRUPT else None
         return tuple(self.there(line) for line in terminal.type(self.here(part.statement), part.data, until))
 

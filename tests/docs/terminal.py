@@ -79,7 +79,8 @@ class Terminal:
 
 def _told(severity: str, sqlstate: str, message: str, diagnostic: Any) -> list[str]:
     out = f"{severity}:  {sqlstate}: {message}".split("\n")
-    for word, text in (("DETAIL", diagnostic.message_detail), ("HINT", diagnostic.message_hint)):
+    more = (("DETAIL", diagnostic.message_detail), ("HINT", diagnostic.message_hint), ("CONTEXT", diagnostic.context))
+    for word, text in more:
         out += f"{word}:  {text}".split("\n") if text else []
     return out
 
@@ -92,6 +93,7 @@ class _Diagnostic:
         self.severity, self.sqlstate = field(pq.DiagnosticField.SEVERITY), field(pq.DiagnosticField.SQLSTATE)
         self.message_primary = field(pq.DiagnosticField.MESSAGE_PRIMARY)
         self.message_detail, self.message_hint = field(pq.DiagnosticField.MESSAGE_DETAIL), field(pq.DiagnosticField.MESSAGE_HINT)
+        self.context = field(pq.DiagnosticField.CONTEXT)
 
 
 def printed(result: PGresult) -> list[str]:
