@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lake.catalog import SCHEMA, Catalog, Item
+from lake.catalog import Catalog, Item
 from lake.errors import InsufficientPrivilege, InvalidAuthorizationSpecification, InvalidParameterValue, TailgateError
-from lake.roles import OPERATOR, SCHEMA_ID, Role
+from lake.roles import OPERATOR, Role
+from lake.schemas import Schema
 from sql import statements as s
 from sql.bind import bind_query
 
@@ -73,15 +74,19 @@ class Access:
         known = self._readable.get(prepared.query.depends)
         if known is None:
             known = self._readable[prepared.query.depends] = all(
-                self._may("SELECT", item) for item in self._items(prepared.query.depends)
-            ) and self._session.serving.catalog.may(role, "USAGE", SCHEMA_ID)
+                self._may("SELECT", item) and self._session.serving.catalog.may(role, "USAGE", item.schema)
+                for item in self._items(prepared.query.depends)
+            )
         return known
 
     def _may(self, privilege: str, item: Item) -> bool:
         return self._session.serving.catalog.may(self.role, privilege, item.id)
 
     def _items(self, ids: Iterable[int]) -> list[Item]:
-        """The relations of these items: who calls a function reads what it reads, and everybody may call it."""
+        """The relations of these items: who calls a function reads what it reads, and everybody may call it.
+
+        A session's temporary views are its own, and were asked about when they were made.
+        """
         items = self._session.serving.catalog.items
         found: dict[int, Item] = {}
         queue = [i for i in ids if i in items]
@@ -104,7 +109,7 @@ class Access:
         """42501 unless the role has a privilege on a relation."""
         if self.role.superuser:
             return
-        self.check_schema("USAGE")
+        self.check_schema("USAGE", self._session.serving.catalog.schema_of(item))
         if not self._may(privilege, item):
             raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
 
@@ -120,9 +125,15 @@ class Access:
             for item in self._items(read):
                 self.check("SELECT", item)
 
-    def check_schema(self, privilege: str) -> None:
-        if not self._session.serving.catalog.may(self.role, privilege, SCHEMA_ID):
-            raise InsufficientPrivilege(f"permission denied for schema {SCHEMA}")
+    def check_schema(self, privilege: str, schema: Schema) -> None:
+        if not self._session.serving.catalog.may(self.role, privilege, schema.id):
+            raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
+
+    def check_new(self, name: s.Name) -> None:
+        """Whether an item of this name may be made; a schema that is not there is for the engine to say."""
+        catalog = self._session.catalog
+        if name.schema is None or catalog.find_schema(name.schema) is not None:
+            self.check_schema("CREATE", catalog.home(name))
 
     def check_owner(self, item: Item) -> None:
         role = self.role
@@ -139,15 +150,26 @@ class Access:
             return
         match statement:
             case s.CreateView(query=query):
-                self.check_schema("CREATE")
+                self.check_new(statement.name)
                 for item in self._named((statement.name,)) if statement.replace else ():
                     self.check_owner(item)
-                self._check_read(query)
+                self.check_read(query)
             case s.CreateSink(from_item=name):
-                self.check_schema("CREATE")
+                self.check_new(statement.name)
                 self._check_names((name,))
             case s.CreateSource() | s.CreateTable() | s.CreateFunction():
-                self.check_schema("CREATE")
+                self.check_new(statement.name)
+            case s.CreateSchema():
+                raise InsufficientPrivilege(f"permission denied for database {self._session.database}")
+            case s.AlterSchema(name=name) | s.Comment(kind="schema", name=name):
+                self._check_schema_owner(name)
+            case s.DropSchema(names=names):
+                for name in names:
+                    self._check_schema_owner(name)
+            case s.AlterItem(name=name, schema=schema) if schema:
+                for item in self._named((name,)):
+                    self.check_owner(item)
+                self.check_new(s.Name(name.name, schema))
             case s.AlterItem(name=name) | s.Comment(name=name) | s.RetryDeadLetters(name=name):
                 for item in self._named((name,)):
                     self.check_owner(item)
@@ -173,7 +195,7 @@ class Access:
                 raise InsufficientPrivilege("must be superuser", hint="This statement changes the catalog.")
 
     def _check_functions(self, named: s.FunctionName) -> None:
-        for item in self._session.serving.catalog.functions(named.name.name):
+        for item in self._session.catalog.functions(named.name):
             self.check_owner(item)
 
     def check_explain(self, target: s.Name | s.CreateView) -> None:
@@ -182,10 +204,15 @@ class Access:
             if isinstance(target, s.Name):
                 self._check_names((target,))
             else:
-                self._check_read(target.query)
+                self.check_read(target.query)
 
-    def _check_read(self, query: s.QueryText) -> None:
-        for item in self._items(bind_query(query, self._session.serving.catalog, view=True).depends):
+    def _check_schema_owner(self, name: s.Name) -> None:
+        schema = self._session.serving.catalog.find_schema(name.name)
+        if schema is not None and schema.owner != self.role.id:
+            raise InsufficientPrivilege(f"must be owner of schema {schema.name}")
+
+    def check_read(self, query: s.QueryText) -> None:
+        for item in self._items(bind_query(query, self._session.catalog, view=True).depends):
             self.check("SELECT", item)
 
     def _check_names(self, names: Sequence[s.Name]) -> None:
@@ -194,12 +221,16 @@ class Access:
 
     def _named(self, names: Sequence[s.Name]) -> list[Item]:
         """Those that are there; the others are for the engine to say."""
-        found = [self._session.serving.catalog.find(name.name) for name in names]
+        found = [self._session.catalog.find(name) for name in names]
         return [item for item in found if item is not None]
 
     def _check_grant(self, statement: s.Grant) -> None:
         if statement.kind != "relation":
-            raise InsufficientPrivilege(f"permission denied for schema {SCHEMA}")
+            catalog = self._session.serving.catalog
+            for schema in (catalog.find_schema(name.name) for name in statement.objects):
+                if schema is not None and (schema.owner != self.role.id or statement.kind != "schema"):
+                    raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
+            return
         for item in self._named(statement.objects):
             if not self._session.serving.catalog.may(self.role, "SELECT", item.id) and item.owner != self.role.id:
                 raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from gateway import cursors, routes
 from gateway.portals import Bound
+from gateway.settings import find
 from gateway.transactions import Move, State
 from gateway.writing import committing
 from lake import errors as e
+from lake.names import list_of
 from sql import statements as s
 
 if TYPE_CHECKING:
@@ -112,7 +114,9 @@ def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[obje
     if not statement.values:
         session.settings.reset(name, local=statement.local)
     else:
-        session.settings.set(name, ", ".join(statement.values), local=statement.local)
+        setting = find(name)
+        names = setting is not None and setting.kind == "path"
+        session.settings.set(name, list_of(statement.values) if names else ", ".join(statement.values), local=statement.local)
         if name == "role":
             session.access.role  # noqa: B018  # raises if it may not be
     return "SET"
@@ -130,6 +134,8 @@ def _discard(session: Session, bound: Bound, statement: s.Discard, values: Seque
         session.drop_portals()
         session.statements.clear()
         session.settings.reset(None)
+    if statement.what in ("all", "temp"):
+        session.naming.drop_all()
     return f"DISCARD {statement.what.upper()}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gateway import temporary
 from gateway.portals import Bound
 from gateway.writing import committing
 from gateway.writing.pending import Pending
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from gateway.session import Session
 
 CHANGING = (
-    s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment,
+    s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment, s.CreateSchema, s.AlterSchema, s.DropSchema,
     s.CreateRole, s.AlterRole, s.DropRole, s.Grant,
     s.Pause, s.RetryDeadLetters, s.CreateFunction, s.DropFunction, s.CommentOnFunction,
 )  # fmt: skip
@@ -31,6 +32,8 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     session.transaction.writes = Pending()
     session.out.flush()
     await _caught_up(session)
+    if (tag := temporary.answer(session, bound)) is not None:
+        return tag
     session.access.check_change(bound.statement)
 
     def tell(notice: dict[str, Any]) -> None:

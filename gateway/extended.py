@@ -31,8 +31,8 @@ WRITES = (s.Insert, s.Update, s.Delete, s.Truncate, s.CopyFrom)
 
 
 def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
-    known = session.gateway.bound.get((message.text, message.parameter_oids))
-    if known is not None and known.catalog is session.serving.catalog:
+    known = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
+    if known is not None and known.catalog is session.catalog:
         _check_new(session, message.statement)
         routes.check_failed(session, known.statement)
         session.keep(message.statement, message.text, message.parameter_oids, known)
@@ -51,7 +51,7 @@ async def _parse(session: Session, message: m.Parse) -> None:
     routes.check_failed(session, statement)
     bound = await _moved(routes.bind(session, statement, text, message.parameter_oids), text.position)
     if isinstance(statement, s.Select):
-        session.gateway.remember(message.text, message.parameter_oids, bound)
+        session.gateway.remember(message.text, message.parameter_oids, session.naming.seen.scope, bound)
     session.keep(message.statement, message.text, message.parameter_oids, bound)
     session.out.write(backend.PARSE_COMPLETE)
 
@@ -83,7 +83,7 @@ def _statement(session: Session, name: str) -> Statement:
 def bind(session: Session, message: m.Bind) -> Awaitable[None] | None:
     statement = _statement(session, message.statement)
     routes.check_failed(session, statement.bound.statement)
-    if statement.bound.catalog is session.serving.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute)):
+    if statement.bound.catalog is session.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute)):
         _bind(session, message, statement, statement.bound)
         return None
     return _rebind(session, message, statement)
@@ -96,7 +96,7 @@ async def _rebind(session: Session, message: m.Bind, statement: Statement) -> No
 async def rebound(session: Session, statement: Statement) -> Bound:
     """What a prepared statement means now: the catalog, or the cursor it names, may be another one."""
     old = statement.bound
-    if old.catalog is session.serving.catalog and not isinstance(old.statement, (s.Fetch, s.Execute)):
+    if old.catalog is session.catalog and not isinstance(old.statement, (s.Fetch, s.Execute)):
         return old
     bound = await _moved(routes.bind(session, old.statement, s.StatementText(old.text, old.position), statement.oids), old.position)
     if isinstance(old.statement, s.Select) and [(c.name, c.type) for c in old.columns or ()] != [
@@ -125,7 +125,7 @@ def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound)
     formats = _result_formats(session, message.result_formats, bound)
     portal = Portal(message.portal, bound, values, formats)
     if bound.prepared is not None and isinstance(bound.statement, s.Select) and bound.statement.as_of is None:
-        portal.key = (statement.raw, style, statement.oids, given, codes, formats)
+        portal.key = (statement.raw, style, session.naming.seen.scope, statement.oids, given, codes, formats)
     session.drop_portal("" if not message.portal else message.portal)
     session.portals[message.portal] = portal
     session.out.write(backend.BIND_COMPLETE)

@@ -17,7 +17,7 @@ import contextlib
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +172,7 @@ class Lookups:
         self._aside = aside
         self._indexes: dict[int, Index | None] = {}  # None: too large, or failing
         self._asked: dict[int, int] = {}
-        self._templates: OrderedDict[bytes, Template] = OrderedDict()
+        self._templates: OrderedDict[tuple[bytes, Hashable], Template] = OrderedDict()
         self._lookups: dict[int, tuple[Prepared, Lookup | None]] = {}
 
     def of(self, prepared: Prepared) -> Lookup | None:
@@ -208,11 +208,11 @@ class Lookups:
             found = self.rows(lookup, prepared, values)
         return found
 
-    def answer(self, sent: bytes, style: Style, access: Access) -> bytes | None:
-        """Of a Query: all that is sent back, if its text is a look-up's and the index has the answer."""
+    def answer(self, sent: bytes, style: Style, scope: Hashable, access: Access) -> bytes | None:
+        """Of a Query: all that is sent back, if its text is a look-up's and the index has the answer. `scope`: of `Seen`."""
         if not self._templates or len(sent) > 1000:
             return None
-        template = self._templates.get(_LITERALS.sub(b"?", sent))
+        template = self._templates.get((_LITERALS.sub(b"?", sent), scope))
         if template is None or not access.reads(template.prepared):
             return None
         lookup = template.lookup
@@ -235,7 +235,7 @@ class Lookups:
             encoders = template.encoders[style] = encoders_of(lookup, (0,) * len(lookup.columns), style)
         return template.described + encoded(row, lookup, encoders) + _ONE_READY
 
-    def learn(self, sent: bytes, prepared: Prepared, lookup: Lookup) -> None:
+    def learn(self, sent: bytes, scope: Hashable, prepared: Prepared, lookup: Lookup) -> None:
         """Remembers the template of a text that was bound, if its literals are the key and nothing else."""
         if _NOT_PLAIN.search(sent) or not all(t.name in ("int2", "int4", "int8", "text", "varchar") for t in lookup.types):
             return
@@ -253,7 +253,7 @@ class Lookups:
                 return
             order.append(place)
         described = backend.row_description(description(prepared.columns), (0,) * len(prepared.columns))
-        self._templates[_LITERALS.sub(b"?", sent)] = Template(lookup, prepared, tuple(order), described)
+        self._templates[_LITERALS.sub(b"?", sent), scope] = Template(lookup, prepared, tuple(order), described)
         if len(self._templates) > TEMPLATES_MAX:
             self._templates.popitem(last=False)
 

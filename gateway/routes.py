@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gateway import commands, cursors, ddl, extended, show, tail, times
+from gateway import commands, cursors, ddl, extended, show, tail, temporary, times
 from gateway.copying import CopyOut, copy_options
 from gateway.encode.copying import CopyEncoder
 from gateway.envelopes import shape_of
@@ -54,7 +54,7 @@ def check_failed(session: Session, statement: Known) -> None:
 
 async def bind(session: Session, statement: Known, text: s.StatementText, oids: Sequence[int]) -> Bound:
     """The statement with its names looked up; columns and parameters as Describe tells them."""
-    bound = Bound(statement, text.text, text.position, catalog=session.serving.catalog)
+    bound = Bound(statement, text.text, text.position, catalog=session.catalog)
     match statement:
         case s.Select():
             return await _bind_select(session, bound, statement, oids)
@@ -93,7 +93,7 @@ async def _bind_select(session: Session, bound: Bound, statement: s.Select, oids
     if serving.is_catalog_query(statement):
         columns, parameters, body = await serving.describe_catalog(statement, oids, session)
         return replace(bound, columns=columns, parameters=parameters, is_catalog=True, body=body)
-    prepared = serving.prepare(statement, oids)
+    prepared = serving.prepare(statement, oids, session.naming.seen)
     return replace(bound, columns=prepared.columns, parameters=_declared(prepared.parameters, oids), prepared=prepared)
 
 
@@ -105,9 +105,7 @@ def _declared(types: Sequence[Type], oids: Sequence[int]) -> tuple[Type, ...]:
 def _bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence[int]) -> Bound:
     target = statement.target
     if isinstance(target, s.Name):
-        if target.schema not in (None, "public"):
-            raise e.UndefinedTable(f'relation "{target}" does not exist', position=target.position)
-        item = session.serving.catalog.relation(target.name, target.position)
+        item = session.catalog.relation(target)
         if item.stored:
             if not item.ready:
                 raise e.ObjectNotInPrerequisiteState(
@@ -115,8 +113,8 @@ def _bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence
                 )
             shape = shape_of(item.columns, statement.envelope, statement.order)
             return replace(bound, columns=tail.columns(shape, statement.progress), body=tail.Target(item, shape))
-        target = times.of_relation(target.name)
-    prepared = session.serving.prepare(target, oids)
+        target = times.of_relation(target)
+    prepared = session.serving.prepare(target, oids, session.naming.seen)
     parameters = _declared(prepared.parameters, oids)
     shape = shape_of(prepared.columns, statement.envelope, statement.order)
     columns = tail.columns(shape, statement.progress)
@@ -142,7 +140,7 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
         case s.Show(what="errors"):
             serving = session.serving
             table = await asyncio.to_thread(
-                show.errors, statement, session.gateway.lake, serving.catalog, serving.time, session.access.reads_rows
+                show.errors, statement, session.gateway.lake, session.catalog, serving.time, session.access.reads_rows
             )
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Show(what="topics") | s.Print():
@@ -154,7 +152,7 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return Tagged(TableRows(bound.columns or (), said), "SHOW" if isinstance(statement, s.Show) else "PRINT", counted=False)
         case s.Show():
             status = await session.control.status() if show.needs_engine(statement) else {}
-            table = show.answer(statement, session.serving.catalog, session.settings, session.database, status)
+            table = show.answer(statement, session.catalog, session.settings, session.database, status)
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Explain():
             lines = pa.table([pa.array(await _explain(session, bound, statement), pa.string())], names=["c0"])
@@ -185,13 +183,14 @@ async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequ
     """How a view is maintained is the engine's to say; of a query, the plan that is read."""
     target = statement.target
     if isinstance(target, s.Tail):
-        target = s.Select(target.target) if isinstance(target.target, s.QueryText) else s.Select(times.of_relation(target.target.name))
+        target = s.Select(target.target) if isinstance(target.target, s.QueryText) else s.Select(times.of_relation(target.target))
     if isinstance(target, s.Select):
         if session.serving.is_catalog_query(target):
             raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
-        prepared = session.serving.prepare(target, ())
+        prepared = session.serving.prepare(target, (), session.naming.seen)
         session.access.check_query(prepared)
         return explain.tree(prepared.query.plan).splitlines()
+    temporary.answer(session, bound)
     session.access.check_explain(target)
     return (await session.control.statement(bound.text, session.statement_settings())).lines
 

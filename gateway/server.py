@@ -16,7 +16,7 @@ import os
 import secrets
 import socket
 from collections import OrderedDict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gateway.connection import Connection
@@ -24,6 +24,7 @@ from gateway.control import Control
 from gateway.lookups import Lookups
 from gateway.polls import Polls
 from gateway.portals import Bound
+from gateway.serving import Seen
 from lake.errors import FeatureNotSupported, TooManyConnections
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ log = logging.getLogger("tailgate.gateway")
 
 BACKLOG = 1024  # connections the kernel keeps for us: a burst of 300 must not be refused
 SESSIONS_MAX = 10_000  # an idle one costs about 30 KB
+PATHS_MAX = 1_000  # different paths whose view of the catalog is remembered
 BOUND_MAX = 2_000  # statements whose meaning is remembered; the rest is looked up again
 STOP_S = 2.0  # for clients to take what was said to them
 
@@ -55,7 +57,8 @@ class Gateway:
         self.lookups = Lookups(serving, self.aside)
         self.connections: set[Connection] = set()
         self.sessions: dict[int, Session] = {}
-        self.bound: OrderedDict[tuple[bytes, tuple[int, ...]], Bound] = OrderedDict()
+        self.bound: OrderedDict[tuple[bytes, tuple[int, ...], Hashable], Bound] = OrderedDict()
+        self._seen: dict[tuple[str, ...], Seen] = {}  # by path
         self._aside: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
         self._stopping = False
@@ -114,8 +117,18 @@ class Gateway:
         self._aside.add(task)
         task.add_done_callback(self._aside.discard)
 
-    def remember(self, text: bytes, oids: Sequence[int], bound: Bound) -> None:
-        self.bound[text, tuple(oids)] = bound
+    def seen(self, base: Catalog, n: int, path: tuple[str, ...]) -> Seen:
+        """The catalog as it is seen along a path: one object for all sessions that have the path."""
+        known = self._seen.get(path)
+        if known is None or known.catalog.items is not base.items or known.catalog_n != n:
+            if len(self._seen) >= PATHS_MAX:
+                self._seen.clear()
+            catalog = base.along(path)
+            known = self._seen[path] = Seen(catalog, n, None if catalog is base else path)
+        return known
+
+    def remember(self, text: bytes, oids: Sequence[int], scope: Hashable, bound: Bound) -> None:
+        self.bound[text, tuple(oids), scope] = bound
         if len(self.bound) > BOUND_MAX:
             self.bound.popitem(last=False)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gateway import activity, extended, portals, simple, starting
 from gateway.access import Access
 from gateway.authentication import Challenged, Peer
+from gateway.naming import Naming
 from gateway.portals import Bound, Portal, Statement
 from gateway.protocol import backend, startup
 from gateway.protocol import messages as m
@@ -30,6 +31,7 @@ from lake import errors as e
 if TYPE_CHECKING:
     from gateway.server import Gateway
     from gateway.tls import Identity
+    from lake.catalog import Catalog
     from lake.roles import Role
 
 log = logging.getLogger("tailgate.gateway")
@@ -86,6 +88,7 @@ class Session:
         self.process, self.secret, self.secret_bytes = 0, b"", startup.SECRET_BYTES
         self.settings = Settings({})
         self.access = Access(self)
+        self.naming = Naming(self)
         self.activity = activity.Activity()
         self.told: dict[str, str] = {}  # reported settings as the client knows them
         self.following = False  # a TAIL goes on until the client leaves
@@ -249,8 +252,13 @@ class Session:
 
     def statement_settings(self) -> dict[str, str]:
         """What a statement's meaning depends on, for the engine."""
-        named = {name: self.settings[name] for name in ("timezone", "search_path", "datestyle", "intervalstyle")}
-        return {**named, "role": self.access.role.name}
+        named = {name: self.settings[name] for name in ("timezone", "datestyle", "intervalstyle")}
+        return {**named, "search_path": self.naming.path, "role": self.access.role.name}
+
+    @property
+    def catalog(self) -> Catalog:
+        """As this session sees it."""
+        return self.naming.seen.catalog
 
     # --- what queries of the system catalog ask
 

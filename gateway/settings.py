@@ -18,6 +18,7 @@ from datetime import datetime
 from gateway.encode.calendar import zone
 from gateway.encode.style import Style
 from lake.errors import CantChangeRuntimeParam, FeatureNotSupported, InvalidParameterValue, TailgateError, UndefinedObject
+from lake.names import listed
 from lake.types import TIMESTAMPTZ
 from sql.input.literals import parse
 
@@ -267,9 +268,17 @@ def _on(setting: Setting, value: str) -> str:
     return "on"
 
 
+def _path(setting: Setting, value: str) -> str:
+    try:
+        listed(value)
+    except ValueError:
+        raise InvalidParameterValue(f'invalid value for parameter "search_path": "{value}"', detail="List syntax is invalid.") from None
+    return value
+
+
 CHECKS: Mapping[str, Callable[[Setting, str], str]] = {
     "string": lambda _, value: value,
-    "path": lambda _, value: value,
+    "path": _path,
     "bool": _bool,
     "enum": _enum,
     "int": _int,

@@ -15,9 +15,10 @@ import pyarrow as pa
 from gateway.catalog import rows as catalog_rows
 from gateway.settings import Settings
 from lake import routines
-from lake.catalog import SCHEMA, Catalog, Item
+from lake.catalog import Catalog, Item
 from lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.types import BOOL, FLOAT8, INT8, TEXT, TIMESTAMPTZ, WEIGHT, Field
+from sql.definitions import shown
 from sql.statements import Name, Show
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def errors(show: Show, lake: Lake, catalog: Catalog, at: int, readable: Callable
     """The errors of one view, or of all that are readable, at a time: the answer of SHOW ERRORS. Blocks."""
     views = [i for i in sorted(catalog.visible, key=lambda item: item.name) if i.errors and i.ready and readable(i)]
     if show.name is not None:
-        wanted = catalog.relation(show.name.name, show.name.position)
+        wanted = catalog.relation(show.name)
         if not wanted.errors:
             raise WrongObjectType(f'"{wanted.name}" is not a materialized view', position=show.name.position)
         if not readable(wanted):
@@ -119,14 +120,14 @@ def _table(fields: Sequence[Field], rows: Sequence[Sequence[Any]]) -> pa.Table:
 
 def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     what = show.what
-    items = sorted(catalog.visible, key=lambda item: item.name)
+    items = sorted(_listed(show, catalog), key=lambda item: item.name)
     match what:
         case "setting":
             return [(settings.get(show.setting)[1],)]
         case "all":
             return settings.all()
         case "schemas":
-            return [("information_schema",), ("pg_catalog",), (SCHEMA,)]
+            return [(name,) for name in sorted(s.name for s in catalog.all_schemas().values())]
         case "databases":
             return [(database,)]
         case "objects":
@@ -134,22 +135,31 @@ def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, statu
         case "functions":
             return [(i.name, routines.arguments_of(i), routines.result_of(i)) for i in items if i.kind == "function"]
         case "indexes":
-            of = None if show.name is None else catalog.relation(show.name.name, show.name.position).id
-            keyed = [i for i in catalog_rows.keyed(catalog) if of in (None, i.id)]
+            of = None if show.name is None else catalog.relation(show.name).id
+            listed = {i.id for i in items}
+            keyed = [i for i in catalog_rows.keyed(catalog) if of == i.id or (of is None and i.id in listed)]
             return [(catalog_rows.key_name(i), i.name, ", ".join(i.columns[k].name for k in i.key or ())) for i in keyed]
         case "columns":
             assert show.name is not None
-            item = catalog.relation(show.name.name, show.name.position)
+            item = catalog.relation(show.name)
             return [(f.name, f.nullable, str(f.type)) for f in item.columns]
     if what in _CREATE:
         assert show.name is not None
         if what == "create function":
-            function = routines.find(show.name.name, show.types, catalog)
-            return [(function.shown, function.sql)]
+            function = routines.find(show.name, show.types, catalog)
+            return [(function.shown, shown(function, catalog).sql)]
         return [_create(catalog, show.name, what.removeprefix("create "))]
     kind, fields = LISTS[what]
     said = status.get({"source": "sources", "sink": "sinks", "materialized view": "views"}.get(kind, ""), {})
-    return [_line(item, fields, said.get(item.name, {}), bool(status)) for item in items if item.kind == kind]
+    return [_line(item, fields, said.get(catalog.stored.name_of(item).sql, {}), bool(status)) for item in items if item.kind == kind]
+
+
+def _listed(show: Show, catalog: Catalog) -> list[Item]:
+    """What a list is of: the schema that is said, or what can be named without one. A session's temporary views are no other's."""
+    if show.schema is None:
+        return [i for i in catalog.visible if catalog.name_of(i).schema is None]
+    schema = catalog.schema(show.schema.name, show.schema.position)
+    return [i for i in catalog.visible if i.schema == schema.id]
 
 
 def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
@@ -161,14 +171,14 @@ def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: 
 
 
 def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
-    item = catalog.find(name.name)
+    item = catalog.find(name)
     if item is None:
-        raise UndefinedTable(f'relation "{name.name}" does not exist', position=name.position)
+        raise UndefinedTable(f'relation "{name}" does not exist', position=name.position)
     if item.kind != kind:
         raise WrongObjectType(f'"{name.name}" is not a {kind}', hint=f"It is a {item.kind}.", position=name.position)
     if not item.sql:
         raise UndefinedObject(f'no statement created "{name.name}"')
-    return item.name, item.sql
+    return item.name, shown(item, catalog).sql
 
 
 def _like(pattern: str) -> str:

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 def ready_answer(session: Session, raw: bytes) -> bytes | None:
     """All that a Query is answered with, if it is ready; only asked while nothing else goes on and no transaction is open."""
     style = session.settings.style
-    poll = session.gateway.polls.find((raw, style))
+    scope = session.naming.seen.scope
+    poll = session.gateway.polls.find((raw, style, scope))
     if poll is not None:
         return poll.ready if session.access.reads(poll.prepared) else None
-    return session.gateway.lookups.answer(raw, style, session.access)
+    return session.gateway.lookups.answer(raw, style, scope, session.access)
 
 
 def query(session: Session, message: m.Query) -> Awaitable[None]:
@@ -81,11 +82,11 @@ async def _simple(session: Session, statement: parsed.Known, text: s.StatementTe
             rows = await session.gateway.lookups.rows_soon(lookup, bound.prepared, ())
             if rows is not None:
                 if text.position == 0:
-                    session.gateway.lookups.learn(raw, bound.prepared, lookup)
+                    session.gateway.lookups.learn(raw, session.naming.seen.scope, bound.prepared, lookup)
                 described = backend.row_description(description(bound.prepared.columns), formats)
                 session.out.write(described + answer_rows(rows, lookup, formats, session.settings.style))
                 return
-        answer = await delivery.poll(session, (raw, session.settings.style), bound, (), formats)
+        answer = await delivery.poll(session, (raw, session.settings.style, session.naming.seen.scope), bound, (), formats)
         if isinstance(answer, Poll):
             session.out.write(answer.description + answer.rows)
             return

@@ -15,6 +15,7 @@ from gateway.encode.intervals import interval_micros
 from gateway.encode.parameters import from_text
 from gateway.encode.style import Style
 from lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
+from lake.names import Name
 from lake.types import Type
 from sql.statements import AtLeast, QueryText, Select, Time, parse
 
@@ -25,10 +26,9 @@ NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 TIMEOUT_MAX_S = 86_400.0  # Materialize's: a day is allowed, 25 hours are not
 
 
-def of_relation(name: str) -> QueryText:
+def of_relation(name: Name) -> QueryText:
     """The query of all rows of a relation."""
-    quoted = '"' + name.replace('"', '""') + '"'
-    statement = parse(f"SELECT * FROM {quoted}")
+    statement = parse(f"SELECT * FROM {name.sql}")
     assert isinstance(statement, Select)
     return statement.query
 

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from lake.errors import DependentObjectsStillExist, DuplicateTable, UndefinedObject, UndefinedTable
-from lake.roles import BUILT_IN, OPERATOR_ID, PUBLIC_ID, Role
+from lake.errors import DuplicateTable, InsufficientPrivilege, InvalidSchemaName, UndefinedObject, UndefinedTable
+from lake.names import Name
+from lake.roles import BUILT_IN, OPERATOR_ID, PUBLIC_ID, SCHEMA_ID, Role
+from lake.schemas import BUILT_IN as SCHEMAS
+from lake.schemas import SCHEMA, SYSTEM, TEMPORARY, Schema
 from lake.types import BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, field_from_json, field_to_json
 
 FIRST_ID = 16384  # as PostgreSQL's first oid of a user's object, so an id can be an oid
-
-SCHEMA = "public"
 
 # the columns of a source's dead letters: records that could not be decoded, with the reason
 DEAD_LETTERS = (
@@ -53,7 +54,9 @@ class Item:
     body. `options`: what its kind needs besides, as JSON values (a source: topic, brokers, formats; a sink: topic, formats, envelope).
     `ready`: whether it is filled; an item that is not is not to be read, and putting it as not ready, also again, is where
     its relations begin, empty. `owner`: id of the role that made it. `replaces`: of an item that is filled to take another's place,
-    the other's id; until then only the engine sees it.
+    the other's id; until then only the engine sees it. `schema`: id of the schema that the name is in.
+
+    The names in `sql` and `query` are those of a session whose path is `public`: what is in another schema is named with it.
     """
 
     id: int
@@ -70,6 +73,7 @@ class Item:
     ready: bool = True
     owner: int = OPERATOR_ID
     replaces: int = 0
+    schema: int = SCHEMA_ID
 
     @property
     def is_relation(self) -> bool:
@@ -106,37 +110,66 @@ class Item:
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change of the catalog: what an entry of the log carries. Items of `put` are new or replace the one with their id, and so do
-    roles of `put_roles`. `drop` and `drop_roles` are ids."""
+    roles of `put_roles` and schemas of `put_schemas`. `drop`, `drop_roles` and `drop_schemas` are ids."""
 
     put: tuple[Item, ...] = ()
     drop: tuple[int, ...] = ()
     put_roles: tuple[Role, ...] = ()
     drop_roles: tuple[int, ...] = ()
+    put_schemas: tuple[Schema, ...] = ()
+    drop_schemas: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         items = {"put": [i.to_json() for i in self.put], "drop": list(self.drop)}
-        roles = {"put_roles": [r.to_json() for r in self.put_roles], "drop_roles": list(self.drop_roles)}
-        return {**items, **{key: value for key, value in roles.items() if value}}
+        others = {
+            "put_roles": [r.to_json() for r in self.put_roles],
+            "drop_roles": list(self.drop_roles),
+            "put_schemas": [s.to_json() for s in self.put_schemas],
+            "drop_schemas": list(self.drop_schemas),
+        }
+        return {**items, **{key: value for key, value in others.items() if value}}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Change:
-        roles = tuple(Role.from_json(r) for r in data.get("put_roles", ()))
-        return Change(tuple(Item.from_json(i) for i in data["put"]), tuple(data["drop"]), roles, tuple(data.get("drop_roles", ())))
+        return Change(
+            tuple(map(Item.from_json, data["put"])),
+            tuple(data["drop"]),
+            tuple(map(Role.from_json, data.get("put_roles", ()))),
+            tuple(data.get("drop_roles", ())),
+            tuple(map(Schema.from_json, data.get("put_schemas", ()))),
+            tuple(data.get("drop_schemas", ())),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All items and roles at one time. `next_id` only grows. `roles`: those that statements made or changed; see `role`."""
+    """All items, roles and schemas at one time. `next_id` only grows. `roles` and `schemas`: those that statements made or changed.
+
+    `path`: the schemas in which a name without schema is looked for, in order; which is not part of what is kept. The texts
+    of items are read along `public` alone: `stored`.
+    """
 
     items: Mapping[int, Item] = field(default_factory=dict)
     next_id: int = FIRST_ID
     roles: Mapping[int, Role] = field(default_factory=dict)
+    schemas: Mapping[int, Schema] = field(default_factory=dict)
+    path: tuple[str, ...] = (SCHEMA,)
 
     def apply(self, change: Change) -> Catalog:
         items = {i: item for i, item in self.items.items() if i not in change.drop} | {item.id: item for item in change.put}
         roles = {i: role for i, role in self.roles.items() if i not in change.drop_roles} | {role.id: role for role in change.put_roles}
-        used = [max(item.id, item.errors) + 1 for item in change.put] + [role.id + 1 for role in change.put_roles]
-        return Catalog(items, max([self.next_id, *used]), roles)
+        schemas = {i: s for i, s in self.schemas.items() if i not in change.drop_schemas} | {s.id: s for s in change.put_schemas}
+        used = [max(i.id, i.errors) for i in change.put] + [r.id for r in change.put_roles] + [s.id for s in change.put_schemas]
+        return replace(self, items=items, next_id=max([self.next_id, *(id + 1 for id in used)]), roles=roles, schemas=schemas)
+
+    def along(self, path: tuple[str, ...]) -> Catalog:
+        """The same catalog, seen along a path."""
+        return self if path == self.path else replace(self, path=path)
+
+    @property
+    def stored(self) -> Catalog:
+        """The same catalog, seen as the texts of its items are to be read."""
+        return self.along((SCHEMA,))
 
     # ---- roles
 
@@ -160,22 +193,88 @@ class Catalog:
         return next((r for r in self.all_roles().values() if r.name == name and r.id != PUBLIC_ID), None)
 
     def may(self, role: Role, privilege: str, object: int) -> bool:
-        """Whether a role has a privilege on an item, or on the schema: its owner and superusers have all."""
-        item = self.items.get(object)
-        if role.superuser or (item is not None and item.owner == role.id):
+        """Whether a role has a privilege on an item, or on a schema: its owner and superusers have all."""
+        owned = self.items.get(object) or self.schemas.get(object)
+        if role.superuser or (owned is not None and owned.owner == role.id):
             return True
         everybody = self.roles.get(PUBLIC_ID, BUILT_IN[PUBLIC_ID])
         return any(privilege in granted.grants.get(object, ()) for granted in (role, everybody))
 
+    # ---- schemas
+
+    def all_schemas(self) -> Mapping[int, Schema]:
+        """By id, with those that are always there."""
+        return {**SCHEMAS, **self.schemas}
+
+    def find_schema(self, name: str) -> Schema | None:
+        if name == TEMPORARY:
+            name = next((p for p in self.path if p.startswith(f"{TEMPORARY}_")), name)
+        return next((s for s in self.all_schemas().values() if s.name == name), None)
+
+    def schema(self, name: str, position: int | None = None) -> Schema:
+        found = self.find_schema(name)
+        if found is None:
+            raise InvalidSchemaName(f'schema "{name}" does not exist', position=position)
+        return found
+
+    def home(self, name: Name) -> Schema:
+        """Where a new item of this name goes: the schema that is said, or the first of the path that is there."""
+        if name.schema is not None:
+            found = self.schema(name.schema, name.position)
+        else:
+            durable = (self.find_schema(p) for p in self.path if not p.startswith(TEMPORARY))
+            there = next((s for s in durable if s is not None), None)
+            if there is None:
+                raise InvalidSchemaName("no schema has been selected to create in", position=name.position)
+            found = there
+        if found.id in SYSTEM:
+            raise InsufficientPrivilege(
+                f'permission denied to create "{found.name}.{name.name}"', detail="System catalog modifications are currently disallowed."
+            )
+        return found
+
+    def schema_of(self, item: Item) -> Schema:
+        return self.all_schemas()[item.schema]
+
     # ---- items
 
-    def find(self, name: str) -> Item | None:
-        """The item of a name; relations and sinks share one space of names, as in PostgreSQL's pg_class."""
-        return next((i for i in self.items.values() if i.name == name and not i.replaces and i.kind != "function"), None)
+    def find(self, name: Name | str) -> Item | None:
+        """The item of a name, functions aside; one without schema is looked for along the path. A schema that is not there has none.
 
-    def functions(self, name: str) -> tuple[Item, ...]:
-        """The functions of a name, which has nothing to do with those of relations."""
-        return tuple(i for i in self.items.values() if i.kind == "function" and i.name == name and not i.replaces)
+        Relations and sinks share one space of names, as in PostgreSQL's pg_class.
+        """
+        if isinstance(name, str):
+            name = Name(name)
+        named = [i for i in self.items.values() if i.name == name.name and not i.replaces and i.kind != "function"]
+        places = self._places(name) if named else []
+        return next((i for place in places for i in named if i.schema == place), None)
+
+    def functions(self, name: Name | str) -> tuple[Item, ...]:
+        """The functions of a name, which has nothing to do with those of relations; of two with equal arguments the path's first."""
+        if isinstance(name, str):
+            name = Name(name)
+        named = [i for i in self.items.values() if i.kind == "function" and i.name == name.name and not i.replaces]
+        found: dict[tuple[Any, ...], Item] = {}
+        for schema in self._places(name) if named else ():
+            for item in named:
+                if item.schema == schema:
+                    found.setdefault(tuple(c.type for c in item.columns), item)
+        return tuple(found.values())
+
+    def _places(self, name: Name) -> list[int]:
+        """The schemas in which a name is looked for, in order."""
+        schemas = map(self.find_schema, self.path if name.schema is None else (name.schema,))
+        return [schema.id for schema in schemas if schema is not None]
+
+    def name_of(self, item: Item) -> Name:
+        """What the item is called along the path: with its schema only where its name alone would not find it."""
+        schema = self.schema_of(item).name
+        if schema not in self.path:
+            return Name(item.name, schema)
+        if schema == self.path[0]:
+            return Name(item.name)
+        found = self.functions(item.name) if item.kind == "function" else (self.find(item.name),)
+        return Name(item.name, None if any(f is not None and f.schema == item.schema for f in found) else schema)
 
     @property
     def visible(self) -> tuple[Item, ...]:
@@ -192,59 +291,46 @@ class Catalog:
         if not coming:
             return self
         there = {i: item for i, item in self.items.items() if i not in coming}
-        return Catalog({i: replace(item, replaces=0) for i, item in there.items()}, self.next_id, self.roles)
+        return replace(self, items={i: replace(item, replaces=0) for i, item in there.items()})
 
-    def relation(self, name: str, position: int | None = None) -> Item:
+    def relation(self, name: Name | str) -> Item:
+        """Raises 42P01, at the name."""
         item = self.find(name)
         if item is None or not item.is_relation:
-            raise UndefinedTable(f'relation "{name}" does not exist', position=position)
+            raise UndefinedTable(f'relation "{name}" does not exist', position=name.position if isinstance(name, Name) else None)
         return item
+
+    def named(self, name: Name) -> Item:
+        """The same for statements that look for the schema first: 3F000, or 42P01."""
+        self.check_schema(name)
+        return self.relation(name)
+
+    def check_schema(self, name: Name) -> None:
+        if name.schema is not None:
+            self.schema(name.schema)
 
     def __getitem__(self, id: int) -> Item:
         return self.items[id]
 
-    def check_new(self, name: str) -> None:
-        if self.find(name) is not None:
+    def check_new(self, name: str, schema: Schema) -> None:
+        if self.find(Name(name, schema.name)) is not None:
             raise DuplicateTable(f'relation "{name}" already exists')
 
     def dependents(self, id: int) -> tuple[Item, ...]:
         """The items whose definitions name this one, directly, and what is to replace it."""
         return tuple(i for i in self.items.values() if id in i.depends or i.replaces == id)
 
-    def dropping(self, item: Item, *, cascade: bool = False) -> tuple[Item, ...]:
-        """What goes when an item is dropped: itself, its companions and, with cascade, all that depends on it.
-
-        Raises 2BP01 naming the dependents if there are any and cascade was not asked for.
-        """
-        going: dict[int, Item] = {item.id: item}
-        blocked: list[str] = []
-        queue = [item]
-        while queue:
-            current = queue.pop()
-            for dependent in self.dependents(current.id):
-                if dependent.id in going:
-                    continue
-                if not cascade and dependent.kind not in COMPANIONS and not dependent.replaces:
-                    blocked.append(f"{dependent.kind} {dependent.shown} depends on {current.kind} {current.shown}")
-                going[dependent.id] = dependent
-                queue.append(dependent)
-        if blocked:
-            raise DependentObjectsStillExist(
-                f"cannot drop {item.kind} {item.shown} because other objects depend on it",
-                detail="\n".join(blocked),
-                hint="Use DROP ... CASCADE to drop the dependent objects too.",
-            )
-        return tuple(going.values())
-
     def to_json(self) -> dict[str, Any]:
         roles = {"roles": [r.to_json() for r in self.roles.values()]} if self.roles else {}
-        return {"items": [i.to_json() for i in self.items.values()], "next_id": self.next_id, **roles}
+        schemas = {"schemas": [s.to_json() for s in self.schemas.values()]} if self.schemas else {}
+        return {"items": [i.to_json() for i in self.items.values()], "next_id": self.next_id, **roles, **schemas}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Catalog:
         items: Iterable[Item] = map(Item.from_json, data["items"])
         roles = map(Role.from_json, data.get("roles", ()))
-        return Catalog({i.id: i for i in items}, data["next_id"], {r.id: r for r in roles})
+        schemas = map(Schema.from_json, data.get("schemas", ()))
+        return Catalog({i.id: i for i in items}, data["next_id"], {r.id: r for r in roles}, {s.id: s for s in schemas})
 
 
 def ready(item: Item) -> Item:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from lake.catalog import Catalog, Item
 from lake.errors import AmbiguousFunction, UndefinedFunction
+from lake.names import Name, quoted
 from lake.types import Field, Type, field_from_json, field_to_json
 
 Volatility = Literal["immutable", "stable", "volatile"]
@@ -76,7 +77,7 @@ def matching(items: Sequence[Item], types: Sequence[Type]) -> Item | None:
     return next((i for i in items if [(a.type.name, a.type.is_array) for a in i.columns] == wanted), None)
 
 
-def find(name: str, types: Sequence[Type] | None, catalog: Catalog) -> Item:
+def find(name: Name, types: Sequence[Type] | None, catalog: Catalog) -> Item:
     """The function that a statement names; without types there must be one of the name. Raises 42883, 42725."""
     there = catalog.functions(name)
     if types is None:
@@ -88,7 +89,7 @@ def find(name: str, types: Sequence[Type] | None, catalog: Catalog) -> Item:
         return there[0]
     found = matching(there, types)
     if found is None:
-        raise UndefinedFunction(f"function {signature(name, types)} does not exist")
+        raise UndefinedFunction(f"function {signature(str(name), types)} does not exist")
     return found
 
 
@@ -96,7 +97,7 @@ def arguments_of(item: Item, *, defaults: bool = True) -> str:
     """As pg_get_function_arguments() says, or without defaults pg_get_function_identity_arguments()."""
     made = routine(item)
     first = len(made.arguments) - len(made.defaults)
-    texts = [f"{_quoted(a.name)} {a.type}" if a.name else str(a.type) for a in made.arguments]
+    texts = [f"{quoted(a.name)} {a.type}" if a.name else str(a.type) for a in made.arguments]
     if defaults:
         texts[first:] = [f"{text} DEFAULT {value}" for text, value in zip(texts[first:], made.defaults, strict=True)]
     return ", ".join(texts)
@@ -109,8 +110,4 @@ def result_of(item: Item) -> str:
         return str(made.returns)
     if not made.rows[0].name:
         return f"SETOF {made.returns}"
-    return f"TABLE({', '.join(f'{_quoted(c.name)} {c.type}' for c in made.rows)})"
-
-
-def _quoted(name: str) -> str:
-    return name if name.replace("_", "a").isalnum() and name == name.lower() else '"' + name.replace('"', '""') + '"'
+    return f"TABLE({', '.join(f'{quoted(c.name)} {c.type}' for c in made.rows)})"

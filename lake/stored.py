@@ -55,9 +55,9 @@ def relations(catalog: Catalog) -> dict[int, Stored]:
     out: dict[int, Stored] = {}
     for item in catalog.items.values():
         if item.stored:
-            out[item.id] = Stored(item.id, item.name, item.columns, item.key, item.ready)
+            out[item.id] = Stored(item.id, str(catalog.name_of(item)), item.columns, item.key, item.ready)
         if item.errors:
-            out[item.errors] = Stored(item.errors, f"{item.name} errors", ERRORS, None, item.ready)
+            out[item.errors] = Stored(item.errors, f"{catalog.name_of(item)} errors", ERRORS, None, item.ready)
     return out
 
 

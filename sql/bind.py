@@ -5,10 +5,13 @@ QueryText ──► binding.queries ──► decorrelation ──► Query(plan
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from lake.catalog import Catalog
 from lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
+from lake.names import Name
 from lake.types import UNKNOWN, Field, Type
 from sql.binding.coercion import Parameters
 from sql.binding.queries import Queries
@@ -17,7 +20,7 @@ from sql.decorrelation import decorrelate
 from sql.grammar.names import position
 from sql.grammar.queries import query as parse_query
 from sql.plan import Query
-from sql.statements.values import CreateView, Name, QueryText
+from sql.statements.values import CreateView, QueryText
 from sql.tokens import Cursor
 
 
@@ -36,7 +39,7 @@ def bind_query(query: QueryText | str, catalog: Catalog, parameters: tuple[Type,
         if type == UNKNOWN:
             place = next((position(p) for p in tree.find_all(exp.Parameter) if p.name == str(number)), None)
             raise IndeterminateDatatype(f"could not determine data type of parameter ${number}", position=place)
-    return Query(plan, plan.columns, tuple(types.types), tuple(names.used))
+    return Query(plan, plan.columns, tuple(types.types), tuple(names.used), tuple(names.places.items()))
 
 
 def bind_view(statement: CreateView, catalog: Catalog) -> Query:
@@ -51,7 +54,7 @@ def bind_view(statement: CreateView, catalog: Catalog) -> Query:
         if column.name in seen:
             raise DuplicateColumn(f'column "{column.name}" specified more than once')
         seen.add(column.name)
-    return Query(bound.plan, columns, (), bound.depends)
+    return replace(bound, columns=columns)
 
 
 def relation_query(name: Name) -> QueryText:
@@ -63,16 +66,6 @@ def relation_query(name: Name) -> QueryText:
         table.meta["position"] = name.position
     tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
     return QueryText(tree.sql("postgres"), name.position or 0, tree)
-
-
-def names_of(query: QueryText) -> tuple[Name, ...]:
-    """Relations that a query names, CTEs aside."""
-    ctes = {c.alias for c in query.tree.find_all(exp.CTE)}
-    return tuple(
-        Name(t.name, t.text("db") or None, position(t))
-        for t in query.tree.find_all(exp.Table)
-        if isinstance(t.this, exp.Identifier) and not (t.name in ctes and not t.text("db"))
-    )
 
 
 def _tree(query: QueryText | str) -> exp.Expr:

@@ -456,12 +456,14 @@ Relation: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A bound query. `parameters`: types of $1, $2, …; `depends`: ids of the items that its text names, plain views included."""
+    """A bound query. `parameters`: types of $1, $2, …; `depends`: ids of the items that its text names, plain views included; `places`:
+    where it names them, position and id."""
 
     plan: Relation
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...] = ()
     depends: tuple[int, ...] = ()
+    places: tuple[tuple[int, int], ...] = field(default=(), compare=False)
 
 
 def name_of(scalar: Scalar, input: Relation) -> str:

@@ -1,34 +1,40 @@
 """Statements to changes of the catalog: values in, values out; only `registry` speaks to the world.
 
-`source`, `table`, `view` and `sink` make the items of a CREATE, `drop` finds those that a DROP takes away, `roles` changes roles and
-grants. Each raises what the statement did wrong, or 0A000 with the feature's name for what is not supported.
+`source`, `table`, `view` and `sink` make the items of a CREATE, `drop` finds those that a DROP takes away, `alter` and `schema` name
+them anew, `roles` changes roles and grants. Each raises what the statement did wrong, or 0A000 with the feature's name for what is
+not supported.
 """
 
 from engine.ddl.alter import alter, comment
-from engine.ddl.drop import drop
+from engine.ddl.drop import Notice, drop, drop_schemas
 from engine.ddl.function import comment_on_function, create_function, drop_function
 from engine.ddl.registry import Registry, SchemaLookup
 from engine.ddl.replace import replace_view
 from engine.ddl.roles import change_roles
+from engine.ddl.schema import alter_schema, create_schema
 from engine.ddl.sink import create_sink
 from engine.ddl.source import create_source
 from engine.ddl.table import create_table
 from engine.ddl.view import create_view, errors_item
 
 __all__ = [
+    "Notice",
     "Registry",
     "SchemaLookup",
     "alter",
+    "alter_schema",
     "change_roles",
     "comment",
     "comment_on_function",
     "create_function",
+    "create_schema",
     "create_sink",
     "create_source",
     "create_table",
     "create_view",
     "drop",
     "drop_function",
+    "drop_schemas",
     "errors_item",
     "replace_view",
 ]  # fmt: skip

@@ -1,152 +1,116 @@
-"""ALTER … RENAME TO, ALTER … SET SCHEMA and COMMENT ON: the items as they are afterwards.
-
-Definitions are kept as text, so a new name is written into the statements of all that names the item: `FROM old` becomes `FROM new AS old`,
-and what follows may go on saying `old.column`.
-"""
+"""ALTER … RENAME TO, ALTER … SET SCHEMA and COMMENT ON: the items as they are afterwards, and all whose texts name them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sqlglot import exp
-
 from engine.ddl.drop import Notice, found, notice
-from engine.ddl.names import check_schema
-from lake.catalog import COMPANIONS, Catalog, Item
-from lake.errors import FeatureNotSupported, InvalidTableDefinition, ObjectNotInPrerequisiteState, UndefinedColumn
-from sql.bind import names_of
-from sql.statements import AlterItem, Comment, CreateFunction, CreateSink, CreateSource, CreateTable, CreateView, Name, QueryText, parse
-from sql.tokens import tokens
-from sql.words import RESERVED, TYPE_OR_FUNCTION
+from lake.catalog import COMPANIONS, Catalog, Change, Item
+from lake.errors import (
+    DuplicateTable,
+    FeatureNotSupported,
+    InvalidTableDefinition,
+    ObjectNotInPrerequisiteState,
+    UndefinedColumn,
+    UndefinedTable,
+)
+from lake.names import Name
+from lake.schemas import SYSTEM, TEMPORARY, Schema
+from sql.definitions import bind_definition, restated
+from sql.statements import AlterItem, Comment
 
 COMMENTS = "comments"  # option of an item: its comment under "", its columns' under their names
-PLAIN = re.compile(r"[a-z_][a-z0-9_$]*")
 
 
-def alter(statement: AlterItem, catalog: Catalog) -> tuple[tuple[Item, ...], list[Notice]]:
-    """The items that change, and what to tell."""
-    item = found(statement.kind, statement.name, catalog, if_exists=statement.if_exists, any_relation=statement.kind == "table")
+def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """What changes, and what to tell."""
+    item = found(
+        statement.kind, statement.name, catalog, if_exists=statement.if_exists, any_relation=statement.kind == "table", word="relation"
+    )
     if item is None:
-        return (), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
-    if statement.schema:
-        check_schema(Name(statement.name.name, statement.schema))
-        return (), []
+        return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
     if item.kind in COMPANIONS:
         owner = catalog[item.depends[0]]
-        raise InvalidTableDefinition(f'"{item.name}" belongs to {owner.kind} "{owner.name}"', hint=f"Rename {owner.name}: it follows.")
-    return renamed(item, statement.rename, catalog), []
+        raise InvalidTableDefinition(f'"{item.name}" belongs to {owner.kind} "{owner.name}"', hint=f"Alter {owner.name}: it follows.")
+    if statement.schema:
+        schema = _target(statement.schema, catalog)
+        if schema.id == item.schema:
+            return Change(), []
+        if catalog.find(Name(item.name, schema.name)) is not None:
+            raise DuplicateTable(f'relation "{item.name}" already exists in schema "{schema.name}"')
+        return moved(item, item.name, schema, catalog), []
+    return moved(item, statement.rename, catalog.schema_of(item), catalog), []
 
 
-def renamed(item: Item, name: str, catalog: Catalog) -> tuple[Item, ...]:
-    """The item under another name, its companions likewise, and what names it."""
-    if name == item.name:
-        return ()
-    catalog.check_new(name)
-    there = catalog.dependents(item.id)
-    coming = catalog.replacements()
-    for other in (item, *there):
-        if other.id in coming or other.replaces or not other.ready:
-            raise ObjectNotInPrerequisiteState(f'{other.kind} "{other.name}" is still being filled', hint="Try again when it is ready.")
-    put = [_with_text(replace(item, name=name), item.name, name, own=True)]
-    for other in there:
+def _target(name: str, catalog: Catalog) -> Schema:
+    """The schema that an item is moved to."""
+    if name.startswith(TEMPORARY):
+        raise FeatureNotSupported("cannot move objects into or out of temporary schemas")
+    schema = catalog.schema(name)
+    if schema.id in SYSTEM:
+        raise FeatureNotSupported(f"moving an item into the schema {name} is not supported")
+    return schema
+
+
+def moved(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
+    """The item under another name or in another schema, its companions likewise, and what names it."""
+    if (name, schema.id) == (item.name, item.schema):
+        return Change()
+    put = [replace(item, name=name, schema=schema.id)]
+    catalog.check_new(name, schema)
+    for other in catalog.dependents(item.id):
         if other.kind in COMPANIONS:
             companion = name + other.name.removeprefix(item.name)
-            catalog.check_new(companion)
-            put.append(replace(other, name=companion, sql=put[0].sql))
-        else:
-            put.append(_with_text(other, item.name, name, own=False))
-    return tuple(put)
+            catalog.check_new(companion, schema)
+            put.append(replace(other, name=companion, schema=schema.id))
+    return followed(Change(put=tuple(put)), (item,), catalog)
 
 
-def _with_text(item: Item, old: str, new: str, *, own: bool) -> Item:
-    """The item with the name changed where its statement defines it (`own`) or where it names another."""
-    statement = parse(item.sql)
-    if isinstance(statement, CreateFunction):
-        return _with_body(item, statement, old, new)
-    edits: list[tuple[int, str]] = []
-    if own:
-        assert isinstance(statement, CreateView | CreateSink | CreateSource | CreateTable)
-        edits = [(_position(statement.name), quoted(new))]
-    elif isinstance(statement, CreateView):
-        edits = _in_query(item.sql, statement.query, old, new)
-    elif isinstance(statement, CreateSink):
-        edits = [(_position(statement.from_item), quoted(new))]
-    text = _edited(item.sql, edits)
-    query = parse(text)
-    return replace(item, sql=text, query=query.query.text if isinstance(query, CreateView) else item.query)
+def followed(change: Change, moving: Iterable[Item], catalog: Catalog) -> Change:
+    """A change that gives items other names, with the texts of these and of all that names them as they are then."""
+    before, after = catalog.stored, catalog.stored.apply(change)
+    affected = {i.id: i for item in moving for i in (item, *catalog.dependents(item.id))}
+    coming = catalog.replacements()
+    put: dict[int, Item] = {i.id: i for i in change.put}
+    for id, item in affected.items():
+        if id in coming or item.replaces or not item.ready:
+            raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Try again when it is ready.")
+        if item.kind not in COMPANIONS:
+            put[id] = restated(after[id], before, after)
+    done = after.apply(Change(put=tuple(put.values())))
+    for id, item in affected.items():
+        if item.query and item.kind != "function":
+            _check(done[id], done)
+        elif item.kind in COMPANIONS:
+            put[id] = replace(done[id], sql=done[item.depends[0]].sql)
+    return replace(change, put=tuple(put.values()))
 
 
-def _in_query(text: str, query: QueryText, old: str, new: str, start: int = 0) -> list[tuple[int, str]]:
-    """Where a query says the old name, and what it is to say there. `start`: where the text begins, as positions of the tree count."""
-    aliased = {t.meta.get("position") for t in query.tree.find_all(exp.Table) if t.alias}
-    edits = []
-    for named in names_of(query):
-        if named.name == old and named.position is not None:
-            alone = named.position in aliased or _after_table(text, named.position - start)
-            edits.append((named.position - start, quoted(new) if alone else f"{quoted(new)} AS {quoted(old)}"))
-    return edits
+def _check(item: Item, catalog: Catalog) -> None:
+    """The text still says what it said: there are places where no alias can keep the old name."""
+    try:
+        bind_definition(item, catalog)
+    except UndefinedTable as error:
+        raise FeatureNotSupported(
+            f'a new name for what {item.kind} "{item.name}" reads is not supported', detail=error.message, hint="Drop that first."
+        ) from error
 
 
-def _with_body(item: Item, statement: CreateFunction, old: str, new: str) -> Item:
-    """A function whose body says the new name; it stands in the statement as it was typed, quotes around it."""
-    body, begin = statement.body, statement.body.offset
-    typed = body.text if item.sql[begin:].startswith(body.text) else body.text.removeprefix("SELECT ")  # after RETURN
-    begin += len(body.text) - len(typed)
-    if not item.sql[begin:].startswith(typed):
-        hint = "Create the function with AS $$ … $$, then there are no doubled quotes in it."
-        raise FeatureNotSupported(f"a new name for what function {item.shown} reads is not supported", hint=hint)
-    made = _edited(typed, _in_query(typed, body, old, new, begin))
-    text = item.sql[:begin] + made + item.sql[begin + len(typed) :]
-    if statement.row is not None and statement.row.name == old:
-        text = _edited(text, [(_position(statement.row), quoted(new))])
-    again = parse(text)
-    assert isinstance(again, CreateFunction)
-    return replace(item, sql=text, query=again.body.text)
-
-
-def _position(name: Name) -> int:
-    assert name.position is not None
-    return name.position
-
-
-def _after_table(text: str, position: int) -> bool:
-    """Whether the name stands in TABLE name, where no alias may."""
-    before = [t for t in tokens(text) if t.end <= position]
-    return bool(before) and before[-1].kind == "word" and before[-1].value == "table"
-
-
-def _edited(text: str, edits: Iterable[tuple[int, str]]) -> str:
-    """Names at these places, schemas included, replaced."""
-    row = tokens(text)
-    for position, new in sorted(edits, reverse=True):
-        first = next(i for i, t in enumerate(row) if t.position == position)
-        last = first
-        while row[last + 1].kind == "operator" and row[last + 1].value == ".":
-            last += 2
-        text = text[:position] + new + text[row[last].end :]
-    return text
-
-
-def quoted(name: str) -> str:
-    plain = PLAIN.fullmatch(name) and name not in RESERVED and name not in TYPE_OR_FUNCTION
-    return name if plain else '"' + name.replace('"', '""') + '"'
-
-
-def comment(statement: Comment, catalog: Catalog) -> Item:
-    """The item with the comment."""
+def comment(statement: Comment, catalog: Catalog) -> Change:
+    """The item, or the schema, with the comment."""
+    if statement.kind == "schema":
+        return Change(put_schemas=(replace(catalog.schema(statement.name.name), comment=statement.text or ""),))
     if statement.kind is None:
-        check_schema(statement.name)
-        item = catalog.relation(statement.name.name, statement.name.position)
+        item = catalog.named(statement.name)
         if statement.column not in [c.name for c in item.columns]:
             raise UndefinedColumn(f'column "{statement.column}" of relation "{item.name}" does not exist')
     else:
-        there = found(statement.kind, statement.name, catalog)
+        there = found(statement.kind, statement.name, catalog, word="relation")
         assert there is not None
         item = there
     comments = dict(item.options.get(COMMENTS, {}))
     comments.pop(statement.column, None)
     if statement.text:
         comments[statement.column] = statement.text
-    return replace(item, options={**item.options, COMMENTS: comments})
+    return Change(put=(replace(item, options={**item.options, COMMENTS: comments}),))

@@ -1,58 +1,55 @@
-"""DROP: which items go."""
+"""DROP: which items and schemas go."""
 
 from __future__ import annotations
 
-from engine.ddl.names import check_schema
 from lake.catalog import COMPANIONS, Catalog, Change, Item
-from lake.errors import DependentObjectsStillExist, TailgateError, UndefinedObject, UndefinedTable, WrongObjectType
-from sql.statements import Drop, Name
+from lake.dropping import described, dropping
+from lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
+from lake.names import Name
+from lake.schemas import BUILT_IN, Schema
+from sql.statements import Drop, DropSchema
 
 Notice = dict[str, str | None]
 
 
-def drop(statement: Drop, catalog: Catalog) -> tuple[tuple[Item, ...], list[Notice]]:
-    """The items that go, and what to tell. Companions go with their owner; what depends on an item goes with CASCADE, else 2BP01."""
+def drop(statement: Drop, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """What goes, and what to tell. Companions go with their owner; what depends on an item goes with CASCADE, else 2BP01."""
     notices: list[Notice] = []
-    named: dict[int, Item] = {}
+    named: dict[int, Item | Schema] = {}
     for name in statement.names:
-        item = _find(statement, name, catalog)
-        if item is None:
+        if statement.if_exists and name.schema is not None and catalog.find_schema(name.schema) is None:
+            notices.append(notice(f'schema "{name.schema}" does not exist, skipping'))
+        elif (item := _find(statement, name, catalog)) is None:
             notices.append(notice(f'{statement.kind} "{name.name}" does not exist, skipping'))
         else:
             named[item.id] = item
-    items, told = going(named, catalog, cascade=statement.cascade)
-    return items, notices + told
+    return going(named, catalog, notices, cascade=statement.cascade)
 
 
-def going(named: dict[int, Item], catalog: Catalog, *, cascade: bool) -> tuple[tuple[Item, ...], list[Notice]]:
-    """The items that go with those that were named, and what to tell. Raises 2BP01."""
+def drop_schemas(statement: DropSchema, catalog: Catalog) -> tuple[Change, list[Notice]]:
     notices: list[Notice] = []
-    gone: dict[int, Item] = {}
-    blocked: list[TailgateError] = []
-    for item in named.values():
-        others = catalog.apply(Change(drop=tuple(i for i in named if i != item.id)))
-        try:
-            gone |= {i.id: i for i in others.dropping(item, cascade=cascade)}
-        except DependentObjectsStillExist as e:
-            blocked.append(e)
-    if blocked:
-        if len(named) == 1:
-            raise blocked[0]
-        told: dict[str, str] = {}  # by dependent, each once
-        for line in (line for e in blocked for line in (e.detail or "").splitlines()):
-            told.setdefault(line.split(" depends on ")[0], line)
-        raise DependentObjectsStillExist(
-            "cannot drop desired object(s) because other objects depend on them",
-            detail="\n".join(told.values()),
-            hint=blocked[0].hint,
-        )
-    followers = [i for i in gone.values() if i.id not in named and i.kind not in COMPANIONS and not i.replaces]
-    if len(followers) == 1:
-        notices.append(notice(f"drop cascades to {followers[0].kind} {followers[0].shown}"))
-    elif followers:
-        detail = "\n".join(f"drop cascades to {i.kind} {i.shown}" for i in followers)
-        notices.append({**notice(f"drop cascades to {len(followers)} other objects"), "detail": detail})
-    return tuple(gone[i] for i in sorted(gone)), notices
+    named: dict[int, Item | Schema] = {}
+    for name in statement.names:
+        if statement.if_exists and catalog.find_schema(name.name) is None:
+            notices.append(notice(f'schema "{name.name}" does not exist, skipping'))
+            continue
+        schema = catalog.schema(name.name)
+        if schema.id in BUILT_IN:
+            raise DependentObjectsStillExist(f"cannot drop schema {schema.name} because it is required by the database system")
+        named[schema.id] = schema
+    return going(named, catalog, notices, cascade=statement.cascade)
+
+
+def going(named: dict[int, Item | Schema], catalog: Catalog, notices: list[Notice], *, cascade: bool) -> tuple[Change, list[Notice]]:
+    """What goes with what was named; `notices`: what is to be told already. Raises 2BP01."""
+    gone = dropping(catalog, tuple(named.values()), cascade=cascade)
+    told = [f"drop cascades to {described(catalog, i)}" for i in gone.followers]
+    if len(told) == 1:
+        notices.append(notice(told[0]))
+    elif told:
+        notices.append({**notice(f"drop cascades to {len(told)} other objects"), "detail": "\n".join(told)})
+    schemas = tuple(o.id for o in named.values() if isinstance(o, Schema))
+    return Change(drop=tuple(i.id for i in gone.items), drop_schemas=schemas), notices
 
 
 def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
@@ -60,22 +57,25 @@ def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
     if item is not None and item.kind in COMPANIONS:
         owner = catalog[item.depends[0]]
         raise DependentObjectsStillExist(
-            f"cannot drop {item.name} because {owner.kind} {owner.name} requires it",
-            hint=f"You can drop {owner.kind} {owner.name} instead.",
+            f"cannot drop {item.name} because {described(catalog, owner)} requires it",
+            hint=f"You can drop {described(catalog, owner)} instead.",
             position=name.position,
         )
     return item
 
 
-def found(kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, any_relation: bool = False) -> Item | None:
-    """The item that a statement names, of the kind that it says; None if it is not there and need not be. Companions are of every kind."""
-    check_schema(name)
-    item = catalog.find(name.name)
+def found(kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, any_relation: bool = False, word: str = "") -> Item | None:
+    """The item that a statement names, of the kind that it says; None if it is not there and need not be. Companions are of every kind.
+
+    `word`: what errors call an item that is not there, and then by its whole name; the kind and the name alone if it is empty.
+    """
+    item = catalog.find(name)
     if item is None:
         if if_exists:
             return None
+        catalog.check_schema(name)
         missing = UndefinedObject if kind == "sink" else UndefinedTable
-        raise missing(f'{kind} "{name.name}" does not exist', position=name.position)
+        raise missing(f'{word} "{name}" does not exist' if word and kind != "sink" else f'{kind} "{name.name}" does not exist')
     if item.kind != kind and item.kind not in COMPANIONS and not (any_relation and item.is_relation):
         raise WrongObjectType(
             f'"{name.name}" is not a {kind}', hint=f"Use DROP {item.kind.upper()} to remove a {item.kind}.", position=name.position

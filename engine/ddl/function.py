@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.ddl.drop import Notice, going, notice
-from engine.ddl.names import check_schema
+from engine.ddl.names import kept
 from engine.ddl.replace import replacements
 from lake.catalog import Catalog, Change, Item
 from lake.errors import (
@@ -21,7 +21,9 @@ from lake.errors import (
     UndefinedFunction,
     UndefinedObject,
 )  # fmt: skip
+from lake.names import Name
 from lake.routines import Routine, find, matching, routine, signature
+from lake.schemas import Schema
 from lake.types import Field, Type
 from sql.binding.routines import check_body, is_built_in
 from sql.statements import CommentOnFunction, CreateFunction, DropFunction, FunctionName
@@ -32,33 +34,35 @@ COMMENTS = "comments"
 def create_function(statement: CreateFunction, text: str, catalog: Catalog, owner: int) -> tuple[Item, ...]:
     """The items to put: the function, or with OR REPLACE also what is filled anew because it calls it; `text` is the statement as typed."""
     name = statement.name.name
-    check_schema(statement.name)
+    schema = catalog.home(statement.name)
     if is_built_in(name):
         raise FeatureNotSupported(
             f'a function with the name of a built-in one, "{name}", is not supported', position=statement.name.position
         )
     made = _routine(statement, catalog)
-    old = matching(catalog.functions(name), made.types)
+    old = matching(catalog.functions(Name(name, schema.name)), made.types)
     if old is not None and not statement.replace:
         raise DuplicateFunction(f'function "{name}" already exists with same argument types')
     if old is not None:
         _check_same(old, routine(old), made)
     id = catalog.next_id
     item = Item(id, "function", name, made.arguments, sql=text, query=statement.body.text, options=made.options(), owner=owner)
+    item = replace(item, schema=schema.id)
     if old is None:
-        return (replace(item, depends=check_body(item, statement.body.tree, catalog.apply(Change(put=(item,))))),)
+        depends = tuple(check_body(item, statement.body.tree, catalog.apply(Change(put=(item,)))).used)
+        return (kept(replace(item, depends=depends), statement, catalog),)
     changed = replace(item, id=old.id, owner=old.owner)
-    depends = check_body(changed, statement.body.tree, catalog.apply(Change(put=(changed,))))
-    kept = {COMMENTS: old.options[COMMENTS]} if COMMENTS in old.options else {}
-    return replacements(replace(item, depends=depends, owner=old.owner, options={**item.options, **kept}), catalog, old)
+    depends = tuple(check_body(changed, statement.body.tree, catalog.apply(Change(put=(changed,)))).used)
+    comments = {COMMENTS: old.options[COMMENTS]} if COMMENTS in old.options else {}
+    item = replace(item, depends=depends, owner=old.owner, options={**item.options, **comments})
+    return replacements(kept(item, statement, catalog), catalog, old)
 
 
 def _routine(statement: CreateFunction, catalog: Catalog) -> Routine:
     arguments = tuple(Field(a.name, a.type) for a in statement.arguments)
     defaults = tuple(a.default for a in statement.arguments if a.default is not None)
     if statement.row is not None:
-        check_schema(statement.row)
-        relation = catalog.find(statement.row.name)
+        relation = catalog.find(statement.row)
         if relation is None or not relation.is_relation:
             raise UndefinedObject(f'type "{statement.row}" does not exist')
         rows: tuple[Field, ...] | None = tuple(Field(c.name, c.type) for c in relation.columns)
@@ -95,14 +99,14 @@ def _check_same(item: Item, old: Routine, new: Routine) -> None:
 
 
 def find_function(named: FunctionName, catalog: Catalog) -> Item:
-    check_schema(named.name)
-    return find(named.name.name, named.types, catalog)
+    catalog.check_schema(named.name)
+    return find(named.name, named.types, catalog)
 
 
-def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[tuple[Item, ...], list[Notice]]:
-    """The items that go, and what to tell."""
+def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """What goes, and what to tell."""
     notices: list[Notice] = []
-    named: dict[int, Item] = {}
+    named: dict[int, Item | Schema] = {}
     for function in statement.functions:
         try:
             item = find_function(function, catalog)
@@ -112,10 +116,9 @@ def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[tuple[Item
             notices.append(notice(f"function {signature(function.name.name, function.types or ())} does not exist, skipping"))
         else:
             named[item.id] = item
-    items, told = going(named, catalog, cascade=statement.cascade)
-    return items, notices + told
+    return going(named, catalog, notices, cascade=statement.cascade)
 
 
-def comment_on_function(statement: CommentOnFunction, catalog: Catalog) -> Item:
+def comment_on_function(statement: CommentOnFunction, catalog: Catalog) -> Change:
     item = find_function(statement.function, catalog)
-    return replace(item, options={**item.options, COMMENTS: {"": statement.text} if statement.text else {}})
+    return Change(put=(replace(item, options={**item.options, COMMENTS: {"": statement.text} if statement.text else {}}),))

@@ -1,24 +1,27 @@
-"""Names of new items."""
+"""Names of new items, and the texts that are kept of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lake.catalog import SCHEMA, Catalog
-from lake.errors import DuplicateColumn, of
+from lake.catalog import Catalog, Change, Item
+from lake.errors import DuplicateColumn
+from lake.names import Name
+from lake.schemas import Schema
 from lake.types import Field
-from sql.statements import Name
+from sql.definitions import Creation, restated
 
 
-def check_new(name: Name, catalog: Catalog) -> None:
-    """42P07 if the name is taken, 3F000 if its schema is not there."""
-    check_schema(name)
-    catalog.check_new(name.name)
+def free(name: Name, catalog: Catalog) -> Schema:
+    """The schema that a new item of this name goes to. Raises 3F000, 42501, 42P07."""
+    schema = catalog.home(name)
+    catalog.check_new(name.name, schema)
+    return schema
 
 
-def check_schema(name: Name) -> None:
-    if name.schema not in (None, SCHEMA):
-        raise of("3F000", f'schema "{name.schema}" does not exist', position=name.position)
+def kept(item: Item, statement: Creation, catalog: Catalog) -> Item:
+    """The item with its text as it is kept: its names do not depend on the path that the statement was said along."""
+    return restated(item, catalog, catalog.stored.apply(Change(put=(item,))), statement)
 
 
 def check_columns(columns: Iterable[Field]) -> None:

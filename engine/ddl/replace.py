@@ -16,13 +16,12 @@ from lake.errors import (
     DependentObjectsStillExist,
     FeatureNotSupported,
     InvalidObjectDefinition,
-    InvalidTableDefinition,
     ObjectNotInPrerequisiteState,
     WrongObjectType,
 )
-from lake.types import Field
-from sql.bind import bind_query
 from sql.binding.routines import check_body, tree_of
+from sql.definitions import bind_definition
+from sql.replacing import check_columns
 from sql.statements import CreateView
 
 
@@ -38,7 +37,7 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
     above = readers([old.id], catalog)
     _check_still([old, *above], catalog)
     if kind == "view":
-        _check_columns(old.columns, new.columns)
+        check_columns(old.columns, new.columns)
     kept = _kept(above)
     for item in kept:
         if skips(new) and not skips(item):
@@ -95,24 +94,13 @@ def _check_still(items: list[Item], catalog: Catalog) -> None:
             raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being {what}', hint="Try again when it is ready.")
 
 
-def _check_columns(old: tuple[Field, ...], new: tuple[Field, ...]) -> None:
-    """As PostgreSQL's checkViewTupleDesc."""
-    if len(new) < len(old):
-        raise InvalidTableDefinition("cannot drop columns from view")
-    for a, b in zip(old, new, strict=False):
-        if a.name != b.name:
-            raise InvalidTableDefinition(f'cannot change name of view column "{a.name}" to "{b.name}"')
-        if a.type != b.type:
-            raise InvalidTableDefinition(f'cannot change data type of view column "{a.name}" from {a.type} to {b.type}')
-
-
 def _check_readers(catalog: Catalog, above: tuple[Item, ...]) -> None:
     """What reads the view still has the columns that it had: `SELECT *` of it would have others."""
     for item in above:
         if item.kind == "function":
-            check_body(item, tree_of(item.query), catalog)
+            check_body(item, tree_of(item.query), catalog.stored)
             continue
-        found = bind_query(item.query, catalog, view=True).columns
+        found = bind_definition(item, catalog).columns
         if [c.type for c in found] != [c.type for c in item.columns]:
             raise FeatureNotSupported(
                 f'{item.kind} "{item.name}" selects all columns of the view, which are to be others',

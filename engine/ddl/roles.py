@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.ddl.drop import Notice, notice
-from engine.ddl.names import check_schema
-from lake.catalog import SCHEMA, Catalog, Change, Item
+from lake.catalog import Catalog, Change, Item
+from lake.dropping import described
 from lake.errors import (
     DependentObjectsStillExist,
     DuplicateObject,
@@ -16,7 +16,8 @@ from lake.errors import (
     WrongObjectType,
 )
 from lake.passwords import kept
-from lake.roles import BUILT_IN, PUBLIC_ID, SCHEMA_ID, Role
+from lake.roles import BUILT_IN, PUBLIC_ID, Role
+from lake.schemas import Schema
 from sql.statements import AlterRole, CreateRole, DropRole, Grant, Name, RoleOptions
 
 RoleStatement = CreateRole | AlterRole | DropRole | Grant
@@ -69,18 +70,15 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
         role = catalog.role(name.name, name.position)
         if role.id in BUILT_IN:
             raise ObjectNotInPrerequisiteState(f'role "{role.name}" is required by the system and cannot be dropped')
-        details = [f"owner of {i.kind} {i.name}" for i in catalog.items.values() if i.owner == role.id]
-        details += [f"privileges for {_what(o, catalog)}" for o in role.grants if o == SCHEMA_ID or o in catalog.items]
+        there: dict[int, Item | Schema] = {**catalog.all_schemas(), **catalog.items}
+        details = [f"owner of {described(catalog, o)}" for o in there.values() if o.owner == role.id]
+        details += [f"privileges for {described(catalog, there[o])}" for o in role.grants if o in there]
         if details:
             raise DependentObjectsStillExist(
                 f'role "{role.name}" cannot be dropped because some objects depend on it', detail="\n".join(details)
             )
         going.append(role.id)
     return Change(drop_roles=tuple(going)), notices
-
-
-def _what(object: int, catalog: Catalog) -> str:
-    return f"schema {SCHEMA}" if object == SCHEMA_ID else f"{catalog[object].kind} {catalog[object].name}"
 
 
 def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
@@ -101,15 +99,13 @@ def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
 
 def _objects(statement: Grant, catalog: Catalog) -> list[int]:
     if statement.kind != "relation":
-        for name in statement.objects:
-            check_schema(Name(name.name, name.name, name.position))
-        return [SCHEMA_ID] if statement.kind == "schema" else [i.id for i in catalog.items.values() if i.is_relation]
+        schemas = [catalog.schema(name.name).id for name in statement.objects]
+        return schemas if statement.kind == "schema" else [i.id for i in catalog.items.values() if i.is_relation and i.schema in schemas]
     return [_relation(name, catalog).id for name in statement.objects]
 
 
 def _relation(name: Name, catalog: Catalog) -> Item:
-    check_schema(name)
-    item = catalog.find(name.name)
+    item = catalog.find(name)
     if item is not None and not item.is_relation:
         raise WrongObjectType(f'"{name.name}" is a {item.kind}', position=name.position)
-    return catalog.relation(name.name, name.position)
+    return catalog.named(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.ddl.names import check_new, check_schema
+from engine.ddl.names import free, kept
 from engine.plan.plans import Streams
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, ObjectNotInPrerequisiteState, UndefinedColumn
@@ -13,9 +13,8 @@ from sql.statements import Avro, CreateSink, Format, Json, Text
 
 def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
     """The item of a sink; `text` is the statement as typed."""
-    check_new(statement.name, catalog)
-    check_schema(statement.from_item)
-    relation = catalog.relation(statement.from_item.name, statement.from_item.position)
+    schema = free(statement.name, catalog)
+    relation = catalog.relation(statement.from_item)
     if not relation.stored:
         raise ObjectNotInPrerequisiteState(
             f'{relation.kind} "{relation.name}" is not stored, so it has no changes to send',
@@ -32,7 +31,7 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
     _check_text(statement, relation, key, envelope)
     if envelope == "upsert" and key is None:
         raise InvalidParameterValue("ENVELOPE UPSERT needs a key", hint="Add KEY (column, …) to the sink.")
-    return Item(
+    item = Item(
         id=catalog.next_id,
         kind="sink",
         name=statement.name.name,
@@ -48,7 +47,9 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
             "snapshot": statement.snapshot,
             "with": {name: _json(value) for name, value in statement.options},
         },
+        schema=schema.id,
     )
+    return kept(item, statement, catalog)
 
 
 def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:

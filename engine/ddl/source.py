@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from engine.ddl.names import check_columns, check_new
+from engine.ddl.names import check_columns, free, kept
 from engine.ddl.registry import SchemaLookup
 from engine.plan.sources import avro, debezium, layout
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
@@ -43,9 +44,9 @@ DECIMALS = ("precise", "double", "string")
 
 def create_source(statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Item, Item]:
     """The items of a source and of its dead letters, `<name>_dead_letters`; `text` is the statement as typed."""
-    check_new(statement.name, catalog)
+    schema = free(statement.name, catalog)
     letters = f"{statement.name.name}_dead_letters"
-    catalog.check_new(letters)
+    catalog.check_new(letters, schema)
     _refuse(statement)
     options = _options(statement, registry)
     made = layout(options)
@@ -60,10 +61,11 @@ def create_source(statement: CreateSource, text: str, catalog: Catalog, registry
         stored=made.stored,
         sql=text,
         options=options,
+        schema=schema.id,
     )
-    return source, Item(
-        id=id + 1, kind="dead letters", name=letters, columns=DEAD_LETTERS, key=DEAD_LETTERS_KEY, stored=True, depends=(id,), sql=text
-    )
+    source = kept(source, statement, catalog)
+    others = Item(id + 1, "dead letters", letters, DEAD_LETTERS, DEAD_LETTERS_KEY, stored=True, depends=(id,))
+    return source, replace(others, sql=source.sql, schema=schema.id)
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.ddl.names import check_columns, check_new
+from engine.ddl.names import check_columns, free, kept
 from lake.catalog import Catalog, Item
 from lake.errors import DuplicateColumn, FeatureNotSupported, TailgateError, UndefinedColumn
 from lake.types import Field
@@ -14,7 +14,7 @@ UNCOMPARABLE = ("jsonb", "interval")  # equal values have different stored forms
 
 def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
     """The item of a table; `text` is the statement as typed. Its options: `defaults` by column, `constraint`."""
-    check_new(statement.name, catalog)
+    schema = free(statement.name, catalog)
     names = [c.name for c in statement.columns]
     for column in statement.key:
         if column not in names:
@@ -36,7 +36,7 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
             if error.position is not None and column.default_position is not None:
                 error.position += column.default_position
             raise
-    return Item(
+    item = Item(
         id=catalog.next_id,
         kind="table",
         name=statement.name.name,
@@ -45,4 +45,6 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
         stored=True,
         sql=text,
         options={"defaults": defaults, "constraint": statement.constraint},
+        schema=schema.id,
     )
+    return kept(item, statement, catalog)

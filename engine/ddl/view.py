@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.ddl.names import check_new
+from engine.ddl.names import free, kept
 from engine.plan.change import Unit, leaves
 from engine.plan.keys import key
 from engine.plan.plans import Streams, bound
@@ -17,20 +17,20 @@ from sql.statements import CreateView
 
 def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None) -> Item:
     """The item of a view; `text` is the statement as typed. A materialized view is compiled, so what cannot be kept is refused here."""
-    if replacing is None:
-        check_new(statement.name, catalog)
+    schema = catalog.home(statement.name) if replacing is not None else free(statement.name, catalog)
     options = _options(statement)
     query = bind_view(statement, catalog)
     id, named = catalog.next_id, statement.name.name
-    item = Item(id, "view", named, query.columns, depends=query.depends, sql=text, query=statement.query.text)
+    item = Item(id, "view", named, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id)
+    item = kept(item, statement, catalog)
     if not statement.materialized:
         return item
     if not query.columns:
         raise InvalidObjectDefinition("a materialized view needs a column at least")
     if replacing is None:
-        catalog.check_new(errors_name(named))
+        catalog.check_new(errors_name(named), schema)
     view = replace(item, kind="materialized view", key=key(query.plan), stored=True, errors=id + 1, options=options)
-    after = catalog.apply(Change(put=(view,)))
+    after = catalog.stored.apply(Change(put=(view,)))
     stream = Streams(after, lambda i, c: query.plan if i.id == id else bound(i, c))(view)
     coming = catalog.replacements()
     for changing in (catalog[i] for i in sorted(below(item, catalog)) if i in coming):
@@ -50,7 +50,8 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
 def errors_item(view: Item) -> Item:
     """The relation of a view's errors, under a name: its rows are those that the log has."""
     name = errors_name(view.name)
-    return Item(view.errors, "view errors", name, ERRORS, stored=True, depends=(view.id,), sql=view.sql, owner=view.owner)
+    item = Item(view.errors, "view errors", name, ERRORS, stored=True, depends=(view.id,), sql=view.sql, owner=view.owner)
+    return replace(item, schema=view.schema)
 
 
 def errors_name(view: str) -> str:

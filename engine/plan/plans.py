@@ -7,7 +7,7 @@ from collections.abc import Callable
 from engine.plan import compile
 from engine.plan.change import Stream
 from lake.catalog import Catalog, Item
-from sql.bind import bind_query
+from sql.definitions import bind_definition
 from sql.plan import Relation
 
 PlanOf = Callable[[Item, Catalog], Relation]
@@ -15,7 +15,7 @@ PlanOf = Callable[[Item, Catalog], Relation]
 
 def bound(item: Item, catalog: Catalog) -> Relation:
     """The plan of a view's text."""
-    return bind_query(item.query, catalog, view=True).plan
+    return bind_definition(item, catalog).plan
 
 
 class Streams:

@@ -32,10 +32,10 @@ class Attending:
 
     # ---- pause and resume ------------------------------------------------------------------------------------------------
 
-    def pause(self, statement: Pause) -> str:
+    def pause(self, statement: Pause, path: tuple[str, ...]) -> str:
         """Sources that share a reader have one place in their topic, so they stop and go on together."""
         with self._installation.lock:
-            catalog = self._engine.catalog
+            catalog = self._engine.catalog.along(path)
             sources = {i.id: i for i in (_source(n, catalog) for n in statement.names)}
             channels = {i.options["channel"] for i in sources.values()}
             for other in catalog.items.values():
@@ -50,10 +50,10 @@ class Attending:
 
     # ---- dead letters ----------------------------------------------------------------------------------------------------
 
-    def retry(self, name: Name) -> str:
+    def retry(self, name: Name, path: tuple[str, ...]) -> str:
         """Every letter there is, once; the tag says how many."""
         engine = self._engine
-        source = _source(name, engine.catalog)
+        source = _source(name, engine.catalog.along(path))
         letters = next(i for i in engine.catalog.dependents(source.id) if i.kind == "dead letters")
         rows = engine.lake.snapshot(letters.id, engine.newest.time).to_pylist()
         rows.sort(key=lambda r: (r["partition"], r["offset"]))
@@ -116,7 +116,7 @@ def lag(source: Item, offsets: dict[str, Any]) -> int | None:
 
 
 def _source(name: Name, catalog: Catalog) -> Item:
-    item = catalog.relation(name.name, name.position)
+    item = catalog.named(name)
     if item.kind != "source":
         raise WrongObjectType(f'"{item.name}" is not a source', position=name.position)
     return item

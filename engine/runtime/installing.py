@@ -79,7 +79,7 @@ class Installation:
             state = None
             if lost:
                 log.warning("all state is made again from what the lake holds")
-                kept = Catalog({i.id: i for i in catalog.items.values() if i.stored and i.kind != "materialized view"})
+                kept = replace(catalog, items={i.id: i for i in catalog.items.values() if i.stored and i.kind != "materialized view"})
                 state = restored(engine, circuit.compile_catalog(kept, Streams(kept)), catalog)
             errors = [(i.errors, _error(i)) for i in stale]
             self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)

@@ -21,15 +21,20 @@ from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
 from engine.runtime.readers import place
 from lake.catalog import Catalog, Change, Item
+from lake.dropping import dropping
 from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable
+from lake.names import listed
 from lake.roles import OPERATOR_ID
+from lake.schemas import SCHEMA
 from sql.statements import (
     AlterItem,
     AlterRole,
+    AlterSchema,
     Comment,
     CommentOnFunction,
     CreateFunction,
     CreateRole,
+    CreateSchema,
     CreateSink,
     CreateSource,
     CreateTable,
@@ -37,6 +42,7 @@ from sql.statements import (
     Drop,
     DropFunction,
     DropRole,
+    DropSchema,
     Explain,
     Grant,
     Name,
@@ -49,6 +55,8 @@ from sql.statements import (
 
 Answer = dict[str, Any]
 Creation = CreateSource | CreateView | CreateSink | CreateTable | CreateFunction
+Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant
+Path = tuple[str, ...]  # of the session that asks
 TAGS = {
     CreateSource: "CREATE SOURCE",
     CreateSink: "CREATE SINK",
@@ -73,33 +81,26 @@ class Statements:
     def execute(self, text: str, settings: dict[str, str], client: Client) -> Answer:
         """Runs one statement; the answer of `POST /statement`."""
         statement = parse(text)
+        path = listed(settings.get("search_path", SCHEMA))
         match statement:
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction():
-                return self._create(statement, text, settings.get("role"), client)
-            case Drop() | DropFunction():
-                return self._drop(statement)
-            case CommentOnFunction():
-                with self._installation.lock:
-                    self._installation.install(Change(put=(ddl.comment_on_function(statement, self._engine.catalog),)))
-                return self._answer("COMMENT")
-            case AlterItem():
-                return self._alter(statement)
-            case Comment():
-                with self._installation.lock:
-                    self._installation.install(Change(put=(ddl.comment(statement, self._engine.catalog),)))
-                return self._answer("COMMENT")
+                return self._create(statement, text, settings.get("role"), path, client)
+            case Drop() | DropFunction() | DropSchema():
+                return self._drop(statement, path)
+            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant():
+                return self._change(statement, settings.get("role"), path)
+            case Comment() | CommentOnFunction():
+                return self._change(statement, settings.get("role"), path)
             case Pause():
-                return self._answer(self._attending.pause(statement))
+                return self._answer(self._attending.pause(statement, path))
             case RetryDeadLetters(name=name):
-                return self._answer(self._attending.retry(name))
+                return self._answer(self._attending.retry(name, path))
             case Print():
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement)}
             case Show(what="topics"):
                 return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
-            case CreateRole() | AlterRole() | DropRole() | Grant():
-                return self._change_roles(statement)
             case Explain(target=target) if isinstance(target, Name | CreateView):
-                return {**self._answer("EXPLAIN"), "lines": self._explain(target).splitlines()}
+                return {**self._answer("EXPLAIN"), "lines": self._explain(target, text, path).splitlines()}
         raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
 
     def newest(self, after: int, timeout: float) -> Answer:
@@ -108,14 +109,15 @@ class Statements:
 
     # ---- creating --------------------------------------------------------------------------------------------------------
 
-    def _create(self, statement: Creation, text: str, creator: str | None, client: Client) -> Answer:
+    def _create(self, statement: Creation, text: str, creator: str | None, path: Path, client: Client) -> Answer:
         tag = TAGS[type(statement)]
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
         with self._installation.lock:
-            catalog = self._engine.catalog
+            catalog = self._engine.catalog.along(path)
             owner = catalog.role(creator).id if creator else OPERATOR_ID
-            old = None if isinstance(statement, CreateFunction) else catalog.find(statement.name.name)
+            schema = catalog.home(statement.name)
+            old = None if isinstance(statement, CreateFunction) else catalog.find(Name(statement.name.name, schema.name))
             if isinstance(statement, CreateFunction):
                 items = self._installation.numbered(ddl.create_function(statement, text, catalog, owner))
             elif old is not None and statement.if_not_exists:
@@ -167,7 +169,7 @@ class Statements:
         with self._installation.lock:
             catalog = self._engine.catalog
             there = [catalog[i.id] for i in items if i.id in catalog.items]
-            going = {g.id for i in there for g in catalog.dropping(i, cascade=True)}
+            going = {g.id for g in dropping(catalog, there, cascade=True).items}
             if going:
                 self._installation.install(Change(drop=tuple(sorted(going))))
 
@@ -212,38 +214,54 @@ class Statements:
 
     # ---- dropping and explaining -----------------------------------------------------------------------------------------
 
-    def _drop(self, statement: Drop | DropFunction) -> Answer:
+    def _drop(self, statement: Drop | DropFunction | DropSchema, path: Path) -> Answer:
         with self._installation.lock:
-            catalog = self._engine.catalog
-            items, said = ddl.drop_function(statement, catalog) if isinstance(statement, DropFunction) else ddl.drop(statement, catalog)
-            if items:
-                self._installation.install(Change(drop=tuple(i.id for i in items)))
-                self._installation.settle()
-        return {
-            **self._answer("DROP FUNCTION" if isinstance(statement, DropFunction) else f"DROP {statement.kind.upper()}"),
-            "notices": said,
-        }
-
-    def _alter(self, statement: AlterItem) -> Answer:
-        with self._installation.lock:
-            items, said = ddl.alter(statement, self._engine.catalog)
-            if items:
-                self._installation.install(Change(put=items))
-        return {**self._answer(f"ALTER {statement.kind.upper()}"), "notices": said}
-
-    def _change_roles(self, statement: CreateRole | AlterRole | DropRole | Grant) -> Answer:
-        with self._installation.lock:
-            tag, change, notices = ddl.change_roles(statement, self._engine.catalog)
+            catalog = self._engine.catalog.along(path)
+            match statement:
+                case Drop(kind=kind):
+                    tag = f"DROP {kind.upper()}"
+                    change, said = ddl.drop(statement, catalog)
+                case DropFunction():
+                    tag = "DROP FUNCTION"
+                    change, said = ddl.drop_function(statement, catalog)
+                case DropSchema():
+                    tag = "DROP SCHEMA"
+                    change, said = ddl.drop_schemas(statement, catalog)
             if change != Change():
                 self._installation.install(change)
-        return {**self._answer(tag), "notices": notices}
+                self._installation.settle()
+        return {**self._answer(tag), "notices": said}
 
-    def _explain(self, target: Name | CreateView) -> str:
-        catalog = self._engine.catalog
+    def _change(self, statement: Changing, creator: str | None, path: Path) -> Answer:
+        """What changes nothing that runs."""
+        said: list[ddl.Notice] = []
+        with self._installation.lock:
+            catalog = self._engine.catalog.along(path)
+            match statement:
+                case AlterItem(kind=kind):
+                    tag = f"ALTER {kind.upper()}"
+                    change, said = ddl.alter(statement, catalog)
+                case CreateSchema():
+                    tag = "CREATE SCHEMA"
+                    change, said = ddl.create_schema(statement, creator, catalog)
+                case AlterSchema():
+                    tag, change = "ALTER SCHEMA", ddl.alter_schema(statement, catalog)
+                case Comment():
+                    tag, change = "COMMENT", ddl.comment(statement, catalog)
+                case CommentOnFunction():
+                    tag, change = "COMMENT", ddl.comment_on_function(statement, catalog)
+                case _:
+                    tag, change, said = ddl.change_roles(statement, catalog)
+            if change != Change():
+                self._installation.install(change)
+        return {**self._answer(tag), "notices": said}
+
+    def _explain(self, target: Name | CreateView, text: str, path: Path) -> str:
+        catalog = self._engine.catalog.along(path)
         if isinstance(target, Name):
-            item = catalog.relation(target.name, target.position)
+            item = catalog.relation(target)
         else:
-            item = ddl.create_view(target, target.query.text, catalog)
+            item = ddl.create_view(target, text, catalog)
             catalog = catalog.apply(Change(put=(item,)))
         return explain(item, catalog, Streams(catalog))
 

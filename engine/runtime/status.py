@@ -25,12 +25,13 @@ class Status:
 
     def __call__(self) -> Answer:
         engine = self._engine
-        items = engine.catalog.visible
+        catalog = engine.catalog
+        items = catalog.visible
         durations = sorted(engine.durations)
         return {
-            "sources": {i.name: self._source(i) for i in items if i.kind == "source"},
-            "views": {i.name: self._view(i) for i in items if i.kind == "materialized view"},
-            "sinks": {i.name: self._sink(i) for i in items if i.kind == "sink"},
+            "sources": {catalog.name_of(i).sql: self._source(i) for i in items if i.kind == "source"},
+            "views": {catalog.name_of(i).sql: self._view(i) for i in items if i.kind == "materialized view"},
+            "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if i.kind == "sink"},
             "ticks": engine.ticks,
             "tick_ms": {name: round(durations[int(len(durations) * q)], 1) for name, q in PERCENTILES} if durations else {},
             "n": engine.newest.n,

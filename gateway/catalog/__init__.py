@@ -135,7 +135,7 @@ class SystemCatalog:
         with self._lock:
             connection = self._at(catalog)
             self.functions.session = session
-            made = rewrite(limited, self.functions.all, {i.name for i in catalog.items.values()})
+            made = rewrite(limited, self.functions.all, catalog)
             theirs = self._execute(connection, made, [None] * len(types))
             return _fields(tree, theirs.description, columns_of(tree, [str(d[1]) for d in theirs.description])), types
 
@@ -150,7 +150,8 @@ class SystemCatalog:
     def _at(self, catalog: Catalog) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
             self._connection = self._opener(self._prepare)
-        if self._catalog is not catalog:
+        # a session sees the same catalog along a path of its own
+        if self._catalog is None or self._catalog.items is not catalog.items:
             database.replace(self._connection, catalog)
             self._facts.load(self._connection, catalog)
             self._catalog = catalog
@@ -163,7 +164,7 @@ class SystemCatalog:
     def _run(
         self, connection: duckdb.DuckDBPyConnection, tree: exp.Expression, values: Sequence[object], catalog: Catalog
     ) -> tuple[tuple[Field, ...], pa.Table]:
-        made = rewrite(tree, self.functions.all, {i.name for i in catalog.items.values()})
+        made = rewrite(tree, self.functions.all, catalog)
         result = self._execute(connection, made, values)
         kinds = columns_of(tree, [str(d[1]) for d in result.description])
         fields = _fields(tree, result.description, kinds)
@@ -180,9 +181,8 @@ class SystemCatalog:
 
     def _translated(self, error: duckdb.Error) -> Exception:
         text = str(error)
-        if python := re.search(r"Python exception occurred while executing the UDF: (\w+): ([^\n]*)", text):
-            kind = getattr(errors, python[1], None)
-            return kind(python[2]) if kind is not None else error
+        if "Python exception occurred while executing the UDF" in text:
+            return self.functions.raised.pop() if self.functions.raised else error
         if column := re.search(r'Referenced column "([^"]*)" (?:was )?not found|does not have a column named "([^"]*)"', text):
             return errors.UndefinedColumn(f'column "{column[1] or column[2]}" does not exist')
         if "Ambiguous reference" in text:

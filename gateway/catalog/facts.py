@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import duckdb
 
 from gateway.catalog import rows
-from lake.catalog import Catalog, Item
+from lake.catalog import FIRST_ID, Catalog, Item
 from lake.roles import Role
 
 
@@ -30,6 +30,10 @@ class Session(Protocol):
 
     @property
     def settings(self) -> SessionSettings: ...
+
+    @property
+    def catalog(self) -> Catalog:
+        """As the session sees it: its path is in it."""
 
     @property
     def role(self) -> Role:
@@ -70,15 +74,15 @@ class Facts:
         self.classes = table("SELECT oid, relname, relnamespace, relkind FROM pg.pg_class")
         self.namespaces = table("SELECT oid, nspname FROM pg.pg_namespace")
         self.by_name = {(namespace, name): oid for oid, (name, namespace, _) in self.classes.items()}
-        self.type_by_name = {name: oid for oid, (name, namespace, _, _) in self.types.items() if namespace in (11, 2200)}
+        self.type_by_name = {name: oid for oid, (name, namespace, _, _) in self.types.items() if namespace == 11 or oid >= FIRST_ID}
         if not self.fixed_procs:
-            self.fixed_procs = table("SELECT oid, proname, pronamespace FROM pg.pg_proc WHERE pronamespace <> 2200")
+            self.fixed_procs = table(f"SELECT oid, proname, pronamespace FROM pg.pg_proc WHERE oid < {FIRST_ID}")
             self.fixed_roles = table("SELECT oid, rolname FROM pg.fixed_pg_roles")
             self.collations = table("SELECT oid, collname FROM pg.pg_collation")
             self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
             found = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
             self.fixed_descriptions = {(a, b, c): text for a, b, c, text in found}
-        self.procs = {**self.fixed_procs, **{i.id: (i.name, 2200) for i in catalog.visible if i.kind == "function"}}
+        self.procs = {**self.fixed_procs, **{i.id: (i.name, i.schema) for i in catalog.visible if i.kind == "function"}}
         self.descriptions = {**self.fixed_descriptions, **rows.comments(catalog)}
 
         self.roles = {**self.fixed_roles, **{r.id: r.name for r in catalog.all_roles().values() if r.id}}
@@ -98,17 +102,6 @@ ALIASES = {
     "character varying": 1043, "character": 1042, "char": 1042, '"char"': 18, "decimal": 1700, "timestamp without time zone": 1114,
     "timestamp with time zone": 1184, "time without time zone": 1083, "time with time zone": 1266, "bit varying": 1562, "string": 25,
 }  # fmt: skip
-RESERVED = set("all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create current_catalog current_date current_role current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign from grant group having in initially intersect into lateral leading limit localtime localtimestamp not null offset on only or order placing primary references returning select session_user some symmetric table then to trailing true union unique user using variadic when where window with authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join left like natural notnull outer overlaps right similar tablesample verbose between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer interval least national nchar none normalize nullif numeric out overlay position precision real row setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable".split())  # noqa: E501  # fmt: skip
-
-
-def quote_ident(name: str) -> str:
-    """
-    >>> quote_ident("kv"), quote_ident("Kv"), quote_ident("select")
-    ('kv', '"Kv"', '"select"')
-    """
-    if re.fullmatch("[a-z_][a-z0-9_]*", name) and name not in RESERVED:
-        return name
-    return '"' + name.replace('"', '""') + '"'
 
 
 def parse_name(text: str) -> list[str]:

@@ -13,12 +13,15 @@ from typing import Any
 import duckdb
 
 from gateway.catalog import rows
-from gateway.catalog.facts import ALIASES, SQL_NAMES, Facts, Session, parse_name, quote_ident
+from gateway.catalog.facts import ALIASES, SQL_NAMES, Facts, Session, parse_name
 from gateway.catalog.privileges import RELATION_KINDS, Privileges
 from gateway.settings import SERVER_VERSION
-from lake.catalog import Item
-from lake.errors import FeatureNotSupported, UndefinedFunction, UndefinedObject, UndefinedTable
+from lake.catalog import Catalog, Item
+from lake.errors import FeatureNotSupported, InvalidSchemaName, TailgateError, UndefinedFunction, UndefinedObject, UndefinedTable
+from lake.names import Name, quoted
 from lake.routines import arguments_of, result_of
+from lake.schemas import TEMPORARY, TEMPORARY_ID
+from sql.definitions import shown
 
 VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
 
@@ -29,6 +32,8 @@ class Functions:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.session: Session | None = None
+        self.raised: list[TailgateError] = []  # the last error of a function
+        self._path: tuple[Catalog | None, list[int]] = (None, [])
         self.privileges = Privileges(facts, lambda: self._session, self.regclass_in, self.regnamespace_in)
         self.all: dict[tuple[str, int], tuple[list[str], str, Callable[..., Any]]] = {}
         for signature, function in self._listed():
@@ -39,7 +44,7 @@ class Functions:
     def install(self, connection: duckdb.DuckDBPyConnection) -> None:
         duckdb_types = {"oid": "BIGINT", "int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN", "text[]": "VARCHAR[]"}
         for (name, count), (types, result, function) in self.all.items():
-            made = _of_arity(function if name in NULL_ACCEPTED else _strict(function), count)
+            made = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self.raised), count)
             parameters = [duckdb_types[t] for t in types]
             connection.create_function(
                 f"pg_{name}_{count}",
@@ -58,7 +63,7 @@ class Functions:
             ("regclass_out(oid) text", s.regclass_out),
             ("regtype_out(oid) text", lambda o: s.format_type(o, -1)),
             ("regproc_out(oid) text", lambda o: "-" if o == 0 else s.facts.procs.get(o, (str(o),))[0]),
-            ("regnamespace_out(oid) text", lambda o: s.facts.namespaces.get(o, str(o))),
+            ("regnamespace_out(oid) text", lambda o: quoted(s.facts.namespaces[o]) if o in s.facts.namespaces else str(o)),
             ("regrole_out(oid) text", lambda o: s.facts.roles.get(o, str(o))),
             ("regclass_in(text) oid", s.regclass_in),
             ("regtype_in(text) oid", s.regtype_in),
@@ -70,7 +75,7 @@ class Functions:
             ("to_regproc(text) oid", lambda t: s._or_none(s.regproc_in, t)),
             ("to_regnamespace(text) oid", lambda t: s._or_none(s.regnamespace_in, t)),
             ("pg_get_userbyid(oid) text", lambda o: s.facts.roles.get(o, f"unknown (OID={o})")),
-            ("pg_table_is_visible(oid) bool", lambda o: s._visible(s.facts.classes.get(o), 1)),
+            ("pg_table_is_visible(oid) bool", s._visible_class),
             ("pg_type_is_visible(oid) bool", lambda o: s._visible(s.facts.types.get(o), 1)),
             ("pg_function_is_visible(oid) bool", lambda o: s._visible(s.facts.procs.get(o), 1)),
             ("pg_collation_is_visible(oid) bool", yes),
@@ -98,7 +103,7 @@ class Functions:
             ("pg_get_function_arguments(oid) text", s._of_function(arguments_of)),
             ("pg_get_function_result(oid) text", s._of_function(result_of)),
             ("pg_get_function_identity_arguments(oid) text", s._of_function(lambda i: arguments_of(i, defaults=False))),
-            ("pg_get_functiondef(oid) text", s._of_function(lambda i: i.sql)),
+            ("pg_get_functiondef(oid) text", s._of_function(lambda i: shown(i, s._session.catalog).sql)),
             ("obj_description(oid, text) text", s.obj_description),
             ("obj_description(oid) text", lambda o: None),
             ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
@@ -122,8 +127,8 @@ class Functions:
             ("current_setting(text) text", s.current_setting),
             ("current_setting(text, bool) text", s.current_setting),
             ("set_config(text, text, bool) text", lambda name, value, local: s._session.settings.set(name, value, local=local)),
-            ("current_schemas(bool) text[]", lambda implicit: ["pg_catalog", "public"] if implicit else ["public"]),
-            ("current_schema() text", lambda: "public"),
+            ("current_schemas(bool) text[]", s.current_schemas),
+            ("current_schema() text", s.current_schema),
             ("current_database() text", lambda: s._session.database),
             ("current_user() text", s.current_user),
             ("session_user() text", lambda: s._session.user),
@@ -148,7 +153,7 @@ class Functions:
             ("pg_relation_is_updatable(oid, bool) int", zero),
             ("pg_column_is_updatable(oid, int, bool) bool", lambda *_: False),
             ("pg_tablespace_location(oid) text", lambda o: ""),
-            ("pg_my_temp_schema() oid", lambda: 0),
+            ("pg_my_temp_schema() oid", lambda: TEMPORARY_ID if TEMPORARY_ID in s.path() else 0),
             ("pg_is_other_temp_schema(oid) bool", lambda o: False),
             ("pg_postmaster_start_time_text() text", nothing),
             ("pg_advisory_unlock_all() text", lambda: ""),
@@ -160,7 +165,7 @@ class Functions:
             ("inet_server_addr() text", nothing),
             ("inet_client_addr() text", nothing),
             ("inet_client_port() int", nothing),
-            ("quote_ident(text) text", quote_ident),
+            ("quote_ident(text) text", quoted),
             ("format(text, text) text", formatted),
             ("format(text, text, text) text", formatted),
             ("pg_describe_object(oid, oid, int) text", s.described),
@@ -189,7 +194,7 @@ class Functions:
         if element and name.startswith("_"):
             return f"{self.format_type(element, typmod)}[]"
         text = SQL_NAMES.get(oid) or (
-            quote_ident(name) if namespace in (11, 2200) else f"{self.facts.namespaces[namespace]}.{quote_ident(name)}"
+            quoted(name) if namespace in (11, 2200) else f"{quoted(self.facts.namespaces[namespace])}.{quoted(name)}"
         )
         if typmod >= 0:
             if oid in (1042, 1043):
@@ -208,14 +213,13 @@ class Functions:
         if known is None:
             return "-" if oid == 0 else str(oid)
         name, namespace, _ = known
-        return quote_ident(name) if namespace in (11, 2200) else f"{quote_ident(self.facts.namespaces[namespace])}.{quote_ident(name)}"
+        return quoted(name) if self._visible_class(oid) else f"{quoted(self.facts.namespaces[namespace])}.{quoted(name)}"
 
     def regclass_in(self, text: str) -> int:
         if text.isdigit():
             return int(text)
         parts = parse_name(text)
-        namespaces = [o for o, n in self.facts.namespaces.items() if n == parts[0]] if len(parts) > 1 else [11, 2200]
-        for namespace in namespaces:
+        for namespace in self.path() if len(parts) == 1 else [self.namespace(parts[-2])]:
             if (namespace, parts[-1]) in self.facts.by_name:
                 return self.facts.by_name[namespace, parts[-1]]
         raise UndefinedTable(f'relation "{".".join(parts)}" does not exist')
@@ -243,10 +247,40 @@ class Functions:
         return found[0]
 
     def regnamespace_in(self, text: str) -> int:
-        found = next((o for o, n in self.facts.namespaces.items() if n == parse_name(text)[-1]), None)
-        if found is None:
-            raise UndefinedObject(f'schema "{text}" does not exist')
+        return int(text) if text.isdigit() else self.namespace(parse_name(text)[-1])
+
+    def namespace(self, name: str) -> int:
+        """The oid of a schema. Raises 3F000."""
+        found = self._session.catalog.find_schema(name)
+        oid = found.id if found is not None else next((o for o, n in self.facts.namespaces.items() if n == name), None)
+        if oid is None:
+            raise InvalidSchemaName(f'schema "{name}" does not exist')
+        return oid
+
+    def path(self) -> list[int]:
+        """The schemas in which a name is looked for, in order: pg_catalog is the first behind temporary views if it was not said."""
+        catalog = self._session.catalog
+        if self._path[0] is catalog:
+            return self._path[1]
+        found = [schema.id for schema in map(catalog.find_schema, catalog.path) if schema is not None]
+        if 11 not in found:
+            found.insert(int(found[:1] == [TEMPORARY_ID]), 11)
+        self._path = (catalog, found)
         return found
+
+    def current_schemas(self, implicit: bool) -> list[str]:
+        if implicit:
+            return [self.facts.namespaces[o] for o in self.path()]
+        return [p for p in self._session.catalog.path if not p.startswith(TEMPORARY)]
+
+    def current_schema(self) -> str | None:
+        return next(iter(self.current_schemas(False)), None)
+
+    def _visible_class(self, oid: int) -> bool | None:
+        known = self.facts.classes.get(oid)
+        if known is None:
+            return None
+        return next((self.facts.by_name[n, known[0]] for n in self.path() if (n, known[0]) in self.facts.by_name), None) == oid
 
     def regrole_in(self, text: str) -> int:
         found = next((o for o, n in self.facts.roles.items() if n == parse_name(text)[-1]), None)
@@ -257,11 +291,11 @@ class Functions:
     def _or_none(self, function: Callable[[str], int], text: str) -> int | None:
         try:
             return function(text)
-        except (UndefinedTable, UndefinedObject, UndefinedFunction):
+        except (UndefinedTable, UndefinedObject, UndefinedFunction, InvalidSchemaName):
             return None
 
     def _visible(self, known: tuple[Any, ...] | None, namespace: int) -> bool | None:
-        return None if known is None else known[namespace] in (11, 2200)
+        return None if known is None else known[namespace] in self.path()
 
     def described(self, kind: int, oid: int, part: int) -> str:
         """pg_describe_object, of what extensions hold."""
@@ -277,23 +311,26 @@ class Functions:
 
     def viewdef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid)
-        return None if item is None or not item.query else f" {item.query.strip().rstrip(';')};"
+        return None if item is None or not item.query else f" {shown(item, self._session.catalog).query.strip().rstrip(';')};"
 
     def ruledef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid - rows.RULES)
         if item is None:
             return None
-        return f'CREATE RULE "_RETURN" AS\n    ON SELECT TO public.{quote_ident(item.name)} DO INSTEAD {self.viewdef(item.id)}'
+        return f'CREATE RULE "_RETURN" AS\n    ON SELECT TO {self._qualified(item)} DO INSTEAD {self.viewdef(item.id)}'
+
+    def _qualified(self, item: Item) -> str:
+        return Name(item.name, self.facts.catalog.schema_of(item).name).sql
 
     def indexdef(self, oid: int, column: int = 0, pretty: bool = False) -> str | None:
         item = self.facts.item(oid - rows.INDEXES)
         if item is None or not item.key:
             return None
-        names = [quote_ident(item.columns[i].name) for i in item.key]
+        names = [quoted(item.columns[i].name) for i in item.key]
         if column:
             return names[column - 1] if column <= len(names) else ""
-        table = quote_ident(item.name) if pretty else f"public.{quote_ident(item.name)}"
-        return f"CREATE UNIQUE INDEX {quote_ident(rows.key_name(item))} ON {table} USING btree ({', '.join(names)})"
+        table = self.regclass_out(item.id) if pretty else self._qualified(item)
+        return f"CREATE UNIQUE INDEX {quoted(rows.key_name(item))} ON {table} USING btree ({', '.join(names)})"
 
     def _of_function(self, told: Callable[[Item], str]) -> Callable[[int], str | None]:
         """What is told of a function that a statement made, by its oid."""
@@ -308,7 +345,7 @@ class Functions:
         item = self.facts.item(oid - rows.CONSTRAINTS)
         if item is None or not item.key:
             return None
-        return f"PRIMARY KEY ({', '.join(quote_ident(item.columns[i].name) for i in item.key)})"
+        return f"PRIMARY KEY ({', '.join(quoted(item.columns[i].name) for i in item.key)})"
 
     def obj_description(self, oid: int, catalog: str) -> str | None:
         kind = self.facts.by_name.get((11, catalog))
@@ -346,6 +383,19 @@ def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
     return made[count]
 
 
+def _telling(function: Callable[..., Any], raised: list[TailgateError]) -> Callable[..., Any]:
+    """Keeps its error, of which DuckDB tells the message alone."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except TailgateError as error:
+            raised[:] = [error]
+            raise
+
+    return call
+
+
 def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
     """NULL for a NULL, as most functions."""
     return lambda *arguments: None if None in arguments else function(*arguments)
@@ -357,7 +407,7 @@ def formatted(pattern: str, *values: str) -> str:
     'x is "Y"'
     """
     left = iter(values)
-    convert = {"%s": str, "%I": quote_ident, "%L": lambda t: "'" + t.replace("'", "''") + "'"}
+    convert = {"%s": str, "%I": quoted, "%L": lambda t: "'" + t.replace("'", "''") + "'"}
     return re.sub("%[sIL%]", lambda m: "%" if m[0] == "%%" else convert[m[0]](next(left)), pattern)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 from gateway.catalog.facts import Facts, Session
 from lake.errors import InvalidParameterValue
-from lake.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_ID, SCHEMA_PRIVILEGES, Role
+from lake.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, Role
+from lake.schemas import SYSTEM
 
 RELATION_KINDS = ("table", "any_column")
 SECRET = ("pg_authid", "pg_shadow")  # relations of the system catalog that only superusers read
@@ -63,7 +64,7 @@ class Privileges:
         oid = int(schema) if schema.isdigit() else self.regnamespace_in(schema)
         asked = _privileges(privileges, SCHEMA_PRIVILEGES)
         found = self._role(role)
-        if oid == SCHEMA_ID:
+        if oid in self.facts.catalog.all_schemas() and oid not in SYSTEM:
             return any(self.facts.catalog.may(found, privilege, oid) for privilege in asked)
         return found.superuser or "USAGE" in asked
 

@@ -17,7 +17,9 @@ from typing import Any
 from sqlglot import exp
 
 from gateway.catalog.database import relations, table_name
+from lake.catalog import Catalog
 from lake.errors import FeatureNotSupported, UndefinedColumn, UndefinedFunction, UndefinedTable
+from lake.names import Name
 
 VECTORS = frozenset(
     {"indkey", "indoption", "indclass", "indcollation", "proargtypes", "tgattr", "partattrs", "partclass", "i_indoption", "keys"}
@@ -111,12 +113,12 @@ NATIVE = {
 }
 
 
-def rewrite(tree: exp.Expression, functions: Mapping[tuple[str, int], Sequence[Any]], user_relations: Collection[str]) -> exp.Expression:
+def rewrite(tree: exp.Expression, functions: Mapping[tuple[str, int], Sequence[Any]], catalog: Catalog) -> exp.Expression:
     """The query for DuckDB; the tree given is not changed. `functions`: what the catalog's database has as pg_<name>_<arity>."""
     tree = tree.copy()
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
-        _table(table, ctes, user_relations)
+        _table(table, ctes, catalog)
     return _walk(tree, _Rules(functions))
 
 
@@ -130,7 +132,7 @@ def _walk(node: exp.Expression, rules: _Rules) -> exp.Expression:
     return made
 
 
-def _table(table: exp.Table, ctes: Collection[str], user_relations: Collection[str]) -> None:
+def _table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> None:
     if isinstance(table.this, exp.Func) or not isinstance(table.this, exp.Identifier):
         if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "pg_get_keywords":
             table.set("this", exp.to_identifier("pg_keywords"))
@@ -158,7 +160,7 @@ def _table(table: exp.Table, ctes: Collection[str], user_relations: Collection[s
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
             return
-    if name in user_relations and schema in ("", "public"):
+    if catalog.find(Name(name, schema or None)) is not None:
         raise FeatureNotSupported("a query of the system catalog and of other relations at once is not supported")
     raise UndefinedTable(f'relation "{f"{schema}.{name}" if schema else name}" does not exist', position=table.this.meta.get("start"))
 

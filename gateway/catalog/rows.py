@@ -12,14 +12,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lake.catalog import Catalog, Item
-from lake.roles import PUBLIC_ID, RELATION_PRIVILEGES
+from lake.roles import PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from lake.routines import routine
+from lake.schemas import BUILT_IN, TEMPORARY_ID, Schema
 
 TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS = (n << 28 for n in (4, 5, 6, 7, 8, 9, 10))
 
-PUBLIC, DATABASE = 2200, 5
+DATABASE = 5
 HEAP, BTREE = 2, 403  # pg_am
-CLASS, CONSTRAINT, REWRITE, PROC = 1259, 2606, 2618, 1255  # oids of pg_class, pg_constraint, pg_rewrite, pg_proc
+# oids of pg_class, pg_constraint, pg_rewrite, pg_namespace, pg_proc
+CLASS, CONSTRAINT, REWRITE, NAMESPACE, PROC = 1259, 2606, 2618, 2615, 1255
 SQL_LANGUAGE = 14  # pg_language
 OPERATOR_CLASS = {
     "int8": 3124, "int4": 1978, "int2": 1979, "text": 3126, "varchar": 3126, "bpchar": 10004, "float8": 3123, "float4": 10012,
@@ -58,16 +60,24 @@ def keyed(catalog: Catalog) -> list[Item]:
     return [item for item in relations(catalog) if item.key and item.kind != "view"]
 
 
+def pg_namespace(catalog: Catalog) -> Iterator[Row]:
+    """Those that were made; the others are PostgreSQL's own."""
+    for schema in catalog.schemas.values():
+        if schema.id not in BUILT_IN:
+            yield {"oid": schema.id, "nspname": schema.name, "nspowner": schema.owner, "nspacl": access_list(schema, catalog)}
+
+
 def pg_class(catalog: Catalog) -> Iterator[Row]:
     indexed = {item.id for item in keyed(catalog)}
     for item in relations(catalog):
         kind = relkind(item)
         yield {
-            "oid": item.id, "relname": item.name, "relnamespace": PUBLIC, "reltype": TYPES + item.id, "reloftype": 0,
+            "oid": item.id, "relname": item.name, "relnamespace": item.schema, "reltype": TYPES + item.id, "reloftype": 0,
             "relowner": item.owner,
             "relam": 0 if kind == "v" else HEAP, "relfilenode": 0 if kind == "v" else item.id, "reltablespace": 0, "relpages": 0,
             "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in indexed,
-            "relisshared": False, "relpersistence": "p", "relkind": kind, "relnatts": len(item.columns), "relchecks": 0,
+            "relisshared": False, "relpersistence": "t" if item.schema == TEMPORARY_ID else "p", "relkind": kind,
+            "relnatts": len(item.columns), "relchecks": 0,
             "relhasrules": kind != "r", "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
             "relforcerowsecurity": False, "relacl": access_list(item, catalog),
             "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
@@ -75,7 +85,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
         }  # fmt: skip
     for item in keyed(catalog):
         yield {
-            "oid": INDEXES + item.id, "relname": key_name(item), "relnamespace": PUBLIC, "reltype": 0, "reloftype": 0,
+            "oid": INDEXES + item.id, "relname": key_name(item), "relnamespace": item.schema, "reltype": 0, "reloftype": 0,
             "relowner": item.owner,
             "relam": BTREE, "relfilenode": INDEXES + item.id, "reltablespace": 0, "relpages": 1, "reltuples": 0.0, "relallvisible": 0,
             "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": "p", "relkind": "i",
@@ -156,7 +166,8 @@ def _plain(
 def pg_type(catalog: Catalog) -> Iterator[Row]:
     for item in relations(catalog):
         common = {
-            "typnamespace": PUBLIC, "typowner": item.owner, "typlen": -1, "typbyval": False, "typispreferred": False, "typisdefined": True,
+            "typnamespace": item.schema, "typowner": item.owner,
+            "typlen": -1, "typbyval": False, "typispreferred": False, "typisdefined": True,
             "typdelim": ",", "typmodin": 0, "typmodout": 0, "typalign": "d", "typstorage": "x", "typnotnull": False, "typbasetype": 0,
             "typtypmod": -1, "typndims": 0, "typcollation": 0,
         }  # fmt: skip
@@ -188,7 +199,8 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
     for item in keyed(catalog):
         if is_primary(item):
             yield {
-                "oid": CONSTRAINTS + item.id, "conname": key_name(item), "connamespace": PUBLIC, "contype": "p", "condeferrable": False,
+                "oid": CONSTRAINTS + item.id, "conname": key_name(item), "connamespace": item.schema,
+                "contype": "p", "condeferrable": False,
                 "condeferred": False, "convalidated": True, "conrelid": item.id, "contypid": 0, "conindid": INDEXES + item.id,
                 "conparentid": 0, "confrelid": 0, "confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", "conislocal": True,
                 "coninhcount": 0, "connoinherit": True, "conkey": [i + 1 for i in item.key or ()],
@@ -197,7 +209,7 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
 
 def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
     """By class, object and column, as in pg_description."""
-    found: dict[tuple[int, int, int], str] = {}
+    found = {(NAMESPACE, schema.id, 0): schema.comment for schema in catalog.schemas.values()}
     for item in relations(catalog):
         numbers = {"": 0, **{c.name: i for i, c in enumerate(item.columns, 1)}}
         for name, text in item.options.get("comments", {}).items():
@@ -238,7 +250,7 @@ def pg_proc(catalog: Catalog) -> Iterator[Row]:
         columns = made.rows if made.rows is not None and made.rows[0].name else ()
         names = [a.name for a in made.arguments] + [c.name for c in columns]
         yield {
-            "oid": item.id, "proname": item.name, "pronamespace": PUBLIC, "proowner": item.owner, "prolang": SQL_LANGUAGE,
+            "oid": item.id, "proname": item.name, "pronamespace": item.schema, "proowner": item.owner, "prolang": SQL_LANGUAGE,
             "procost": 100.0, "prorows": 1000.0 if made.rows is not None else 0.0, "provariadic": 0, "prosupport": 0, "prokind": "f",
             "prosecdef": False, "proleakproof": False, "proisstrict": made.strict, "proretset": made.rows is not None,
             "provolatile": made.volatility[0], "proparallel": "u", "pronargs": len(made.arguments), "pronargdefaults": len(made.defaults),
@@ -249,7 +261,10 @@ def pg_proc(catalog: Catalog) -> Iterator[Row]:
         }  # fmt: skip
 
 
-TABLES = {f.__name__: f for f in (pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc)}
+OURS = (
+    pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc
+)  # fmt: skip
+TABLES = {f.__name__: f for f in OURS}
 
 
 def roles(catalog: Catalog) -> list[Row]:
@@ -261,20 +276,21 @@ def roles(catalog: Catalog) -> list[Row]:
     ]
 
 
-def access_list(item: Item, catalog: Catalog) -> list[str] | None:
-    """pg_class.relacl: who was granted what by the owner; NULL as long as nobody was."""
+def access_list(item: Item | Schema, catalog: Catalog) -> list[str] | None:
+    """pg_class.relacl, pg_namespace.nspacl: who was granted what by the owner; NULL as long as nobody was."""
+    all_of_it, known = ("UC", SCHEMA_PRIVILEGES) if isinstance(item, Schema) else ("arwdDxt", RELATION_PRIVILEGES)
     granted = [(r, r.grants[item.id]) for r in catalog.all_roles().values() if r.grants.get(item.id)]
     if not granted:
         return None
-    owner = quoted(catalog.all_roles()[item.owner].name) if item.owner in catalog.all_roles() else str(item.owner)
+    owner = _grantee(catalog.all_roles()[item.owner].name) if item.owner in catalog.all_roles() else str(item.owner)
     others = [
-        (quoted(r.name) if r.id else "", "".join(letter for word, letter in RELATION_PRIVILEGES.items() if word in words))
-        for r, words in granted
+        (_grantee(r.name) if r.id else "", "".join(letter for word, letter in known.items() if word in words)) for r, words in granted
     ]
-    return [f"{owner}=arwdDxt/{owner}", *(f"{name}={letters}/{owner}" for name, letters in others)]
+    return [f"{owner}={all_of_it}/{owner}", *(f"{name}={letters}/{owner}" for name, letters in others)]
 
 
-def quoted(name: str) -> str:
+def _grantee(name: str) -> str:
+    """As access lists write it: less is quoted there than in statements."""
     return name if name.replace("_", "a").isalnum() else '"' + name.replace('"', '""') + '"'
 
 

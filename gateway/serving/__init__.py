@@ -35,7 +35,7 @@ from gateway.serving.failures import translated
 from gateway.serving.feeds import Feed, Maintained, feed_of
 from gateway.serving.jobs import Job, Jobs
 from gateway.serving.mirrors import Mirrors, State
-from gateway.serving.prepared import Prepared, Statements, readable
+from gateway.serving.prepared import Prepared, Seen, Statements, readable
 from gateway.serving.sandbox import MEMORY_LIMIT, Sandbox, open_sandbox
 from gateway.serving.snapshots import Snapshot, Snapshots, raise_error_of
 from lake.catalog import Catalog, Item
@@ -46,7 +46,7 @@ from sql.statements import QueryText, Select
 if TYPE_CHECKING:
     from lake import Lake
 
-__all__ = ["Batch", "Prepared", "Serving", "Snapshot"]
+__all__ = ["Batch", "Prepared", "Seen", "Serving", "Snapshot"]
 
 Result = TypeVar("Result")
 
@@ -105,6 +105,12 @@ class Serving:
     def time(self) -> int:
         """The newest time mirrored; 0 before the first entry."""
         return self._mirrors.state.time
+
+    @property
+    def known(self) -> tuple[Catalog, int]:
+        """The catalog, and the entry that made it."""
+        state = self._mirrors.state
+        return state.catalog, state.catalog_n
 
     @property
     def catalog_n(self) -> int:
@@ -170,9 +176,9 @@ class Serving:
 
     # --- queries
 
-    def prepare(self, query: Select | QueryText | exp.Expression, parameter_oids: Sequence[int] = ()) -> Prepared:
-        """The bound query; the same object for the same text until the catalog changes."""
-        return self._statements.prepare(query, parameter_oids, self._mirrors.state)
+    def prepare(self, query: Select | QueryText | exp.Expression, parameter_oids: Sequence[int] = (), seen: Seen | None = None) -> Prepared:
+        """The bound query; the same object for the same text until the catalog changes. `seen`: by whom, the mirrors if left out."""
+        return self._statements.prepare(query, parameter_oids, seen or Seen(*self.known))
 
     async def run(
         self, prepared: Prepared, values: Sequence[object] = (), *, at: Snapshot | None = None, timeout: float | None = None
@@ -297,7 +303,7 @@ class Serving:
         """Columns and rows of a query of pg_catalog or information_schema. Values of parameters may be text."""
         tree = query if isinstance(query, str) else _catalog_tree(query)
         assert tree is not None
-        return await self._jobs.run(lambda job: self._system.run(tree, values, session, self.catalog))
+        return await self._jobs.run(lambda job: self._system.run(tree, values, session, session.catalog))
 
     async def describe_catalog(
         self, query: Select | QueryText | exp.Expression | str, oids: Sequence[int], session: Session
@@ -305,7 +311,7 @@ class Serving:
         """Columns and parameter types of such a query, without running it, and what `run_catalog` is to be given."""
         tree = query if isinstance(query, str) else _catalog_tree(query)
         assert tree is not None
-        columns, types = await self._jobs.run(lambda job: self._system.describe(tree, oids, session, self.catalog))
+        columns, types = await self._jobs.run(lambda job: self._system.describe(tree, oids, session, session.catalog))
         return columns, types, tree
 
     def _opened(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from gateway.serving.mirrors import State
 from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.types import FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
@@ -38,18 +37,28 @@ class Prepared:
     volatile: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """A catalog as a session sees it. `catalog_n`: the entry that made it. `scope`: what the meaning of names depends on besides: a key for
+    whatever sessions share; None along the path that most have."""
+
+    catalog: Catalog
+    catalog_n: int
+    scope: Hashable = None
+
+
 class Statements:
     """Bound queries by text, parameter types and catalog."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, tuple[int, ...], int], Prepared] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, tuple[int, ...], int, Hashable], Prepared] = OrderedDict()
 
-    def prepare(self, query: Select | QueryText | exp.Expression, oids: Sequence[int], state: State) -> Prepared:
+    def prepare(self, query: Select | QueryText | exp.Expression, oids: Sequence[int], seen: Seen) -> Prepared:
         tree, text = _tree(query)
-        key = (text, tuple(oids), state.catalog_n)
+        key = (text, tuple(oids), seen.catalog_n, seen.scope)
         found = self._kept.get(key)
         if found is None:
-            found = self._kept[key] = bind(tree, oids, state.catalog, state.catalog_n)
+            found = self._kept[key] = bind(tree, oids, seen.catalog, seen.catalog_n)
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         else:

@@ -100,7 +100,9 @@ async def _in_block(session: Session, write: BoundWrite, values: Sequence[object
     snapshot = transaction.snapshot(session.serving)
     assert snapshot is not None
     effect = await session.serving.work(
-        _items(session, write), lambda cursor: Evaluation(cursor, values, session.settings.style).run(write, rows), at=snapshot
+        _items(session, write),
+        lambda cursor: Evaluation(cursor, values, session.settings.style, session.catalog).run(write, rows),
+        at=snapshot,
     )
     transaction.writes.add(effect, tables_of(write), snapshot.inbox)
     return effect
@@ -137,7 +139,7 @@ async def _alone(session: Session, write: BoundWrite, values: Sequence[object], 
         pending = Pending()
         base = serving.inbox
         effect = await serving.work(
-            _items(session, write), lambda cursor: Evaluation(cursor, values, session.settings.style).run(write, rows)
+            _items(session, write), lambda cursor: Evaluation(cursor, values, session.settings.style, session.catalog).run(write, rows)
         )
         pending.add(effect, tables_of(write), base)
         conflict = await _send(session, pending, reserve)

@@ -42,7 +42,7 @@ class CopyIn:
 
 
 def bind(session: Session, bound: Bound, statement: s.CopyFrom) -> Bound:
-    write, targets = Writes(session.serving.catalog, None).copy(statement)
+    write, targets = Writes(session.catalog, None).copy(statement)
     header = ""
     others: s.Options = ()
     for name, value in statement.options:

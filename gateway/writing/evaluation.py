@@ -24,7 +24,7 @@ from gateway.serving.mirror import conform
 from gateway.serving.prepared import nodes, scans
 from gateway.writing.fitting import fitted
 from gateway.writing.hashes import hashes
-from lake.catalog import SCHEMA, Item
+from lake.catalog import Catalog, Item
 from lake.errors import CardinalityViolation, NotNullViolation, NumericValueOutOfRange, UniqueViolation
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
@@ -50,10 +50,10 @@ class Effect:
 
 
 class Evaluation:
-    """Of one statement. `values`: of its parameters."""
+    """Of one statement. `values`: of its parameters. `catalog`: what errors take names from."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, values: Sequence[object], style: Style) -> None:
-        self.cursor, self.values, self.style = cursor, values, style
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, values: Sequence[object], style: Style, catalog: Catalog) -> None:
+        self.cursor, self.values, self.style, self.catalog = cursor, values, style, catalog
 
     def run(self, write: BoundWrite, rows: pa.Table | None = None) -> Effect:
         """`rows`: of COPY."""
@@ -266,7 +266,7 @@ class Evaluation:
             raise NotNullViolation(
                 f'null value in column "{table.columns[first[1]].name}" of relation "{table.name}" violates not-null constraint',
                 detail=f"Failing row contains ({', '.join(self._texts(table, rows.slice(first[0], 1)))}).",
-                names={"s": SCHEMA, "t": table.name, "c": table.columns[first[1]].name},
+                names={"s": self.catalog.schema_of(table).name, "t": table.name, "c": table.columns[first[1]].name},
             )
 
     def _texts(self, table: Item, row: pa.Table) -> list[str]:
@@ -284,7 +284,7 @@ class Evaluation:
         return UniqueViolation(
             f'duplicate key value violates unique constraint "{constraint_of(table)}"',
             detail=f"Key ({names})=({', '.join(texts[k] for k in table.key)}) already exists.",
-            names={"s": SCHEMA, "t": table.name, "n": constraint_of(table)},
+            names={"s": self.catalog.schema_of(table).name, "t": table.name, "n": constraint_of(table)},
         )
 
 

@@ -23,7 +23,7 @@ Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Truncate
 def bind(session: Session, bound: Bound, statement: Write, oids: Sequence[int]) -> Bound:
     """With its plans in `body`; columns are those of RETURNING."""
     known = tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids)
-    binder = Writes(session.serving.catalog, known)
+    binder = Writes(session.catalog, known)
     write: BoundWrite
     columns = None
     match statement:

@@ -47,10 +47,10 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
     schema = node.meta.get("schema")
     if name == "array" and isinstance(nodes[0], exp.Subquery):
         return subqueries.bind_array(binder, nodes[0], at)
-    if schema is not None and schema not in SCHEMAS:
-        raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
     if items := routines.named(binder, node):
         return routines.bind_routine(binder, node, items)
+    if schema is not None and schema not in SCHEMAS:
+        raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
     if name in ("coalesce", "greatest", "least"):
         return _coalesce(binder, name, nodes)
     if name == "nullif":

@@ -19,13 +19,12 @@ from lake.errors import (
     IndeterminateDatatype,
     TailgateError,
     UndefinedParameter,
-    UndefinedTable,
 )  # fmt: skip
 from lake.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, UNKNOWN, Type, numeric
 from sql.binding import calls, rows, special, subqueries
 from sql.binding.aggregates import bind_aggregate
 from sql.binding.coercion import Parameters, cast, coerce, common, plain
-from sql.binding.levels import Level, find_argument, find_column
+from sql.binding.levels import Level, find_argument, find_column, said_item
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, operator, result
 from sql.binding.scope import Scope
@@ -181,14 +180,12 @@ class Expressions:
         at = position(node)
         if isinstance(node.this, exp.Star):
             raise FeatureNotSupported("a row as a value is not supported", position=at)
-        if node.args.get("catalog") or (node.args.get("db") and node.text("db") not in calls.SCHEMAS):
-            raise UndefinedTable(f'missing FROM-clause entry for table "{node.text("table")}"', position=at)
-        table = node.text("table") or None
+        table, item = node.text("table") or None, said_item(self, node)
         if table is None and not any(c.name == node.name for c in self.scope.columns):
             whole = [t for t in self.scope.tables if t.alias == node.name and not t.value]
             if whole:
                 raise FeatureNotSupported("a whole row as a value is not supported", position=at)
-        return find_column(self, node.name, table, at)
+        return find_column(self, node.name, table, at, item)
 
     def _literal(self, node: exp.Literal) -> Scalar:
         at = position(node)

@@ -15,9 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from lake.errors import InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedParameter, UndefinedTable
+from lake.names import Name
 from sql.binding.scope import Table
 from sql.correlation import arguments_of, arguments_read
+from sql.grammar.names import position
 from sql.plan import Call, Literal, Parameter, Relation, Scalar
 from sql.subqueries import Argument, argument, as_scalar
 
@@ -101,19 +105,19 @@ def shown(level: Level) -> Queries:
     return replace(level.queries, outer=mark(level.outer))
 
 
-def find_column(binder: Expressions, name: str, table: str | None, position: int | None) -> Scalar:
-    """What a column's name means. Raises 42703, 42702, 42P01, 42P10."""
-    found = _found(binder, name, table, position)
+def find_column(binder: Expressions, name: str, table: str | None, position: int | None, item: int = 0) -> Scalar:
+    """What a column's name means; `item`: of the relation, where its schema was said. Raises 42703, 42702, 42P01, 42P10."""
+    found = _found(binder, name, table, position, item)
     if found is not None:
         return found
-    if table is not None and not any(b.scope.table(table) for b, _ in _places(binder)):
+    if table is not None and not any(b.scope.table(table, item) for b, _ in _places(binder)):
         raise missing_table(binder, table, position)
     raise _missing_column(binder, name, table, position)
 
 
-def _found(binder: Expressions, name: str, table: str | None, position: int | None) -> Scalar | None:
+def _found(binder: Expressions, name: str, table: str | None, position: int | None, item: int) -> Scalar | None:
     for place, closure in _places(binder):
-        of = place.scope.table(table) if table is not None else None
+        of = place.scope.table(table, item, position) if table is not None else None
         if table is not None and of is None:
             continue
         found = place.scope.column(name, of, position)
@@ -142,10 +146,23 @@ def find_argument(binder: Expressions, number: int, position: int | None) -> Sca
     return None
 
 
-def find_table(binder: Expressions, alias: str, position: int | None) -> Table:
+def said_item(binder: Expressions, node: exp.Column) -> int:
+    """The id of the relation in `schema.relation.column`; 0 without a schema. Raises 42P01."""
+    if not node.args.get("db"):
+        return 0
+    at, said = position(node), Name(node.text("table"), node.text("db"))
+    found = binder.level.names.catalog.find(said) if not node.args.get("catalog") else None
+    if found is None:
+        raise UndefinedTable(f'missing FROM-clause entry for table "{said.name}"', position=at)
+    if at is not None:
+        binder.level.names.places[at] = found.id
+    return found.id
+
+
+def find_table(binder: Expressions, alias: str, position: int | None, item: int = 0) -> Table:
     """What an alias stands for, for `alias.*`. Raises 42P01."""
     for place, closure in _places(binder):
-        if (table := place.scope.table(alias)) is not None:
+        if (table := place.scope.table(alias, item, position)) is not None:
             if closure is None:
                 return table
             return replace(table, columns=tuple(replace(c, scalar=closure.capture(c.scalar, position)) for c in table.columns))

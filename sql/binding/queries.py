@@ -23,7 +23,7 @@ from sql.binding.coercion import Parameters
 from sql.binding.expressions import Expressions
 from sql.binding.grouping import Groups, has_aggregates, has_windows
 from sql.binding.grouping_sets import numbered, over_sets
-from sql.binding.levels import Closure, Level, find_table
+from sql.binding.levels import Closure, Level, find_table, said_item
 from sql.binding.ordering import Finish, order_of, sorted_and_cut
 from sql.binding.outputs import Output, by_name, by_number, column_name
 from sql.binding.places import aggregate_place, leftmost
@@ -158,7 +158,7 @@ class Queries:
                     raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
                 found += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                table = find_table(binder, node.text("table"), position(node))
+                table = find_table(binder, node.text("table"), position(node), said_item(binder, node))
                 found += [Output(c.name, placed(c.scalar, position(node))) for c in table.columns]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node

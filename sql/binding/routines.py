@@ -28,6 +28,7 @@ from lake.errors import (
     TailgateError,
     UndefinedFunction,
 )  # fmt: skip
+from lake.names import Name
 from lake.routines import Routine, routine
 from lake.types import FACTS, INT8, Field, Type
 from sql.binding.coercion import Parameters, coerce, plain, spelled
@@ -73,9 +74,7 @@ MISMATCH = "return type mismatch in function declared to return %s"
 
 def named(binder: Expressions, node: exp.Anonymous) -> tuple[Item, ...]:
     """The functions that a call may mean."""
-    if node.meta.get("schema") not in (None, "public"):
-        return ()
-    return binder.level.names.catalog.functions(str(node.this))
+    return binder.level.names.catalog.functions(Name(str(node.this), node.meta.get("schema")))
 
 
 def bind_routine(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> Scalar:
@@ -224,6 +223,8 @@ def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar,
         raise FeatureNotSupported("recursive functions are not supported", position=at)
     if item.id not in names.used:
         names.used.append(item.id)
+    if at is not None:
+        names.places[at] = item.id
     return body_binder(binder, item.name, made, given, names.within(item.id))
 
 
@@ -336,8 +337,8 @@ def is_built_in(name: str) -> bool:
 SPECIAL = frozenset("array coalesce greatest least nullif grouping jsonb_build_object jsonb_build_array tumble hop session".split())
 
 
-def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> tuple[int, ...]:
-    """Binds a function's body over arguments of its types; the ids of what it reads. Raises what is wrong with it."""
+def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> Names:
+    """Binds a function's body over arguments of its types; what it names. Raises what is wrong with it."""
     from sql.binding.expressions import Expressions
     from sql.binding.queries import Queries
     from sql.binding.tables import Names
@@ -348,7 +349,7 @@ def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> tuple[int, ...]:
         default(nowhere, argument, text)
     columns = tuple(Column(i, t) for i, t in enumerate(made.types))
     arguments = Values((), made.arguments)
-    inside = names.within(item.id)
+    inside = Names(catalog, inside=(item.id,))
     if made.rows is None:
         scalar = value(body_binder(nowhere, item.name, made, columns, inside), made, tree)
         plan: Relation = Project(arguments, (scalar,), (Field(item.name, scalar.type),))
@@ -359,4 +360,4 @@ def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> tuple[int, ...]:
         plan = rows(body_binder(within, item.name, made, given, inside), made, tree)
         plan = as_relation(Dependent(arguments, plan, around.depth, around.arguments(plan), "inner", None))
     decorrelate(plan)
-    return tuple(i for i in inside.used if i != item.id)
+    return inside

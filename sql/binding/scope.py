@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lake.errors import AmbiguousColumn, DuplicateAlias
+from lake.errors import AmbiguousAlias, AmbiguousColumn, DuplicateAlias
 from lake.types import Field
 from sql.plan import Column, Scalar
 from sql.rewrite import shifted
@@ -20,12 +20,16 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What an alias stands for. `relation`: the name that it hides. `value`: a function's of one column, which its alias means too."""
+    """What an alias stands for. `relation`: the name that it hides. `value`: a function's of one column, which its alias means too.
+
+    `item`: id of the catalog's item whose own name the alias is: two of them in different schemas may have one name. 0 otherwise.
+    """
 
     alias: str
     columns: tuple[Named, ...]
     relation: str = ""
     value: bool = False
+    item: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Scope:
         """Two sides of a join; the right side's columns come after `width` of the left."""
         moved = other.moved(width)
         for table in moved.tables:
-            if any(t.alias == table.alias for t in self.tables if t.alias):
+            if any(t.alias == table.alias and not (t.item and table.item and t.item != table.item) for t in self.tables if t.alias):
                 raise DuplicateAlias(f'table name "{table.alias}" specified more than once')
         return Scope(self.columns + moved.columns, self.tables + moved.tables)
 
@@ -49,8 +53,12 @@ class Scope:
 
         return Scope(move(self.columns), tuple(replace(t, columns=move(t.columns)) for t in self.tables))
 
-    def table(self, alias: str) -> Table | None:
-        return next((t for t in self.tables if t.alias == alias), None)
+    def table(self, alias: str, item: int = 0, position: int | None = None) -> Table | None:
+        """What an alias stands for; with `item`, only if it is that item's name. Raises 42P09."""
+        found = [t for t in self.tables if t.alias == alias and item in (0, t.item)]
+        if len(found) > 1 and found[0].item:
+            raise AmbiguousAlias(f'table reference "{alias}" is ambiguous', position=position)
+        return found[0] if found else None
 
     def column(self, name: str, table: Table | None, position: int | None) -> Scalar | None:
         """A column by its name, of one table or of all. Raises 42702."""
@@ -66,8 +74,8 @@ def placed(scalar: Scalar, position: int | None) -> Scalar:
     return replace(scalar, position=position) if isinstance(scalar, Column) else scalar
 
 
-def of(alias: str, fields: tuple[Field, ...], names: tuple[str, ...] = (), relation: str = "") -> Scope:
+def of(alias: str, fields: tuple[Field, ...], names: tuple[str, ...] = (), relation: str = "", item: int = 0) -> Scope:
     """The scope of one relation; `names` are those of its alias: the first columns' new names."""
     shown = names + tuple(f.name for f in fields[len(names) :])
     columns = tuple(Named(n, Column(i, f.type)) for i, (n, f) in enumerate(zip(shown, fields, strict=True)))
-    return Scope(columns, (Table(alias, columns, relation),))
+    return Scope(columns, (Table(alias, columns, relation, item=item),))

@@ -17,8 +17,8 @@ from lake.errors import (
     ProgramLimitExceeded,
     SyntaxError_,
     UndefinedColumn,
-    UndefinedTable,
 )  # fmt: skip
+from lake.names import Name
 from lake.types import BOOL, Field
 from sql.binding import scope as scopes
 from sql.binding.coercion import Parameters
@@ -50,11 +50,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Names:
-    """What relations' names mean: CTEs first, then the catalog. `used`: ids of the items named by the text itself."""
+    """What relations' names mean: CTEs first, then the catalog.
+
+    `used`: ids of the items named by the text itself. `places`: where it names them, by position.
+    """
 
     catalog: Catalog
     ctes: dict[str, tuple[Relation, tuple[Field, ...]]] = field(default_factory=dict)
     used: list[int] = field(default_factory=list)
+    places: dict[int, int] = field(default_factory=dict)
     depth: int = 0
     inside: tuple[int, ...] = ()  # ids of the functions whose bodies these names stand in
     recursions: list[str] = field(default_factory=list)  # the names of recursive queries so far; their places are their numbers
@@ -64,7 +68,7 @@ class Names:
 
     def within(self, function: int) -> Names:
         """Those in a function's body."""
-        return Names(self.catalog, depth=self.depth, inside=(*self.inside, function))
+        return Names(self.catalog.stored, depth=self.depth, inside=(*self.inside, function))
 
 
 @lru_cache(maxsize=512)  # views are bound once a statement that names them
@@ -171,37 +175,33 @@ def _relation(node: exp.Table, level: Level) -> Source:
     if node.text("catalog"):
         shown = f"{node.text('catalog')}.{schema}.{name}"
         raise FeatureNotSupported(f'cross-database references are not implemented: "{shown}"', position=at)
-    if schema not in ("", "public"):
-        raise UndefinedTable(f'relation "{schema}.{name}" does not exist', position=at)
-    if schema:
-        item = names.catalog.find(name)
-        if item is None or not item.is_relation:
-            raise UndefinedTable(f'relation "{schema}.{name}" does not exist', position=at)
-    else:
-        item = names.catalog.relation(name, at)
+    item = names.catalog.relation(Name(name, schema or None, at))
     if item.id not in names.used:
         names.used.append(item.id)
+    if at is not None:
+        names.places[at] = item.id
     plan = _expanded(item, names, queries, at) if item.kind == "view" else Scan(item.id, item.columns, item.key, item.name, at)
-    return _aliased(plan, item.columns, node.args.get("alias"), name)
+    return _aliased(plan, item.columns, node.args.get("alias"), name, item.id)
 
 
 def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Relation:
     """A plain view's plan, from its text, with its columns' names."""
     if names.depth >= VIEW_DEPTH_MAX:
         raise ProgramLimitExceeded("views over views are nested too deep", position=at)
-    inner = Names(names.catalog, depth=names.depth + 1, inside=names.inside)
+    inner = Names(names.catalog.stored, depth=names.depth + 1, inside=names.inside)
     plan = replace(queries, parameters=Parameters(), view=True, outer=None).nested(tree_of(item.query), inner)
     if plan.columns == item.columns:
         return plan
     return Project(plan, tuple(Column(i, f.type) for i, f in enumerate(plan.columns)), item.columns)
 
 
-def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None, name: str) -> Source:
+def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None, name: str, item: int = 0) -> Source:
     shown = alias.name if alias is not None and alias.name else name
     given = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
     if len(given) > len(columns):
         raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(given)} columns specified')
-    return Source(plan, scopes.of(shown, columns, given, name))
+    own = item if alias is None or not alias.name else 0
+    return Source(plan, scopes.of(shown, columns, given, name, own))
 
 
 SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}

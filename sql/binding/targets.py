@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lake.catalog import SCHEMA, Catalog, Item
+from lake.catalog import Catalog, Item
 from lake.errors import (
     DatatypeMismatch,
     DuplicateColumn,
@@ -18,9 +18,9 @@ from lake.errors import (
     NumericValueOutOfRange,
     ObjectNotInPrerequisiteState,
     UndefinedColumn,
-    UndefinedTable,
     WrongObjectType,
 )
+from lake.names import Name
 from lake.types import UNKNOWN, Field
 from sql.binding.coercion import MODIFIED, Parameters, coerce, common_numeric, plain
 from sql.binding.expressions import Expressions
@@ -31,16 +31,13 @@ from sql.binding.tables import Names
 from sql.grammar.expressions import expression
 from sql.input.numbers import RANGES
 from sql.plan import Literal, Scalar
-from sql.statements.values import Name
 from sql.statements.written import ColumnName
 from sql.tokens import Cursor
 
 
 def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
     """The table of a statement that writes. Raises 42P01, 42809, 55000."""
-    if name.schema not in (None, SCHEMA):
-        raise UndefinedTable(f'relation "{name}" does not exist', position=name.position)
-    item = catalog.relation(name.name, name.position)
+    item = catalog.relation(name)
     if item.kind == "view":
         raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{item.name}"', detail="Views are not automatically updatable here.")
     if item.kind != "table":

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from lake.catalog import SCHEMA, Catalog, Item
+from lake.catalog import Catalog, Item
 from lake.errors import (
     InvalidColumnReference,
     SyntaxError_,
@@ -21,7 +21,7 @@ from lake.types import BOOL, INT8, UNKNOWN, Field, Type
 from sql.binding import scope as scopes
 from sql.binding.coercion import Parameters, coerce
 from sql.binding.expressions import Expressions
-from sql.binding.levels import Level, find_table
+from sql.binding.levels import Level, find_table, said_item
 from sql.binding.outputs import column_name
 from sql.binding.places import leftmost
 from sql.binding.queries import Queries, written_out
@@ -70,7 +70,7 @@ class Writes:
                 rows = self._values(table, targets, named, given)
         existing, conflict = self._existing(table, statement)
         incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
-        scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name)
+        scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name, item=0 if statement.alias else table.id)
         self.level.tables.extend(scope.tables)
         returning = self._returning(incoming, scope, statement.returning)
         plans = (None if p is None else decorrelate(p) for p in (existing, returning))
@@ -78,6 +78,7 @@ class Writes:
 
     def copy(self, statement: CopyFrom) -> tuple[InsertRows, tuple[int, ...]]:
         """The write of COPY, and the positions of the columns that come. Columns that do not come have their defaults."""
+        self.catalog.check_schema(statement.table)
         table = written_table(statement.table, self.catalog, "copy to")
         targets = columns_named(table, statement.columns)
         rows: Relation | None = None
@@ -180,7 +181,7 @@ class Writes:
         fields = [PLACE, *table.columns]
         if clause is None or clause.update is None:
             return Project(joined, tuple(shown), tuple(fields)), "error" if clause is None else "nothing"
-        old = scopes.of(alias, table.columns, relation=table.name).moved(width + 1)
+        old = scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id).moved(width + 1)
         excluded = tuple(Named(f.name, Column(i, f.type)) for i, f in enumerate(table.columns))
         scope = Scope(old.columns, (*old.tables, Table("excluded", excluded)))
         binder = Expressions(scope, self.level, "UPDATE", aggregates=False)
@@ -229,7 +230,7 @@ class Writes:
         alias = statement.alias or table.name
         width = len(table.columns)
         target, weight = _counted(table)
-        source = Source(target, scopes.of(alias, table.columns, relation=table.name))
+        source = Source(target, scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id))
         self.level.tables.extend(source.scope.tables)
         for node in statement.sources:
             source = beside(source, node, self.level, position(node))
@@ -249,7 +250,7 @@ class Writes:
         if statement.returning:
             # names of the table mean its new columns, of the others theirs, which now stand behind
             begin = width + 1 if new else 0
-            table_scope = scopes.of(alias, table.columns, relation=table.name).moved(begin)
+            table_scope = scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id).moved(begin)
             behind = width + 1 + len(new)
             moved = source.scope.moved(behind - len(target.columns))
             tables = (*table_scope.tables, *(t for t in moved.tables if t.alias != alias))
@@ -296,7 +297,9 @@ class Writes:
             if isinstance(node, exp.Star):
                 found += [(c.name, placed(c.scalar, position(node))) for c in scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                found += [(c.name, c.scalar) for c in find_table(binder, node.text("table"), position(node)).columns]
+                found += [
+                    (c.name, c.scalar) for c in find_table(binder, node.text("table"), position(node), said_item(binder, node)).columns
+                ]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
                 scalar = binder.typed(inner)
@@ -309,8 +312,8 @@ class Writes:
     def truncate(self, statement: Truncate) -> TruncateTables:
         tables = []
         for name in statement.tables:
-            item = self.catalog.relation(name.name)
-            if item.kind != "table" or name.schema not in (None, SCHEMA):
+            item = self.catalog.named(name)
+            if item.kind != "table":
                 raise WrongObjectType(f'"{item.name}" is not a table')
             if item not in tables:
                 tables.append(item)

@@ -10,9 +10,9 @@ import unicodedata
 from typing import Literal
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue, of
+from lake.names import quoted
 from sql.compute.patterns import compiled, translated
 from sql.compute.registry import own
-from sql.words import COLUMN, RESERVED, TYPE_OR_FUNCTION
 
 LENGTH_MAX = 2**28  # characters of a result: PostgreSQL's limit is a GiB
 
@@ -106,13 +106,9 @@ def short_hexadecimal(number: int) -> str:
     return f"{number & (2**32 - 1):x}"
 
 
-KEYWORDS = RESERVED | COLUMN | TYPE_OR_FUNCTION  # what must be quoted as a name
-
-
 @own("text", to="text")
 def quote_ident(text: str) -> str:
-    safe = re.fullmatch(r"[a-z_][a-z0-9_]*", text) and text not in KEYWORDS
-    return text if safe else '"' + text.replace('"', '""') + '"'
+    return quoted(text)
 
 
 @own("text", to="text")

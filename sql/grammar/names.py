@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from sql import words
+from lake import words
 from sql.tokens import Cursor, Token
 
 E = TypeVar("E", bound=exp.Expr)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lake import words
 from lake.errors import SyntaxError_
-from sql import words
 from sql.grammar import calls, expressions, queries
 from sql.grammar.names import identifier, is_name, label, place
 from sql.grammar.types import interval_fields, type_name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lake import words
 from lake.errors import FeatureNotSupported
-from sql import words
 from sql.grammar import calls, expressions, primaries, tables
 from sql.grammar.names import identifier, label, name, names, place, relation
 from sql.tokens import Cursor

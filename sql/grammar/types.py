@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sql import words
+from lake import words
 from sql.grammar.names import is_name, label, place
 from sql.tokens import Cursor
 

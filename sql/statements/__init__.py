@@ -6,11 +6,13 @@ text ──► split ──► parse: our words first (`parsing.STATEMENTS`) ─
                       └─ anything else ──► 42601 with its position
 """
 
+from lake.names import Name
 from sql.statements.parsing import parse, split
 from sql.statements.values import (
     SHOWS,
     AlterItem,
     AlterRole,
+    AlterSchema,
     AtLeast,
     Avro,
     Begin,
@@ -23,6 +25,7 @@ from sql.statements.values import (
     CopyTo,
     CreateFunction,
     CreateRole,
+    CreateSchema,
     CreateSink,
     CreateSource,
     CreateView,
@@ -33,6 +36,7 @@ from sql.statements.values import (
     Drop,
     DropFunction,
     DropRole,
+    DropSchema,
     Empty,
     Envelope,
     Execute,
@@ -45,7 +49,6 @@ from sql.statements.values import (
     Include,
     Json,
     KeyEnvelope,
-    Name,
     ObjectKind,
     Options,
     OptionValue,
@@ -93,6 +96,7 @@ __all__ = [
     "SHOWS",
     "AlterItem",
     "AlterRole",
+    "AlterSchema",
     "Assignment",
     "AtLeast",
     "Avro",
@@ -108,6 +112,7 @@ __all__ = [
     "CopyTo",
     "CreateFunction",
     "CreateRole",
+    "CreateSchema",
     "CreateSink",
     "CreateSource",
     "CreateTable",
@@ -121,6 +126,7 @@ __all__ = [
     "Drop",
     "DropFunction",
     "DropRole",
+    "DropSchema",
     "Empty",
     "Envelope",
     "Execute",

@@ -5,11 +5,14 @@ Source: PostgreSQL 15, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "
 
 from __future__ import annotations
 
+from typing import Literal
+
 from lake.errors import FeatureNotSupported
+from lake.names import Name
 from sql.grammar.names import name
 from sql.statements.functions import function_name
 from sql.statements.pieces import relation_name
-from sql.statements.values import AlterItem, Comment, CommentOnFunction, Name, ObjectKind
+from sql.statements.values import AlterItem, Comment, CommentOnFunction, ObjectKind
 from sql.tokens import Cursor
 
 KINDS: dict[str, ObjectKind] = {"source": "source", "table": "table", "view": "view", "sink": "sink"}
@@ -48,7 +51,7 @@ def comment(cursor: Cursor) -> Comment | CommentOnFunction:
         cursor.expect_word("is")
         return CommentOnFunction(function, None if cursor.word("null") else cursor.string())
     column = ""
-    kind = kind_of(cursor)
+    kind: ObjectKind | Literal["schema"] | None = "schema" if cursor.word("schema") else kind_of(cursor)
     if kind is None and not cursor.word("column"):
         raise FeatureNotSupported(f"COMMENT ON {cursor.token.text.upper()} is not supported", position=start)
     at = cursor.position
@@ -59,6 +62,8 @@ def comment(cursor: Cursor) -> Comment | CommentOnFunction:
         if len(parts) == 1:
             raise cursor.error()
         column = parts.pop()
+    if kind == "schema" and len(parts) > 1:
+        raise cursor.error()
     this = Name(parts[-1], parts[-2] if len(parts) > 1 else None, at)
     cursor.expect_word("is")
     return Comment(kind, this, column, None if cursor.word("null") else cursor.string())

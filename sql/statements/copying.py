@@ -10,10 +10,11 @@ from typing import Literal
 from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue
+from lake.names import Name
 from sql.grammar.names import name, place, relation
 from sql.statements.pieces import options
 from sql.statements.reading import read
-from sql.statements.values import CopyTo, Name, Options, QueryText, Select, Tail
+from sql.statements.values import CopyTo, Options, QueryText, Select, Tail
 from sql.statements.written import ColumnName, CopyFrom
 from sql.tokens import Cursor
 

@@ -6,11 +6,11 @@ Source: PostgreSQL 15, "CREATE TABLE"; gram.y, columnDef, ConstraintElem.
 from __future__ import annotations
 
 from lake.errors import FeatureNotSupported, InvalidTableDefinition, SyntaxError_, TailgateError
+from lake.names import Name
 from sql.grammar import expressions as grammar
 from sql.grammar import names
 from sql.grammar.types import type_name
 from sql.statements.pieces import column_names, if_not_exists, relation_name
-from sql.statements.values import Name
 from sql.statements.written import CreateTable, TableColumn
 from sql.tokens import Cursor
 from sql.typenames import resolve

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from lake import words
 from lake.errors import FeatureNotSupported, InvalidFunctionDefinition, SyntaxError_, TailgateError, UndefinedObject
+from lake.names import Name
 from lake.routines import Volatility
 from lake.types import Type
-from sql import words
 from sql.grammar import expressions, queries
 from sql.grammar.names import is_name, name, place
 from sql.grammar.types import type_name
 from sql.statements.pieces import query, relation_name, since
-from sql.statements.values import CreateFunction, DropFunction, FunctionArgument, FunctionName, Name, QueryText
+from sql.statements.values import CreateFunction, DropFunction, FunctionArgument, FunctionName, QueryText
 from sql.tokens import Cursor, Token
 from sql.typenames import resolve
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lake.errors import FeatureNotSupported
+from lake.names import Name
 from sql.grammar import queries
 from sql.statements.altered import KINDS, alter_item
 from sql.statements.create_table import create_table
@@ -13,19 +14,22 @@ from sql.statements.reading import subscribe, tail
 from sql.statements.refused import refuse, refuse_create, refuse_drop, refuse_show
 from sql.statements.roles import KINDS as ROLES
 from sql.statements.roles import alter_role, create_role, drop_role
+from sql.statements.schemas import alter_schema, create_schema, drop_schema, schema_name
 from sql.statements.values import (
     AlterItem,
     AlterRole,
+    AlterSchema,
     CreateFunction,
     CreateRole,
+    CreateSchema,
     CreateSink,
     CreateSource,
     CreateView,
     Drop,
     DropFunction,
     DropRole,
+    DropSchema,
     Explain,
-    Name,
     ObjectKind,
     Options,
     Select,
@@ -35,18 +39,18 @@ from sql.statements.values import (
 from sql.statements.written import CreateTable
 from sql.tokens import Cursor
 
+REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # what may come behind OR REPLACE
 
-def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSink | CreateRole | CreateFunction:
+
+def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSink | CreateRole | CreateFunction | CreateSchema:
     start = cursor.position
     cursor.expect_word("create")
     if cursor.at_word("or", "replace") and cursor.peek(2).value in ("source", "sink"):
         what = cursor.peek(2).text.upper()
         raise FeatureNotSupported(f"CREATE OR REPLACE {what} is not supported", hint="Drop it first.", position=start)
-    replaced = ("view", "materialized", "function")
-    replace = cursor.at_word("or", "replace") and cursor.peek(2).value in replaced and cursor.word("or", "replace")
-    if cursor.any_word("temporary", "temp") is not None and cursor.peek(0).value in ("view", "materialized"):
-        hint = "Write the query in a WITH clause, or create a view and drop it."
-        raise FeatureNotSupported("temporary views are not supported", hint=hint, position=start)
+    replace = cursor.at_word("or", "replace") and cursor.peek(2).value in REPLACED and cursor.word("or", "replace")
+    if cursor.token.value in ("temporary", "temp", "local", "global") and (temporary := _temporary(cursor, replace)) is not None:
+        return temporary
     materialized = cursor.word("materialized")
     if cursor.word("source"):
         if cursor.at_word("connector"):
@@ -56,6 +60,8 @@ def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSi
         return create_view(cursor, materialized=materialized, replace=replace)
     if not materialized and cursor.word("function"):
         return create_function(cursor, replace=replace)
+    if not materialized and cursor.word("schema"):
+        return create_schema(cursor)
     if not materialized and cursor.word("table"):
         return create_table(cursor)
     if not materialized and cursor.token.value in ROLES and cursor.token.kind == "word":
@@ -67,7 +73,24 @@ def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSi
     raise refuse_create(cursor, start)
 
 
-def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False) -> CreateView:
+def _temporary(cursor: Cursor, replace: bool) -> CreateView | None:
+    """CREATE [LOCAL | GLOBAL] TEMPORARY VIEW; None, and nothing read, for what else may be temporary: it is refused by name."""
+    start = cursor.index
+    cursor.any_word("local", "global")
+    if cursor.any_word("temporary", "temp") is None or not cursor.at_word("view"):
+        if cursor.at_word("materialized"):
+            raise cursor.error()  # as PostgreSQL does
+        if cursor.at_word("recursive", "view"):
+            raise FeatureNotSupported(
+                "CREATE TEMPORARY RECURSIVE VIEW is not supported", hint="Use WITH RECURSIVE.", position=cursor.position
+            )
+        cursor.index = start
+        return None
+    cursor.advance()
+    return create_view(cursor, materialized=False, replace=replace, temporary=True)
+
+
+def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False, temporary: bool = False) -> CreateView:
     absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
     columns = column_names(cursor) if cursor.at("(") else ()
@@ -79,14 +102,16 @@ def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False) ->
     if cursor.at_word("with", "no", "data") or cursor.at_word("with", "check") or cursor.at_word("with", "local", "check"):
         raise FeatureNotSupported(f"WITH {cursor.peek().text.upper()} … is not supported", position=cursor.position)
     cursor.word("with", "data")
-    return CreateView(this, text, materialized, columns, found, absent, replace)
+    return CreateView(this, text, materialized, columns, found, absent, replace, temporary)
 
 
-def alter(cursor: Cursor) -> AlterItem | AlterRole:
+def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema:
     start = cursor.index
     cursor.expect_word("alter")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
         return alter_role(cursor)
+    if cursor.word("schema"):
+        return alter_schema(cursor)
     altered = alter_item(cursor)
     if altered is not None:
         return altered
@@ -95,13 +120,15 @@ def alter(cursor: Cursor) -> AlterItem | AlterRole:
     raise cursor.error()
 
 
-def drop(cursor: Cursor) -> Drop | DropRole | DropFunction:
+def drop(cursor: Cursor) -> Drop | DropRole | DropFunction | DropSchema:
     start = cursor.position
     cursor.expect_word("drop")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
         return drop_role(cursor)
     if cursor.word("function"):
         return drop_function(cursor)
+    if cursor.word("schema"):
+        return drop_schema(cursor)
     kind: ObjectKind
     if cursor.word("materialized", "view"):
         kind = "materialized view"
@@ -117,6 +144,7 @@ def drop(cursor: Cursor) -> Drop | DropRole | DropFunction:
     return Drop(kind, tuple(found), exists, cascade)
 
 
+OF_SCHEMA = ("sources", "views", "materialized views", "sinks", "tables", "functions", "objects")
 LISTS = ("sources", "topics", "views", "sinks", "tables", "functions", "objects", "schemas", "databases")
 
 
@@ -127,9 +155,10 @@ def show(cursor: Cursor) -> Show:
         pass
     what = "materialized views" if cursor.word("materialized", "views") else cursor.any_word(*LISTS)
     if what is not None:
+        schema = schema_name(cursor) if what in OF_SCHEMA and cursor.any_word("from", "in") is not None else None
         if cursor.at_word("from") or cursor.at_word("in") or cursor.at_word("where"):
             raise FeatureNotSupported(f"SHOW … {cursor.token.value.upper()} is not supported", position=cursor.position)
-        return Show(what, like=cursor.string() if cursor.word("like") else None)
+        return Show(what, like=cursor.string() if cursor.word("like") else None, schema=schema)
     if cursor.word("columns"):
         if cursor.any_word("from", "in") is None:
             raise cursor.error()

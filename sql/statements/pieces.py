@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lake.names import Name
 from sql.grammar import expressions, names, queries
-from sql.statements.values import AtLeast, Name, Options, OptionValue, QueryText, Select, Time
+from sql.statements.values import AtLeast, Options, OptionValue, QueryText, Select, Time
 from sql.tokens import Cursor
 
 

@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import Literal
 
 from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue
+from lake.names import Name
 from sql.grammar import queries
 from sql.grammar.names import name
 from sql.statements.pieces import as_of, column_names, options, query, relation_name, select, time
 from sql.statements.refused import refuse
-from sql.statements.values import CloseCursor, DeclareCursor, Fetch, KeyEnvelope, Name, OrderWithin, QueryText, Select, Tail
+from sql.statements.values import CloseCursor, DeclareCursor, Fetch, KeyEnvelope, OrderWithin, QueryText, Select, Tail
 from sql.tokens import Cursor
 
 

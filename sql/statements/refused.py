@@ -9,6 +9,7 @@ from lake.errors import FeatureNotSupported, TailgateError
 from sql.tokens import Cursor
 
 INDEX = "A relation is looked up by its key, which is found from its query: SHOW INDEXES."
+TEMPORARY = "Use CREATE TABLE, in a schema of its own if the name is to be free, or CREATE TEMPORARY VIEW."
 KSQL = "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic, and CREATE MATERIALIZED VIEW for what is kept up to date."
 
 # first words (the longest that fits counts) → hint
@@ -48,14 +49,17 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
 
 CREATIONS: dict[tuple[str, ...], str | None] = {
     ("unlogged", "table"): "Use CREATE TABLE.",
-    ("temporary", "table"): "Use CREATE TABLE.",
-    ("temp", "table"): "Use CREATE TABLE.",
+    ("temporary", "table"): TEMPORARY,
+    ("temp", "table"): TEMPORARY,
+    ("local", "temporary", "table"): TEMPORARY,
+    ("local", "temp", "table"): TEMPORARY,
+    ("global", "temporary", "table"): TEMPORARY,
+    ("global", "temp", "table"): TEMPORARY,
     ("foreign",): None,
     ("recursive", "view"): None,
     ("index",): INDEX,
     ("unique", "index"): INDEX,
     ("default", "index"): INDEX,
-    ("schema",): "All relations are in the schema public.",
     ("database",): None,
     ("secret",): None,
     ("connection",): "Write brokers and registries in CREATE SOURCE and CREATE SINK.",

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Literal
 
 from lake.errors import FeatureNotSupported, SyntaxError_
+from lake.names import Name
 from lake.roles import RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from sql.grammar.names import name
 from sql.statements.pieces import relation_name
-from sql.statements.values import AlterRole, CreateRole, DropRole, Grant, Name, RoleOptions
+from sql.statements.values import AlterRole, CreateRole, DropRole, Grant, RoleOptions
 from sql.tokens import Cursor
 
 KINDS = ("role", "user", "group")
@@ -28,7 +29,7 @@ OTHER_OBJECTS = (
 )  # fmt: skip
 
 
-def _role_name(cursor: Cursor) -> Name:
+def role_name(cursor: Cursor) -> Name:
     at = cursor.position
     if cursor.at_word("current_user") or cursor.at_word("session_user") or cursor.at_word("current_role"):
         raise FeatureNotSupported(f"{cursor.token.text.upper()} as the name of a role is not supported", position=at)
@@ -38,7 +39,7 @@ def _role_name(cursor: Cursor) -> Name:
 def create_role(cursor: Cursor) -> CreateRole:
     """From the word ROLE, USER or GROUP on. A user is a role that may log in."""
     login = cursor.any_word(*KINDS) == "user"
-    this = _role_name(cursor)
+    this = role_name(cursor)
     cursor.word("with")
     found = _options(cursor)
     return CreateRole(this, replace(found, login=login) if login and found.login is None else found)
@@ -50,7 +51,7 @@ def alter_role(cursor: Cursor) -> AlterRole:
     kind = cursor.advance().text.upper()
     if cursor.at_word("all"):
         raise FeatureNotSupported(f"ALTER {kind} ALL is not supported", position=start)
-    this = _role_name(cursor)
+    this = role_name(cursor)
     for words in (("rename",), ("set",), ("reset",), ("in", "database"), ("add",), ("drop",)):
         if cursor.at_word(*words):
             raise FeatureNotSupported(f"ALTER {kind} … {' '.join(words).upper()} is not supported", position=cursor.position)
@@ -61,9 +62,9 @@ def alter_role(cursor: Cursor) -> AlterRole:
 def drop_role(cursor: Cursor) -> DropRole:
     cursor.any_word(*KINDS)
     exists = cursor.word("if", "exists")
-    found = [_role_name(cursor)]
+    found = [role_name(cursor)]
     while cursor.sign(","):
-        found.append(_role_name(cursor))
+        found.append(role_name(cursor))
     return DropRole(tuple(found), exists)
 
 
@@ -192,4 +193,4 @@ def _privilege(cursor: Cursor, verb: str, start: int) -> str:
 def _grantee(cursor: Cursor) -> Name:
     if cursor.at_word("group"):
         cursor.advance()
-    return _role_name(cursor)
+    return role_name(cursor)

@@ -12,24 +12,13 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
+from lake.names import Name
 from lake.routines import Volatility
 from lake.types import Type
 from sql.statements.written import CopyFrom, CreateTable, Delete, Insert, Truncate, Update
 
 OptionValue: TypeAlias = str | int | float | bool | tuple["OptionValue", ...] | None
 Options: TypeAlias = tuple[tuple[str, OptionValue], ...]  # in the order typed; names in lower case
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A relation's name; `schema` is None when none was written."""
-
-    name: str
-    schema: str | None = None
-    position: int | None = field(default=None, compare=False)
-
-    def __str__(self) -> str:
-        return f"{self.schema}.{self.name}" if self.schema else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +162,10 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """CREATE [OR REPLACE] [MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query. `replace`: OR REPLACE was written."""
+    """CREATE [OR REPLACE] [TEMPORARY] [MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query.
+
+    `replace`: OR REPLACE was written. `temporary`: it ends with the session; never of a materialized view.
+    """
 
     name: Name
     query: QueryText
@@ -182,6 +174,7 @@ class CreateView:
     options: Options = ()
     if_not_exists: bool = False
     replace: bool = False
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,10 +264,35 @@ class AlterItem:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateSchema:
+    """CREATE SCHEMA [IF NOT EXISTS] [name] [AUTHORIZATION owner]. One of the two is there; without a name it has the owner's."""
+
+    name: Name | None
+    owner: Name | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSchema:
+    """ALTER SCHEMA name RENAME TO `rename` | OWNER TO `owner`. One of the two."""
+
+    name: Name
+    rename: Name | None = None
+    owner: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    names: tuple[Name, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """COMMENT ON kind name IS text. `column`: of COMMENT ON COLUMN relation.column, where `kind` is None. `text`: None removes it."""
 
-    kind: ObjectKind | None
+    kind: ObjectKind | Literal["schema"] | None
     name: Name
     column: str
     text: str | None
@@ -333,13 +351,14 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """SHOW. `what`: one of SHOWS; `name`: of columns and create; `setting`: of what = 'setting', in lower case."""
+    """SHOW. `what`: one of SHOWS; `name`: of columns and create; `setting`: of what = 'setting', in lower case; `schema`: of a list."""
 
     what: str
     name: Name | None = None
     setting: str = ""
     like: str | None = None
     types: tuple[Type, ...] | None = None  # of create function, if they were written
+    schema: Name | None = None
 
 
 SHOWS = (
@@ -534,8 +553,8 @@ class Grant:
 Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
-    | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | Comment | CreateRole | AlterRole | DropRole | Grant
-    | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction | CommentOnFunction
+    | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
+    | CreateRole | AlterRole | DropRole | Grant | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction | CommentOnFunction
 )  # fmt: skip
 
 

@@ -10,7 +10,8 @@ from sqlglot import exp
 from lake.types import Type
 
 if TYPE_CHECKING:
-    from sql.statements.values import Name, Options, QueryText
+    from lake.names import Name
+    from sql.statements.values import Options, QueryText
 
 
 @dataclass(frozen=True, slots=True)

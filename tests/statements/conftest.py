@@ -39,9 +39,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def sql(world: World) -> Iterator[psycopg.Connection]:
     """A connection; what a test made is dropped after it."""
     before = {i.id for i in world.lake.catalog().visible}
+    schemas = set(world.lake.catalog().schemas)
     with world.connect() as connection:
         yield connection
     with world.connect() as connection:
+        for schema in world.lake.catalog().schemas.values():
+            if schema.id not in schemas:
+                connection.execute(f'DROP SCHEMA "{schema.name}" CASCADE')
         for item in world.lake.catalog().visible:
             if item.id not in before and item.kind in ("table", "view", "materialized view") and item.id in world.lake.catalog().items:
                 connection.execute(f'DROP {item.kind.upper()} IF EXISTS "{item.name}" CASCADE')

@@ -43,7 +43,7 @@ def test_what_is_refused(orders: psycopg.Connection) -> None:
     for statement, sqlstate, message in (
         ("ALTER VIEW totals RENAME TO x", "42809", '"totals" is not a view'),
         ("ALTER TABLE totals RENAME TO orders", "42P07", 'relation "orders" already exists'),
-        ("ALTER TABLE nothing RENAME TO x", "42P01", 'table "nothing" does not exist'),
+        ("ALTER TABLE nothing RENAME TO x", "42P01", 'relation "nothing" does not exist'),
         ("ALTER TABLE totals_errors RENAME TO x", "42P16", '"totals_errors" belongs to materialized view "totals"'),
         ("ALTER TABLE orders SET SCHEMA other", "3F000", 'schema "other" does not exist'),
         ("ALTER TABLE orders ADD COLUMN x int", "0A000", "ALTER TABLE … ADD is not supported"),

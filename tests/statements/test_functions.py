@@ -166,16 +166,17 @@ def test_what_a_call_becomes_is_bounded() -> None:
 
 
 def test_a_body_with_doubled_quotes_keeps_the_names_it_has() -> None:
-    from engine.ddl.alter import renamed
+    from engine.ddl.alter import moved
+    from lake.schemas import PUBLIC
     from lake.types import INT4, TEXT, Field
 
     table = Item(Catalog().next_id, "table", "t", (Field("a", INT4), Field("b", TEXT)), stored=True, sql="CREATE TABLE t (a int, b text)")
     catalog = create(
         Catalog().apply(Change(put=(table,))), "CREATE FUNCTION f() RETURNS int LANGUAGE SQL AS 'SELECT max(a) FROM t WHERE b = ''x'''"
     )
-    with pytest.raises(TailgateError, match=r"a new name for what function f\(\) reads is not supported"):
-        renamed(catalog.relation("t"), "u", catalog)
+    with pytest.raises(TailgateError, match=r"other names for what function f\(\) reads are not supported"):
+        moved(catalog.relation("t"), "u", PUBLIC, catalog)
     catalog = create(Catalog().apply(Change(put=(table,))), "CREATE FUNCTION g() RETURNS SETOF t LANGUAGE SQL AS 'SELECT * FROM t'")
-    _, changed = renamed(catalog.relation("t"), "u", catalog)
+    _, changed = moved(catalog.relation("t"), "u", PUBLIC, catalog).put
     assert changed.sql == "CREATE FUNCTION g() RETURNS SETOF u LANGUAGE SQL AS 'SELECT * FROM u AS t'"
     assert changed.query == "SELECT * FROM u AS t"

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine import ddl
 from engine.runtime.control import Control
-from lake.catalog import Change, Item
+from lake.catalog import Item
 from lake.engines import Announcement
 from sql.bind import bind_view
 from sql.statements import AlterRole, CreateRole, CreateView, Drop, DropRole, Grant, parse
@@ -46,8 +46,8 @@ class Statements:
                 made.put(item)
                 tag = "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
             case Drop():
-                items, notices = ddl.drop(statement, catalog)
-                made.writer.append(kind="catalog", catalog=Change(drop=tuple(i.id for i in items)))
+                change, notices = ddl.drop(statement, catalog)
+                made.writer.append(kind="catalog", catalog=change)
                 tag = f"DROP {statement.kind.upper()}"
             case CreateRole() | AlterRole() | DropRole() | Grant():
                 tag, change, notices = ddl.change_roles(statement, catalog)

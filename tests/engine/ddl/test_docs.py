@@ -33,9 +33,10 @@ def statements(page: str) -> list[tuple[Statement, str]]:
 
 def relations() -> Catalog:
     """totals, a view with a key, and seen, one whose rows only come."""
-    source = parse("CREATE SOURCE words FROM KAFKA BROKER 'kafka' TOPIC 'words' FORMAT TEXT")
+    text = "CREATE SOURCE words FROM KAFKA BROKER 'kafka' TOPIC 'words' FORMAT TEXT"
+    source = parse(text)
     assert isinstance(source, CreateSource)
-    catalog = Catalog().apply(Change(put=create_source(source, "", Catalog(), AnySubject())))
+    catalog = Catalog().apply(Change(put=create_source(source, text, Catalog(), AnySubject())))
     text = "CREATE MATERIALIZED VIEW seen AS SELECT text FROM words"
     view = parse(text)
     assert isinstance(view, CreateView)

@@ -42,7 +42,8 @@ REGISTRY = Subjects({"t-value": RECORD, "t-key": KEY, "d-value": ENVELOPE, "d-ke
 
 
 def source(text: str, catalog: Catalog | None = None) -> tuple[Item, Item]:
-    statement = parse(f"CREATE SOURCE s {text}")
+    text = f"CREATE SOURCE s {text}"
+    statement = parse(text)
     assert isinstance(statement, CreateSource)
     return create_source(statement, text, catalog or Catalog(), REGISTRY)
 
@@ -148,7 +149,8 @@ INTO = "INTO KAFKA BROKER 'kafka' TOPIC 'out'"
 
 
 def sink(text: str) -> Item:
-    statement = parse(f"CREATE SINK k {text}")
+    text = f"CREATE SINK k {text}"
+    statement = parse(text)
     assert isinstance(statement, CreateSink)
     return create_sink(statement, text, world())
 
@@ -184,8 +186,8 @@ def test_what_a_sink_cannot_be(text: str, sqlstate: str, message: str) -> None:
 def dropped(text: str) -> tuple[list[str], list[str | None]]:
     statement = parse(text)
     assert isinstance(statement, Drop)
-    items, notices = drop(statement, world())
-    return [i.name for i in items], [n["message"] for n in notices]
+    change, notices = drop(statement, world())
+    return [world()[i].name for i in change.drop], [n["message"] for n in notices]
 
 
 def test_drop() -> None:

@@ -11,6 +11,7 @@ from engine.plan.graph import Graph
 from engine.plan.keys import key
 from engine.plan.plans import Streams
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item, ready
+from lake.dropping import dropping
 from lake.types import BYTEA, INT8, TEXT, Field, field_to_json
 from sql import plan
 
@@ -79,7 +80,7 @@ class Shop:
         self.catalog = self.catalog.apply(Change(put=(item,)))
 
     def drop(self, name: str) -> None:
-        self.catalog = self.catalog.apply(Change(drop=tuple(i.id for i in self.catalog.dropping(self[name], cascade=True))))
+        self.catalog = self.catalog.apply(Change(drop=tuple(i.id for i in dropping(self.catalog, (self[name],), cascade=True).items)))
 
     def __getitem__(self, name: str) -> Item:
         item = self.catalog.find(name)

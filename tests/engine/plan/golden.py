@@ -117,8 +117,8 @@ class World:
             case CreateSink():
                 self._put(ddl.create_sink(statement, command, self.catalog))
             case Drop():
-                items, notices = ddl.drop(statement, self.catalog)
-                self.catalog = self.catalog.apply(Change(drop=tuple(i.id for i in items)))
+                change, notices = ddl.drop(statement, self.catalog)
+                self.catalog = self.catalog.apply(change)
                 return "\n".join(f"NOTICE: {n['message']}" for n in notices)
             case Explain(target=Name(name=name)):
                 return explain(self.catalog.relation(name), self.catalog, Streams(self.catalog))

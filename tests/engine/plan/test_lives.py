@@ -133,10 +133,10 @@ class Engine:
     def drop(self, name: str) -> None:
         statement = parse(f"DROP MATERIALIZED VIEW {name} CASCADE")
         assert isinstance(statement, Drop)
-        items, _ = drop(statement, self.catalog)
-        self.install(Change(drop=tuple(i.id for i in items)))
-        for item in items:
-            self.pieces.pop(item.id, None)
+        change, _ = drop(statement, self.catalog)
+        self.install(change)
+        for id in change.drop:
+            self.pieces.pop(id, None)
 
     def tick(self, changes: list[tuple[Table, Row, int]]) -> None:
         records: list[Any] = []

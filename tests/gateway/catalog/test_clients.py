@@ -88,7 +88,12 @@ class Oracle:
         self.ours = SystemCatalog(lambda prepare: open_sandbox(prepare).connection)
         settings = Settings({})
         self.session = SimpleNamespace(
-            database="catalogs", user="postgres", process=connection.info.backend_pid, settings=settings, role=OPERATOR
+            database="catalogs",
+            user="postgres",
+            process=connection.info.backend_pid,
+            settings=settings,
+            role=OPERATOR,
+            catalog=self.catalog,
         )
 
     def compare(self, sql: str, values: list[str | None]) -> list[str]:

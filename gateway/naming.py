@@ -1,0 +1,128 @@
+"""How one session sees the catalog: along its search_path, with its own temporary views in front.
+
+    mirrors' catalog ──► path (search_path, $user, what there is and may be used) ──► temporary views ──► `catalog`
+
+A temporary view is a name for a query and lives here alone: the engine and other sessions know nothing of it, and it ends with the
+session. It follows what it reads through new names; when that is dropped, or gets other columns, the view is gone too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from gateway.serving.prepared import Seen
+from lake.catalog import Catalog, Item
+from lake.errors import TailgateError
+from lake.names import list_of, listed
+from lake.roles import Role
+from lake.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
+from sql.definitions import bind_definition, restated
+
+if TYPE_CHECKING:
+    from gateway.session import Session
+
+_listed = lru_cache(1000)(listed)
+
+
+class Naming:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._base: Catalog | None = None
+        self._asked: tuple[str, str] | None = None
+        self._known = Seen(Catalog(), 0)
+        self.temporary: dict[int, Item] = {}
+        self._next = 1
+
+    @property
+    def seen(self) -> Seen:
+        """As the mirrors have it now; the same object as long as nothing changes."""
+        session = self._session
+        base, n = session.serving.known
+        asked = (session.settings["search_path"], session.settings["role"])
+        if base is not self._base or asked != self._asked:
+            path = self._path(base)
+            if base is not self._base and self.temporary:
+                self._follow(base)
+            self._base, self._asked = base, asked
+            self._known = self._see(base, n, path)
+        return self._known
+
+    @property
+    def path(self) -> str:
+        """For the engine, which knows no temporary views."""
+        return list_of(tuple(p for p in self.seen.catalog.path if not p.startswith(TEMPORARY)))
+
+    def _path(self, base: Catalog) -> tuple[str, ...]:
+        """The schemas that are there, and that the role may use; where its role is gone, whoever asks in earnest is told."""
+        try:
+            role: Role | None = self._session.access.role
+        except TailgateError:
+            role = None
+        user = role.name if role is not None and base.has_roles else self._session.user
+        found: list[str] = []
+        for name in _listed(self._session.settings["search_path"]):
+            schema = base.find_schema(user if name == "$user" else name)
+            if schema is None or schema.name in found:
+                continue
+            if role is None or schema.id in SYSTEM or base.may(role, "USAGE", schema.id):
+                found.append(schema.name)
+        return tuple(found)
+
+    def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> Seen:
+        if self.temporary:
+            return Seen(self._with(base.along((self.own.name, *path)), self.temporary), n, object())
+        return self._session.gateway.seen(base, n, path)
+
+    @property
+    def own(self) -> Schema:
+        return Schema(TEMPORARY_ID, f"{TEMPORARY}_{self._session.process}")
+
+    def _with(self, catalog: Catalog, views: dict[int, Item]) -> Catalog:
+        return replace(catalog, items={**catalog.items, **views}, schemas={**catalog.schemas, TEMPORARY_ID: self.own})
+
+    # ---- temporary views
+
+    def is_temporary(self, item: Item) -> bool:
+        return item.id in self.temporary
+
+    @property
+    def has_temporary(self) -> bool:
+        return bool(self.temporary)
+
+    def room(self) -> tuple[int, Catalog]:
+        """The id of a temporary view to come, and the catalog with the schema for it."""
+        catalog = self.seen.catalog
+        if not self.temporary:
+            catalog = self._with(catalog.along((self.own.name, *catalog.path)), {})
+        return TEMPORARY_ID + self._next, catalog
+
+    def put(self, *items: Item) -> None:
+        """Temporary views, new ones or others under their ids."""
+        self.temporary.update((i.id, i) for i in items)
+        self._next = max([self._next, *(i.id - TEMPORARY_ID + 1 for i in items)])
+        self._asked = None  # to be seen anew
+
+    def drop(self, ids: Iterable[int]) -> None:
+        for id in ids:
+            del self.temporary[id]
+        self._asked = None
+
+    def drop_all(self) -> None:
+        self.drop(list(self.temporary))
+
+    def _follow(self, base: Catalog) -> None:
+        """The views as they are over a later catalog."""
+        kept: dict[int, Item] = {}
+        before = self._known.catalog.stored
+        for id, item in sorted(self.temporary.items()):
+            after = self._with(base, {**kept, id: item})
+            try:
+                made = restated(item, before, after)
+                if [c.type for c in bind_definition(made, after).columns] == [c.type for c in item.columns]:
+                    kept[id] = made
+            except (TailgateError, KeyError):
+                continue
+        self.temporary = kept

@@ -1,0 +1,162 @@
+"""Statements about temporary views, which the session answers itself: CREATE TEMPORARY VIEW, and DROP and ALTER of one.
+
+    CREATE VIEW v AS SELECT … FROM a temporary view    becomes temporary itself, with a notice, as in PostgreSQL
+    CREATE MATERIALIZED VIEW, CREATE SINK over one     0A000
+    DROP of what one of them reads                     2BP01, as for any view; other sessions' views hold nothing
+
+Source: PostgreSQL 15, src/backend/commands/view.c (DefineView), src/backend/catalog/namespace.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lake import errors as e
+from lake.catalog import Catalog, Change, Item
+from lake.dropping import described, dropping
+from lake.names import Name
+from lake.schemas import TEMPORARY, TEMPORARY_ID, Schema
+from sql import statements as s
+from sql.bind import bind_view
+from sql.definitions import restated
+from sql.replacing import check_columns
+
+if TYPE_CHECKING:
+    from gateway.portals import Bound
+    from gateway.session import Session
+
+
+def answer(session: Session, bound: Bound) -> str | None:
+    """The tag of a statement about temporary views; None of one that is the engine's."""
+    statement = bound.statement
+    match statement:
+        case s.CreateView():
+            return _create(session, statement, bound.text) if _is_temporary(session, statement) else None
+        case s.CreateSink(from_item=name):
+            if _found(session, name) is not None:
+                raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
+        case s.Drop():
+            return _drop(session, statement)
+        case s.DropSchema(names=names):
+            catalog = session.catalog
+            _check_own(session, [schema for n in names if (schema := catalog.find_schema(n.name)) is not None], statement.cascade)
+        case s.AlterItem():
+            return _alter(session, statement)
+        case s.Comment(kind=kind, name=name) if kind != "schema" and _found(session, name) is not None:
+            raise e.FeatureNotSupported("comments on temporary views are not supported")
+        case s.Grant(kind="relation", objects=names) if any(_found(session, n) is not None for n in names):
+            raise e.FeatureNotSupported("privileges on temporary views are not supported", hint="No other session sees them.")
+        case s.Explain(target=Name() as name) if _found(session, name) is not None:
+            raise e.FeatureNotSupported("EXPLAIN VIEW of a temporary view is not supported", hint="EXPLAIN SELECT * FROM it.")
+        case s.Explain(target=s.CreateView() as inner):
+            _is_temporary(session, inner)
+    return None
+
+
+def _found(session: Session, name: Name) -> Item | None:
+    """The temporary view of a name."""
+    if not session.naming.has_temporary:
+        return None
+    item = session.catalog.find(name)
+    return item if item is not None and session.naming.is_temporary(item) else None
+
+
+def _is_temporary(session: Session, statement: s.CreateView) -> bool:
+    """Whether a view is to be temporary: it is said, or the view reads one that is."""
+    schema = statement.name.schema
+    if statement.temporary or schema == TEMPORARY:
+        if statement.materialized:
+            raise e.FeatureNotSupported("temporary materialized views are not supported", hint="Create a temporary view.")
+        return True
+    if not session.naming.has_temporary:
+        return False
+    if not any(id in session.naming.temporary for id in bind_view(statement, session.catalog).depends):
+        return False
+    if statement.materialized:
+        raise e.FeatureNotSupported("materialized views must not use temporary tables or views")
+    session.notice(f'view "{statement.name.name}" will be a temporary view')
+    return True
+
+
+def _create(session: Session, statement: s.CreateView, text: str) -> str:
+    if statement.name.schema is not None and statement.name.schema not in (TEMPORARY, session.naming.own.name):
+        raise e.InvalidTableDefinition("cannot create temporary relation in non-temporary schema", position=statement.name.position)
+    if statement.options:
+        raise e.FeatureNotSupported(f'option "{statement.options[0][0]}" of a view is not supported')
+    id, catalog = session.naming.room()
+    name = statement.name.name
+    old = catalog.find(Name(name, TEMPORARY))
+    if old is not None and statement.if_not_exists:
+        session.notice(f'relation "{name}" already exists, skipping', sqlstate="42P07")
+        return "CREATE VIEW"
+    if old is not None and not statement.replace:
+        raise e.DuplicateTable(f'relation "{name}" already exists')
+    session.access.check_read(statement.query)
+    query = bind_view(statement, catalog)
+    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.role.id)
+    item = replace(item, schema=TEMPORARY_ID)
+    if old is not None:
+        item = replace(item, id=old.id)
+        check_columns(old.columns, item.columns)
+        if old.id in _below(item, catalog):
+            raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
+    session.naming.put(restated(item, catalog, catalog.stored.apply(Change(put=(item,))), statement))
+    return "CREATE VIEW"
+
+
+def _below(item: Item, catalog: Catalog) -> set[int]:
+    found: set[int] = set()
+    queue = list(item.depends)
+    while queue:
+        id = queue.pop()
+        if id not in found:
+            found.add(id)
+            queue += catalog[id].depends
+    return found
+
+
+def _drop(session: Session, statement: s.Drop) -> str | None:
+    catalog = session.catalog
+    named = {i.id: i for i in (catalog.find(n) for n in statement.names) if i is not None}
+    own = [i for i in named.values() if session.naming.is_temporary(i)]
+    if not own:
+        _check_own(session, list(named.values()), statement.cascade)
+        return None
+    if len(own) < len(statement.names):
+        raise e.FeatureNotSupported("DROP of temporary views and others at once is not supported", hint="Drop them one after another.")
+    if statement.kind != "view":
+        raise e.WrongObjectType(f'"{own[0].name}" is not a {statement.kind}', hint="Use DROP VIEW to remove a view.")
+    gone = dropping(catalog, own, cascade=statement.cascade)
+    told = [f"drop cascades to {described(catalog, i)}" for i in gone.followers]
+    if len(told) == 1:
+        session.notice(told[0])
+    elif told:
+        session.notice(f"drop cascades to {len(told)} other objects", detail="\n".join(told))
+    session.naming.drop(i.id for i in gone.items)
+    return "DROP VIEW"
+
+
+def _check_own(session: Session, roots: Sequence[Item | Schema], cascade: bool) -> None:
+    """The engine knows nothing of what a session's own views read."""
+    if session.naming.has_temporary and roots:
+        dropping(session.catalog, roots, cascade=cascade)
+
+
+def _alter(session: Session, statement: s.AlterItem) -> str | None:
+    item = _found(session, statement.name)
+    if item is None:
+        return None
+    if statement.kind not in ("view", "table"):
+        raise e.WrongObjectType(f'"{item.name}" is not a {statement.kind}')
+    if statement.schema:
+        if session.catalog.find_schema(statement.schema) is None:
+            raise e.InvalidSchemaName(f'schema "{statement.schema}" does not exist')
+        raise e.FeatureNotSupported("cannot move objects into or out of temporary schemas")
+    catalog = session.catalog
+    if catalog.find(Name(statement.rename, TEMPORARY)) is not None:
+        raise e.DuplicateTable(f'relation "{statement.rename}" already exists')
+    before, after = catalog.stored, catalog.stored.apply(Change(put=(replace(item, name=statement.rename),)))
+    session.naming.put(*(restated(after[i.id], before, after) for i in (item, *catalog.dependents(item.id))))
+    return f"ALTER {statement.kind.upper()}"

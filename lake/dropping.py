@@ -1,0 +1,66 @@
+"""What goes when something is dropped, and what keeps it from being dropped, told in PostgreSQL's order.
+
+    roots ──► what depends on them, the newest first, depth first ──► errors 2BP01 (RESTRICT) | all that goes (CASCADE)
+
+Source: PostgreSQL 15, src/backend/catalog/dependency.c (findDependentObjects, reportDependentObjects).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lake.catalog import COMPANIONS, Catalog, Item
+from lake.errors import DependentObjectsStillExist
+from lake.schemas import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """`items` go, the roots among them; `followers` are those that the statement did not name and that a notice tells."""
+
+    items: tuple[Item, ...]
+    followers: tuple[Item, ...]
+
+
+def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool) -> Dropped:
+    """What goes with these. Raises 2BP01 naming what depends on them, if there is any and cascade was not asked for.
+
+    Companions, and what is being filled to take an item's place, go with their owner and hold nothing.
+    """
+    named = {root.id for root in roots}
+    going: dict[int, Item | Schema] = {}  # the last one first
+    because: dict[int, Item | Schema] = {}
+
+    def visit(this: Item | Schema) -> None:
+        for dependent in sorted(_dependents(catalog, this), key=lambda item: -item.id):
+            if dependent.id not in because and dependent.id not in named:
+                because[dependent.id] = this
+                visit(dependent)
+        going[this.id] = this
+
+    for root in roots:
+        visit(root)
+    items = tuple(o for o in going.values() if isinstance(o, Item))
+    followers = [i for i in reversed(items) if i.id not in named and i.kind not in COMPANIONS and not i.replaces]
+    if followers and not cascade:
+        what = "desired object(s)" if len(roots) > 1 else described(catalog, roots[0])
+        raise DependentObjectsStillExist(
+            f"cannot drop {what} because other objects depend on {'them' if len(roots) > 1 else 'it'}",
+            detail="\n".join(f"{described(catalog, i)} depends on {described(catalog, because[i.id])}" for i in followers),
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
+        )
+    return Dropped(tuple(sorted(items, key=lambda item: item.id)), tuple(followers))
+
+
+def _dependents(catalog: Catalog, of: Item | Schema) -> tuple[Item, ...]:
+    if isinstance(of, Item):
+        return catalog.dependents(of.id)
+    return tuple(i for i in catalog.items.values() if i.schema == of.id)
+
+
+def described(catalog: Catalog, this: Item | Schema) -> str:
+    """What PostgreSQL's messages call it: `view s.v`."""
+    if isinstance(this, Schema):
+        return f"schema {this.name}"
+    return f"{this.kind} {catalog.name_of(this).sql}{this.shown.removeprefix(this.name)}"

@@ -1,0 +1,42 @@
+"""Schemas: the spaces of names that relations and sinks are in. Part of the catalog.
+
+Every lake has `public` and the two of the system; statements make others. Sessions see them along a path: `Catalog.along`.
+
+Source: PostgreSQL 15, section 5.9, "Schemas".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lake.roles import OPERATOR_ID, SCHEMA_ID
+
+SCHEMA = "public"
+PG_CATALOG = "pg_catalog"
+INFORMATION_SCHEMA = "information_schema"
+TEMPORARY = "pg_temp"  # what a session calls the schema of its temporary views, whose own name is pg_temp_<number>
+TEMPORARY_ID = 3 << 28  # of that schema; its views follow. Ids of one session, no entry of the log has any
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """`owner`: id of the role that may drop it."""
+
+    id: int
+    name: str
+    owner: int = OPERATOR_ID
+    comment: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Schema:
+        return Schema(**data)
+
+
+PUBLIC = Schema(SCHEMA_ID, SCHEMA, comment="standard public schema")
+SYSTEM: Mapping[int, Schema] = {s.id: s for s in (Schema(11, PG_CATALOG), Schema(13124, INFORMATION_SCHEMA))}
+BUILT_IN: Mapping[int, Schema] = {**SYSTEM, PUBLIC.id: PUBLIC}
