@@ -133,7 +133,7 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
         implied = "i" if call.function.name.endswith("~*") else ""
         if all(isinstance(a, Literal) and isinstance(a.value, str) for a in given):
             flags = value(index + 1) if call.function.flagged else implied
-            if (made := patterns.for_re2(value(index), patterns.options(flags)[0])) is not None:
+            if (made := patterns.for_duckdb(value(index), patterns.options(flags)[0])) is not None:
                 return f"regexp_matches({texts[0]}, {dialect.quoted(made)})"
         return f"tg_regexp_like({texts[0]}, {texts[index]}, {texts[-1] if call.function.flagged else dialect.quoted(implied)})"
 

@@ -9,7 +9,9 @@ import re
 from functools import lru_cache
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue, of
+from sql.compute.regexpchoices import choices
 from sql.compute.regexps import Translator, invalid
+from sql.compute.regexpsearch import Match, Searched
 from sql.compute.registry import own
 
 FLAGS = "bceimnpqstwxg"
@@ -28,8 +30,8 @@ def options(flags: str, *, everywhere: bool = False) -> tuple[str, bool]:
 
 
 @lru_cache(maxsize=512)
-def translated(pattern: str, flags: str, searching: bool = False) -> str:
-    """The pattern for Python's or Java's engine, with its flags in front. Raises 2201B, or 0A000 where the answer may differ."""
+def translated(pattern: str, flags: str) -> str:
+    """The pattern for Python's or Java's engine, with its flags in front. Raises 2201B."""
     if pattern.startswith("***="):
         pattern, flags = pattern[4:], flags + "q"
     elif pattern.startswith("***:"):
@@ -41,7 +43,7 @@ def translated(pattern: str, flags: str, searching: bool = False) -> str:
         options(match[1])
     ignoring = _last(flags, "ic") == "i"
     lines = _last(flags, "nms") in ("n", "m")
-    body = re.escape(pattern) if "q" in flags else Translator(pattern, flags, searching).text
+    body = re.escape(pattern) if "q" in flags else Translator(pattern, flags).text
     if not lines:
         # $ is the very end, where Python's is also before a last line feed
         body = _ends(body)
@@ -73,24 +75,37 @@ def _last(flags: str, wanted: str) -> str:
 def for_java(pattern: str, flags: str, searching: bool) -> str:
     """The translation, with letters of all languages compared where case is ignored."""
     compiled(pattern, flags, searching)
-    return re.sub(r"^\(\?i", "(?iu", translated(pattern, flags, searching))
+    return re.sub(r"^\(\?i", "(?iu", translated(pattern, flags))
 
 
-def for_re2(pattern: str, flags: str) -> str | None:
-    """The translation for a test by RE2, which has neither look-around nor back references; None if it needs them."""
-    compiled(pattern, flags, False)
-    made = translated(pattern, flags, False).replace(r"(?!.|\n)", r"\z")
+def for_duckdb(pattern: str, flags: str) -> str | None:
+    """The translation for a test by DuckDB's engine; None if that cannot."""
+    return compiled(pattern, flags, False).linear
+
+
+def for_re2(text: str) -> str | None:
+    """A translation for RE2, which has neither look-around nor back references; None if it needs them."""
+    made = text.replace(r"(?!.|\n)", r"\z")
     return None if re.search(r"\(\?<?[=!]|\(\?:\\[1-9]\)", made) else made
 
 
 @lru_cache(maxsize=512)
-def compiled(pattern: str, flags: str, searching: bool = True) -> re.Pattern[str]:
+def compiled(pattern: str, flags: str, searching: bool = True) -> Searched:
+    """`searching`: whether the place of a match matters. Raises 0A000 where that may not be PostgreSQL's."""
+    text = translated(pattern, flags)
     try:
-        return re.compile(translated(pattern, flags, searching))
+        made = re.compile(text)
     except re.error as error:
         if "look-behind" in str(error):
             raise FeatureNotSupported("a look-behind of variable length is not supported") from None
         raise invalid(str(error)) from None
+    found = choices(text)
+    if searching and not found.first_is_longest:
+        raise FeatureNotSupported(
+            "a regular expression whose longest match may not be the first one is not supported",
+            hint="PostgreSQL takes the longest match of all. Let alternatives and repetitions be told apart by one character.",
+        )
+    return Searched(made, for_re2(text), found.power)
 
 
 @own("text", "text", "text", to="bool")
@@ -98,8 +113,8 @@ def regexp_like(text: str, pattern: str, flags: str) -> bool:
     return compiled(pattern, options(flags)[0], False).search(text) is not None
 
 
-def _groups(match: re.Match[str]) -> list[str | None]:
-    return list(match.groups()) if match.re.groups else [match[0]]
+def _groups(match: Match) -> list[str | None]:
+    return list(match.groups()) or [match[0]]
 
 
 @own("text", "text", "text", to="text[]")
@@ -114,7 +129,7 @@ def regexp_match(text: str, pattern: str, flags: str) -> list[str | None] | None
 def regexp_part(text: str, pattern: str) -> str | None:
     """substring(text FROM pattern)"""
     match = compiled(pattern, "").search(text)
-    return None if match is None else match[1] if match.re.groups else match[0]
+    return None if match is None else match[1] if match.groups() else match[0]
 
 
 def replacement(text: str) -> list[str | int]:
@@ -132,9 +147,9 @@ def replacement(text: str) -> list[str | int]:
     return out
 
 
-def matches(pattern: re.Pattern[str], text: str, start: int = 0) -> list[re.Match[str]]:
+def matches(pattern: Searched, text: str, start: int = 0) -> list[Match]:
     """All matches as PostgreSQL finds them: after an empty one it goes on one character later, and none is empty where the last ended."""
-    found = []
+    found: list[Match] = []
     at = start
     while at <= len(text):
         match = pattern.search(text, at)
@@ -145,7 +160,7 @@ def matches(pattern: re.Pattern[str], text: str, start: int = 0) -> list[re.Matc
     return found
 
 
-def _replaced(text: str, pattern: re.Pattern[str], new: str, start: int, nth: int) -> str:
+def _replaced(text: str, pattern: Searched, new: str, start: int, nth: int) -> str:
     """`nth`: which match, 0 for all."""
     pieces, out, last = replacement(new), [], 0
     for n, match in enumerate(matches(pattern, text, start), 1):
@@ -206,15 +221,15 @@ def _no_global(name: str, flags: str) -> str:
     return options(flags)[0]
 
 
-def _nth(text: str, pattern: re.Pattern[str], start: int, nth: int) -> re.Match[str] | None:
+def _nth(text: str, pattern: Searched, start: int, nth: int) -> Match | None:
     _positive("start", start), _positive("n", nth)
     found = matches(pattern, text, start - 1)
     return found[nth - 1] if nth <= len(found) else None
 
 
-def _group(match: re.Match[str] | None, group: int) -> int:
+def _group(match: Match | None, group: int) -> int:
     """Without groups the whole is the first."""
-    return 0 if match is not None and group == 1 and not match.re.groups else group
+    return 0 if match is not None and group == 1 and not match.groups() else group
 
 
 @own("text", "text", "int4", "int4", "int4", "text", "int4", to="int4")
@@ -225,7 +240,7 @@ def regexp_instr(text: str, pattern: str, start: int, nth: int, end: int, flags:
     _positive("subexpr", group, 0)
     match = _nth(text, compiled(pattern, _no_global("regexp_instr", flags)), start, nth)
     group = _group(match, group)
-    if match is None or group > match.re.groups or match.start(group) < 0:
+    if match is None or group > len(match.groups()) or match.start(group) < 0:
         return 0
     return (match.end(group) if end else match.start(group)) + 1
 
@@ -235,4 +250,4 @@ def regexp_substr(text: str, pattern: str, start: int, nth: int, flags: str, gro
     _positive("start", start), _positive("n", nth), _positive("subexpr", group, 0)
     match = _nth(text, compiled(pattern, _no_global("regexp_substr", flags)), start, nth)
     group = _group(match, group)
-    return None if match is None or group > match.re.groups else match[group]
+    return None if match is None or group > len(match.groups()) else match[group]

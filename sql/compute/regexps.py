@@ -1,8 +1,7 @@
 """Regular expressions: PostgreSQL's AREs, translated to those of Python, whose spelling Java's share where it matters.
 
 Both look for the first alternative that fits, left to right, where PostgreSQL looks for the longest match. So where the place of a match
-matters, a pattern for which that may differ is refused: alternatives of which one may begin like another, and greedy beside non-greedy
-quantifiers. Whether a text matches at all is the same by both rules.
+matters, a pattern for which that may differ is refused (`regexpchoices`). Whether a text matches at all is the same by both rules.
 
 Source: PostgreSQL 15, section "POSIX Regular Expressions"; src/backend/utils/adt/regexp.c.
 """
@@ -22,6 +21,7 @@ SHORT = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\n\r\f\v"}
 CONTROL = {"a": r"\x07", "b": r"\x08", "e": r"\x1b", "f": r"\f", "n": r"\n", "r": r"\r", "t": r"\t", "v": r"\x0b", "0": r"\x00"}
 BEGIN, END = "(?<![a-zA-Z0-9_])(?=[a-zA-Z0-9_])", "(?<=[a-zA-Z0-9_])(?![a-zA-Z0-9_])"  # of a word
 LITERAL_META = frozenset(".^$*+?{}[]\\|()")
+CONSTRAINTS = ("?=", "?!", "?<=", "?<!")
 REPEAT_MAX = 255  # as PostgreSQL's DUPMAX
 
 
@@ -32,19 +32,13 @@ def invalid(detail: str) -> TailgateError:
 class Translator:
     """One pattern; `text` is its translation."""
 
-    def __init__(self, pattern: str, flags: str, searching: bool) -> None:
+    def __init__(self, pattern: str, flags: str) -> None:
         self.pattern, self.at = pattern, 0
-        self.searching = searching  # whether the place of a match matters
         self.expanded = "x" in flags
-        self.greedy: set[bool] = set()
         self.groups = 0
-        self.alternatives = False
-        self.references = False
         self.text = self._alternatives(0)
         if self.at < len(pattern):
             raise invalid("parentheses () not balanced")
-        if searching and (len(self.greedy) > 1 or (self.alternatives and False in self.greedy)):
-            raise FeatureNotSupported("a regular expression with greedy and non-greedy parts is not supported")
 
     def _peek(self, length: int = 1) -> str:
         return self.pattern[self.at : self.at + length]
@@ -55,27 +49,14 @@ class Translator:
             self.at += 1
             branches.append(self._branch(depth))
         if len(branches) > 1:
-            self.alternatives = True
-            if self.searching:
-                branches = self._ordered(branches)
+            branches = self._ordered(branches)
         return "|".join(branches)
 
     def _ordered(self, branches: list[str]) -> list[str]:
-        """Alternatives of which at most one fits, or plain words: those longest first."""
+        """Plain words with nothing behind that could make a shorter one right: those longest first."""
         words = [_word(b) for b in branches]
-        whole = not self.pattern[self.at :].strip(")$")  # nothing behind can make a shorter word right
-        if all(w is not None for w in words) and whole:
+        if all(w is not None for w in words) and not self.pattern[self.at :].strip(")$"):
             return [b for _, b in sorted(zip(words, branches, strict=True), key=lambda p: -len(p[0] or ""))]
-        if all(w is not None for w in words) and not any(a != b and a.startswith(b) for a in words for b in words if a and b):
-            return branches
-        firsts = [_first(b) for b in branches]
-        for i, first in enumerate(firsts):
-            for other in firsts[i + 1 :]:
-                if first is None or other is None or first & other:
-                    raise FeatureNotSupported(
-                        "a regular expression with alternatives that begin alike is not supported",
-                        hint="PostgreSQL takes the longest match of all alternatives.",
-                    )
         return branches
 
     def _branch(self, depth: int) -> str:
@@ -108,18 +89,16 @@ class Translator:
             if low > REPEAT_MAX or high > REPEAT_MAX or low > high:
                 raise invalid("invalid repetition count(s)")
             self.at = match.end()
-            text, fixed = match[0], match[2] is None
+            text = match[0]
         else:
             self.at += 1
-            text, fixed = char, False
+            text = char
         lazy = self._peek() == "?"
         if lazy:
             self.at += 1
             text += "?"
         if self._peek() in ("*", "+", "?") and self._peek():
             raise invalid("quantifier operand invalid")
-        if not fixed or lazy:
-            self.greedy.add(not lazy)
         return text
 
     def _atom(self, depth: int) -> tuple[str, bool]:
@@ -144,24 +123,16 @@ class Translator:
         return (re.escape(char) if char in LITERAL_META else char), True
 
     def _group(self, depth: int) -> tuple[str, bool]:
-        for sign, constraint in (("?:", False), ("?=", True), ("?!", True), ("?<=", True), ("?<!", True)):
-            if self.pattern.startswith(sign, self.at):
-                self.at += len(sign)
-                searching, self.searching = self.searching, self.searching and not constraint
-                inner = self._alternatives(depth + 1)
-                self.searching = searching
-                break
-        else:
-            if self._peek() == "?":
-                raise invalid("quantifier operand invalid")
-            sign = ""
-            constraint = False
-            self.groups += 1
-            inner = self._alternatives(depth + 1)
+        sign = next((s for s in ("?:", *CONSTRAINTS) if self.pattern.startswith(s, self.at)), "")
+        if not sign and self._peek() == "?":
+            raise invalid("quantifier operand invalid")
+        self.at += len(sign)
+        self.groups += not sign
+        inner = self._alternatives(depth + 1)
         if self._peek() != ")":
             raise invalid("parentheses () not balanced")
         self.at += 1
-        return f"({sign}{inner})", not constraint
+        return f"({sign}{inner})", sign not in CONSTRAINTS
 
     def _bracket(self) -> str:
         if self.pattern.startswith("[:<:]]", self.at) or self.pattern.startswith("[:>:]]", self.at):
@@ -260,7 +231,6 @@ class Translator:
         if char.isdigit() and char != "0":
             if int(char) > self.groups:
                 raise invalid("invalid backreference number")
-            self.references = True
             return f"(?:\\{char})", True
         return self._character(char, inside=False), True
 
@@ -286,14 +256,3 @@ def _word(branch: str) -> str | None:
     """The text that a branch is, if it is only that."""
     plain = re.sub(r"\\([^a-zA-Z0-9])", "", branch)
     return branch if not any(c in LITERAL_META for c in plain) and not re.search(r"\\[a-zA-Z0-9]", branch) else None
-
-
-def _first(branch: str) -> frozenset[int] | None:
-    """Code points below 256 that may begin what a branch matches (256 stands for all beyond); None if it may be empty or is not known."""
-    match = re.match(r"\[(?:\\.|[^\]\\])+\]|\\[^a-zA-Z0-9]|[^.^$*+?{}\[\]\\|()]", branch)
-    if match is None or (branch[match.end() :] and branch[match.end()] in "*?"):
-        return None
-    if branch[match.end() : match.end() + 2] == "{0":
-        return None
-    one = re.compile(match[0])
-    return frozenset(n for n in range(257) if one.fullmatch(chr(n if n < 256 else 0x4E00)))
