@@ -1,6 +1,7 @@
 """docs/sql/functions.md, made from the catalogue: `python -m tests.sql.function_docs DSN` writes it; a PostgreSQL answers the examples.
 
-An example that is in the file already stays. New ones are taken from the corpus of expressions, or made of sample values.
+What a function does is written by hand into the file, and stays; so does an example that is there. New examples are taken from the
+corpus of expressions, or made of sample values.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from tests.sql.corpus import Expression, corpus, on_duckdb
 from tests.sql.oracle import case_of
 
 FILE = Path(__file__).parents[2] / "docs" / "sql" / "functions.md"
+FORMATTING = ("to_char", "to_number", "to_date")
 FAMILIES: dict[str, tuple[Function, ...]] = {
     "Comparison": comparison.ROWS,
     "Arithmetic": arithmetic.ROWS,
@@ -43,7 +45,8 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
     "Text": text.ROWS,
     "Regular expressions": patterns.ROWS,
     "Bytes": bytestrings.ROWS,
-    "Dates and times": datetime.ROWS,
+    "Dates and times": tuple(r for r in datetime.ROWS if r.name not in FORMATTING),
+    "Formatting": tuple(r for r in datetime.ROWS if r.name in FORMATTING),
     "jsonb": jsonb.ROWS,
     "Arrays": arrays.ROWS,
     "Aggregates": aggregates.ROWS,
@@ -81,29 +84,38 @@ WRITTEN = {  # for those that no expression of the corpus calls
     "jsonb_array_elements": "(SELECT sum(value::int) FROM jsonb_array_elements('[3, 1]'::jsonb))",
     "jsonb_array_elements_text": """(SELECT string_agg(value, ',' ORDER BY value) FROM jsonb_array_elements_text('["b", "a"]'::jsonb))""",
 }
-NONE = ("mz_now", "mz_logical_timestamp", "min_by", "max_by", "earliest_by_offset", "latest_by_offset", "json_agg", "json_object_agg")
+OURS = (
+    "mz_now",
+    "mz_logical_timestamp",
+    "min_by",
+    "max_by",
+    "earliest_by_offset",
+    "latest_by_offset",
+    "json_agg",
+    "json_object_agg",
+)  # PostgreSQL has them not, or of type json
+SHORT = {"timestamp": "timestamp", "timestamptz": "timestamptz", "time": "time"}
 INTERNAL = ("[]", "[:]", "ARRAY", "like_escape")  # what has a syntax of its own
 HEAD = """# Functions and operators
 
 Made from the function catalogue (`sql/functions`), which a test compares with this page and every example with PostgreSQL 15. All of them
 work in views and in ad-hoc queries alike, but for those marked *ad hoc*. What PostgreSQL has and is not here is refused by name (0A000);
-where an answer differs, `differences.md` says so.
-
-Beside these: AND, OR, NOT, IS [NOT] NULL, TRUE, FALSE, UNKNOWN, DISTINCT FROM, BETWEEN [SYMMETRIC], IN, CASE, COALESCE, NULLIF, GREATEST,
-LEAST, `ARRAY[…]`, `a[i]`, `a[i:j]`, `op ANY (array)`, `op ALL (array)`, rows compared, OVERLAPS, LIKE and SIMILAR TO with ESCAPE,
-COLLATE "C", `CAST(x AS type)` and `x::type`.
+where an answer differs, [differences](differences.md) says so. T stands for each of the types named behind. A function of NULL is NULL
+unless it says otherwise. What has a syntax of its own (CASE, COALESCE, IN, LIKE, casts and others) is on the page of
+[expressions](expressions.md), functions of your own are [CREATE FUNCTION](statements.md)'s.
 """
-LINE = re.compile(r"^\| (?P<name>\S+)(?P<adhoc> \*ad hoc\*)? \| (?P<signatures>.*?) \| (?P<example>.*?) \|$")
+LINE = re.compile(r"^\| (?P<name>\S+)(?P<adhoc> \*ad hoc\*)? \| (?P<signatures>.*?) \| (?P<does>.*?) \| (?P<example>.*?) \|$")
 EXAMPLE = re.compile(r"`` (?P<sql>.*) `` → (?:`` (?P<value>.*) ``|NULL)$")
 
 
 def shown(name: str) -> str:
     """A type as people write it."""
     base = name.removesuffix("[]")
-    return (FACTS[base].sql if base in FACTS else base) + ("[]" if name.endswith("[]") else "")
+    return SHORT.get(base, FACTS[base].sql if base in FACTS else base) + ("[]" if name.endswith("[]") else "")
 
 
-def signature(row: Function) -> str:
+def signature(row: Function) -> tuple[tuple[str, ...], str]:
+    """Types of the arguments, and of the result where it is always the same."""
     types = [shown(a) for a in row.arguments]
     if row.variadic:
         types.append("…")
@@ -114,7 +126,7 @@ def signature(row: Function) -> str:
         if "numeric" in row.arguments or row.kind not in ("aggregate", "window")
         else ""
     )
-    return f"({', '.join(types)})" + (f" → {result}" if result else "")
+    return tuple(types), result
 
 
 def entries() -> dict[str, dict[str, tuple[bool, list[str]]]]:
@@ -126,18 +138,49 @@ def entries() -> dict[str, dict[str, tuple[bool, list[str]]]]:
             if row.duckdb and row.name not in INTERNAL:
                 named[row.name.partition(":")[0]].append(row)
         found[family] = {
-            n: (not any(r.spark for r in rs) and rs[0].kind not in ("aggregate", "window", "set"), list(dict.fromkeys(map(signature, rs))))
+            n: (
+                not any(r.spark for r in rs) and rs[0].kind not in ("aggregate", "window", "set"),
+                merged(list(dict.fromkeys(map(signature, rs)))),
+            )
             for n, rs in named.items()
         }
     return found
 
 
-def read() -> dict[str, str]:
-    """The example of each name, from the file."""
-    if not FILE.exists():
-        return {}
-    lines = map(LINE.match, FILE.read_text().splitlines())
-    return {m["name"].strip("`").replace("\\|", "|"): m["example"] for m in lines if m and m["name"].startswith("`")}
+def lines() -> dict[tuple[str, str], re.Match[str]]:
+    """Family and name → the line of the table."""
+    found: dict[tuple[str, str], re.Match[str]] = {}
+    family = ""
+    for line in FILE.read_text().splitlines():
+        family = line.removeprefix("## ") if line.startswith("## ") else family
+        if (match := LINE.match(line)) and match["name"].startswith("`"):
+            found[family, match["name"].strip("`").replace("\\|", "|")] = match
+    return found
+
+
+def merged(signatures: list[tuple[tuple[str, ...], str]]) -> list[str]:
+    """Signatures as people write them: those that differ in one type only are one, of T."""
+    out: list[str] = []
+    alike = [(a, result) for a, result in signatures if len(set(a)) == 1 and "…" not in a]
+    fixed = {result for _, result in alike} if len({result for _, result in alike}) == 1 else set()  # as of comparisons
+
+    def kind(arguments: tuple[str, ...], result: str) -> tuple[int, str]:
+        return len(arguments), "T" if result == arguments[0] and result not in fixed else result
+
+    same: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for arguments, result in alike:
+        same[kind(arguments, result)].append(arguments[0])
+    for arguments, result in signatures:
+        key = kind(arguments, result) if (arguments, result) in alike else None
+        if key is None or len(same[key]) < 3:
+            out.append(_signature(arguments, result))
+        elif (text := f"{_signature(('T',) * key[0], key[1])} of {', '.join(same[key])}") not in out:
+            out.append(text)
+    return out
+
+
+def _signature(arguments: tuple[str, ...], result: str) -> str:
+    return f"({', '.join(arguments)})" + (f" → {result}" if result else "")
 
 
 def examples_of(name: str, kind: str) -> list[str]:
@@ -186,13 +229,14 @@ def same(engine: duckdb.DuckDBPyConnection, sql: str, answer: tuple[str | None, 
 def written(server: psycopg.Connection[Any]) -> str:
     engine = duckdb.connect()
     install(engine)
-    kept = read()
+    kept = lines()
     out = [HEAD]
     for family, named in entries().items():
-        out += [f"\n## {family}\n", "| name | arguments and result | example |", "|---|---|---|"]
+        out += [f"\n## {family}\n", "| name | arguments and result | what it does | example |", "|---|---|---|---|"]
         for name, (adhoc, signatures) in named.items():
             rows = [r for r in FAMILIES[family] if r.name.partition(":")[0] == name and r.duckdb]
-            example = kept.get(name) or ""
+            there = kept.get((family, name))
+            example, does = (there["example"], there["does"]) if there else ("", "")
             if not example:
                 for sql in [
                     *([WRITTEN[name]] if name in WRITTEN else []),
@@ -205,7 +249,7 @@ def written(server: psycopg.Connection[Any]) -> str:
                         example = f"`` {sql} `` → {value}".replace("|", "\\|")
                         break
             cell = "`" + name.replace("|", "\\|") + "`" + (" *ad hoc*" if adhoc else "")
-            out.append(f"| {cell} | {'; '.join(signatures)} | {example} |")
+            out.append(f"| {cell} | {'; '.join(signatures)} | {does} | {example} |")
     return "\n".join(out) + "\n"
 
 
