@@ -154,6 +154,9 @@ class Access:
                 for item in self._named((statement.name,)) if statement.replace else ():
                     self.check_owner(item)
                 self.check_read(query)
+            case s.CreateIndex(relation=name):
+                for item in self._named((name,)):
+                    self.check_owner(item)
             case s.CreateSink(from_item=name):
                 self.check_new(statement.name)
                 self._check_names((name,))

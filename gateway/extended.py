@@ -180,7 +180,7 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
         lookup = session.gateway.lookups.of(prepared) if prepared is not None else None
         if lookup is not None and prepared is not None and message.max_rows != 1:
             rows = session.gateway.lookups.rows(lookup, prepared, portal.values)
-            if rows is not None:
+            if rows is not None and (message.max_rows == 0 or len(rows) < message.max_rows):
                 portal.done = True
                 session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
                 return None
@@ -214,7 +214,7 @@ async def _begin(session: Session, portal: Portal, max_rows: int) -> None:
         lookup = session.gateway.lookups.of(bound.prepared) if bound.prepared is not None else None
         if lookup is not None and bound.prepared is not None and max_rows != 1:
             rows = await session.gateway.lookups.rows_soon(lookup, bound.prepared, portal.values)
-            if rows is not None:
+            if rows is not None and (max_rows == 0 or len(rows) < max_rows):
                 portal.done = True
                 session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
                 return

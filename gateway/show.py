@@ -15,8 +15,9 @@ import pyarrow as pa
 from gateway.catalog import rows as catalog_rows
 from gateway.settings import Settings
 from lake import routines
-from lake.catalog import Catalog, Item
+from lake.catalog import INDEX, Catalog, Item
 from lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
+from lake.indexes import definition, index
 from lake.types import BOOL, FLOAT8, INT8, TEXT, TIMESTAMPTZ, WEIGHT, Field
 from sql.definitions import shown
 from sql.statements import Name, Show
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 NAME = Field("name", TEXT)
 _STATUS = (Field("status", TEXT), Field("error", TEXT))
-_CREATE = ("create source", "create view", "create materialized view", "create sink", "create table", "create function")
+_CREATE = ("create source", "create view", "create materialized view", "create sink", "create table", "create function", "create index")
 
 # what: (kind of item, columns)
 LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
@@ -137,8 +138,9 @@ def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, statu
         case "indexes":
             of = None if show.name is None else catalog.relation(show.name).id
             listed = {i.id for i in items}
-            keyed = [i for i in catalog_rows.keyed(catalog) if of == i.id or (of is None and i.id in listed)]
-            return [(catalog_rows.key_name(i), i.name, ", ".join(i.columns[k].name for k in i.key or ())) for i in keyed]
+            there = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
+            there.sort(key=lambda i: i.name)
+            return [(i.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.made.columns)) for i in there]
         case "columns":
             assert show.name is not None
             item = catalog.relation(show.name)
@@ -175,9 +177,13 @@ def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
     if item is None:
         raise UndefinedTable(f'relation "{name}" does not exist', position=name.position)
     if item.kind != kind:
-        raise WrongObjectType(f'"{name.name}" is not a {kind}', hint=f"It is a {item.kind}.", position=name.position)
+        article = "an" if kind == INDEX else "a"
+        raise WrongObjectType(f'"{name.name}" is not {article} {kind}', hint=f"It is a {item.kind}.", position=name.position)
     if not item.sql:
         raise UndefinedObject(f'no statement created "{name.name}"')
+    if item.kind == INDEX:
+        relation = catalog[item.depends[0]]
+        return item.name, definition(item.name, Name(relation.name, catalog.schema_of(relation).name).sql, relation, index(item))
     return item.name, shown(item, catalog).sql
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from lake.errors import DuplicateTable, InsufficientPrivilege, InvalidSchemaName, UndefinedObject, UndefinedTable
+from lake.errors import DuplicateTable, InsufficientPrivilege, InvalidSchemaName, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.names import Name
 from lake.roles import BUILT_IN, OPERATOR_ID, PUBLIC_ID, SCHEMA_ID, Role
 from lake.schemas import BUILT_IN as SCHEMAS
@@ -38,8 +38,10 @@ DEAD_LETTERS_KEY = (0, 1, 2)
 # the columns of a maintained item's errors
 ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
 
-KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", "sink", "function")
+KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", "sink", "function", "index")
 COMPANIONS = ("dead letters", "view errors")  # items that come and go with another
+INDEX = "index"
+GOING_ALONG = (*COMPANIONS, INDEX)  # go with what they depend on
 ON_ERROR = "on_error"  # option of a materialized view: 'skip' leaves out rows that fail
 
 
@@ -77,7 +79,7 @@ class Item:
 
     @property
     def is_relation(self) -> bool:
-        return self.kind not in ("sink", "function")
+        return self.kind not in ("sink", "function", INDEX)
 
     @property
     def shown(self) -> str:
@@ -295,9 +297,11 @@ class Catalog:
 
     def relation(self, name: Name | str) -> Item:
         """Raises 42P01, at the name."""
-        item = self.find(name)
+        item, position = self.find(name), name.position if isinstance(name, Name) else None
+        if item is not None and item.kind == INDEX:
+            raise WrongObjectType(f'"{item.name}" is an index', position=position)
         if item is None or not item.is_relation:
-            raise UndefinedTable(f'relation "{name}" does not exist', position=name.position if isinstance(name, Name) else None)
+            raise UndefinedTable(f'relation "{name}" does not exist', position=position)
         return item
 
     def named(self, name: Name) -> Item:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lake.catalog import COMPANIONS, Catalog, Item
+from lake.catalog import GOING_ALONG, Catalog, Item
 from lake.errors import DependentObjectsStillExist
 from lake.schemas import Schema
 
@@ -42,7 +42,7 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
     for root in roots:
         visit(root)
     items = tuple(o for o in going.values() if isinstance(o, Item))
-    followers = [i for i in reversed(items) if i.id not in named and i.kind not in COMPANIONS and not i.replaces]
+    followers = [i for i in reversed(items) if i.id not in named and i.kind not in GOING_ALONG and not i.replaces]
     if followers and not cascade:
         what = "desired object(s)" if len(roots) > 1 else described(catalog, roots[0])
         raise DependentObjectsStillExist(

@@ -8,6 +8,7 @@ not supported.
 from engine.ddl.alter import alter, comment
 from engine.ddl.drop import Notice, drop, drop_schemas
 from engine.ddl.function import comment_on_function, create_function, drop_function
+from engine.ddl.index import create_index
 from engine.ddl.registry import Registry, SchemaLookup
 from engine.ddl.replace import replace_view
 from engine.ddl.roles import change_roles
@@ -27,6 +28,7 @@ __all__ = [
     "comment",
     "comment_on_function",
     "create_function",
+    "create_index",
     "create_schema",
     "create_sink",
     "create_source",

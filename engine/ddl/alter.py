@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from engine.ddl.drop import Notice, found, notice
-from lake.catalog import COMPANIONS, Catalog, Change, Item
+from lake.catalog import COMPANIONS, GOING_ALONG, INDEX, Catalog, Change, Item
 from lake.errors import (
     DuplicateTable,
     FeatureNotSupported,
@@ -64,6 +64,9 @@ def moved(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
             companion = name + other.name.removeprefix(item.name)
             catalog.check_new(companion, schema)
             put.append(replace(other, name=companion, schema=schema.id))
+        elif other.kind == INDEX and schema.id != item.schema:
+            catalog.check_new(other.name, schema)
+            put.append(replace(other, schema=schema.id))
     return followed(Change(put=tuple(put)), (item,), catalog)
 
 
@@ -76,7 +79,7 @@ def followed(change: Change, moving: Iterable[Item], catalog: Catalog) -> Change
     for id, item in affected.items():
         if id in coming or item.replaces or not item.ready:
             raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Try again when it is ready.")
-        if item.kind not in COMPANIONS:
+        if item.kind not in GOING_ALONG:
             put[id] = restated(after[id], before, after)
     done = after.apply(Change(put=tuple(put.values())))
     for id, item in affected.items():

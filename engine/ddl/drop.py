@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lake.catalog import COMPANIONS, Catalog, Change, Item
+from lake.catalog import COMPANIONS, INDEX, Catalog, Change, Item
 from lake.dropping import described, dropping
 from lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.names import Name
@@ -74,13 +74,17 @@ def found(kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, a
         if if_exists:
             return None
         catalog.check_schema(name)
-        missing = UndefinedObject if kind == "sink" else UndefinedTable
+        missing = UndefinedObject if kind == "sink" or (kind == INDEX and not word) else UndefinedTable
         raise missing(f'{word} "{name}" does not exist' if word and kind != "sink" else f'{kind} "{name.name}" does not exist')
     if item.kind != kind and item.kind not in COMPANIONS and not (any_relation and item.is_relation):
-        raise WrongObjectType(
-            f'"{name.name}" is not a {kind}', hint=f"Use DROP {item.kind.upper()} to remove a {item.kind}.", position=name.position
-        )
+        hint = None if word else f"Use DROP {item.kind.upper()} to remove {a(item.kind)}."
+        raise WrongObjectType(f'"{name.name}" is not {a(kind)}', hint=hint)
     return item
+
+
+def a(kind: str) -> str:
+    """With its article."""
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def notice(message: str) -> Notice:

@@ -33,6 +33,7 @@ from sql.statements import (
     Comment,
     CommentOnFunction,
     CreateFunction,
+    CreateIndex,
     CreateRole,
     CreateSchema,
     CreateSink,
@@ -85,6 +86,8 @@ class Statements:
         match statement:
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction():
                 return self._create(statement, text, settings.get("role"), path, client)
+            case CreateIndex():
+                return self._create_index(statement, path)
             case Drop() | DropFunction() | DropSchema():
                 return self._drop(statement, path)
             case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant():
@@ -136,6 +139,13 @@ class Statements:
             self._await(fill, client)
             header = self._engine.newest  # the time from which the view can be read
         return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
+
+    def _create_index(self, statement: CreateIndex, path: Path) -> Answer:
+        with self._installation.lock:
+            item, told = ddl.create_index(statement, self._engine.catalog.along(path))
+            if item is not None:
+                self._installation.install(Change(put=(item,)))
+        return {**self._answer("CREATE INDEX"), "notices": told}
 
     def _await(self, items: tuple[Item, ...], client: Client) -> None:
         """Until items are filled, telling how far; raises what went wrong, or that nobody waits, and then leaves nothing of them."""

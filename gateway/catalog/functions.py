@@ -18,6 +18,7 @@ from gateway.catalog.privileges import RELATION_KINDS, Privileges
 from gateway.settings import SERVER_VERSION
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidSchemaName, TailgateError, UndefinedFunction, UndefinedObject, UndefinedTable
+from lake.indexes import definition
 from lake.names import Name, quoted
 from lake.routines import arguments_of, result_of
 from lake.schemas import TEMPORARY, TEMPORARY_ID
@@ -323,14 +324,14 @@ class Functions:
         return Name(item.name, self.facts.catalog.schema_of(item).name).sql
 
     def indexdef(self, oid: int, column: int = 0, pretty: bool = False) -> str | None:
-        item = self.facts.item(oid - rows.INDEXES)
-        if item is None or not item.key:
+        found = next((i for i in rows.indexed(self.facts.catalog) if i.oid == oid), None)
+        if found is None:
             return None
-        names = [quoted(item.columns[i].name) for i in item.key]
         if column:
+            names = [quoted(found.relation.columns[i].name) for i in found.columns]
             return names[column - 1] if column <= len(names) else ""
-        table = self.regclass_out(item.id) if pretty else self._qualified(item)
-        return f"CREATE UNIQUE INDEX {quoted(rows.key_name(item))} ON {table} USING btree ({', '.join(names)})"
+        table = self.regclass_out(found.relation.id) if pretty else self._qualified(found.relation)
+        return definition(found.name, table, found.relation, found.made)
 
     def _of_function(self, told: Callable[[Item], str]) -> Callable[[int], str | None]:
         """What is told of a function that a statement made, by its oid."""

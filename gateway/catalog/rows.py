@@ -9,9 +9,11 @@ An item's id is its oid. What hangs on it has oids made from it, so all of them 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from lake.catalog import Catalog, Item
+from lake.indexes import Index, index, indexes
 from lake.roles import PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from lake.routines import routine
 from lake.schemas import BUILT_IN, TEMPORARY_ID, Schema
@@ -19,7 +21,7 @@ from lake.schemas import BUILT_IN, TEMPORARY_ID, Schema
 TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS = (n << 28 for n in (4, 5, 6, 7, 8, 9, 10))
 
 DATABASE = 5
-HEAP, BTREE = 2, 403  # pg_am
+HEAP, BTREE, HASH = 2, 403, 405  # pg_am
 # oids of pg_class, pg_constraint, pg_rewrite, pg_namespace, pg_proc
 CLASS, CONSTRAINT, REWRITE, NAMESPACE, PROC = 1259, 2606, 2618, 2615, 1255
 SQL_LANGUAGE = 14  # pg_language
@@ -55,6 +57,30 @@ def is_primary(item: Item) -> bool:
     return relkind(item) == "r"
 
 
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A row of pg_index: the index of a relation's key, or one that a statement made."""
+
+    oid: int
+    name: str
+    relation: Item
+    made: Index
+    primary: bool = False
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return self.made.columns + self.made.include
+
+
+def indexed(catalog: Catalog) -> list[Indexed]:
+    found = []
+    for item in keyed(catalog):
+        key = item.key or ()
+        made = Index(key, (False,) * len(key), (False,) * len(key), unique=True)
+        found.append(Indexed(INDEXES + item.id, key_name(item), item, made, is_primary(item)))
+    return found + [Indexed(i.id, i.name, catalog[i.depends[0]], index(i)) for i in indexes(catalog)]
+
+
 def keyed(catalog: Catalog) -> list[Item]:
     """Relations with an index. A plain view has none, and a key without columns (one row) cannot be said."""
     return [item for item in relations(catalog) if item.key and item.kind != "view"]
@@ -68,14 +94,14 @@ def pg_namespace(catalog: Catalog) -> Iterator[Row]:
 
 
 def pg_class(catalog: Catalog) -> Iterator[Row]:
-    indexed = {item.id for item in keyed(catalog)}
+    with_index = {i.relation.id for i in indexed(catalog)}
     for item in relations(catalog):
         kind = relkind(item)
         yield {
             "oid": item.id, "relname": item.name, "relnamespace": item.schema, "reltype": TYPES + item.id, "reloftype": 0,
             "relowner": item.owner,
             "relam": 0 if kind == "v" else HEAP, "relfilenode": 0 if kind == "v" else item.id, "reltablespace": 0, "relpages": 0,
-            "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in indexed,
+            "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in with_index,
             "relisshared": False, "relpersistence": "t" if item.schema == TEMPORARY_ID else "p", "relkind": kind,
             "relnatts": len(item.columns), "relchecks": 0,
             "relhasrules": kind != "r", "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
@@ -83,13 +109,14 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
             "relispartition": False, "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
         }  # fmt: skip
-    for item in keyed(catalog):
+    for i in indexed(catalog):
         yield {
-            "oid": INDEXES + item.id, "relname": key_name(item), "relnamespace": item.schema, "reltype": 0, "reloftype": 0,
-            "relowner": item.owner,
-            "relam": BTREE, "relfilenode": INDEXES + item.id, "reltablespace": 0, "relpages": 1, "reltuples": 0.0, "relallvisible": 0,
+            "oid": i.oid, "relname": i.name, "relnamespace": i.relation.schema, "reltype": 0, "reloftype": 0,
+            "relowner": i.relation.owner,
+            "relam": HASH if i.made.method == "hash" else BTREE, "relfilenode": i.oid, "reltablespace": 0, "relpages": 1, "reltuples": 0.0,
+            "relallvisible": 0,
             "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": "p", "relkind": "i",
-            "relnatts": len(item.key or ()), "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False,
+            "relnatts": len(i.columns), "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False,
             "relrowsecurity": False, "relforcerowsecurity": False, "relispopulated": True, "relreplident": "n", "relispartition": False,
             "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
         }  # fmt: skip
@@ -112,8 +139,8 @@ def pg_attribute(catalog: Catalog) -> Iterator[Row]:
         if relkind(item) != "v":
             for number, name, oid, size, align in SYSTEM_COLUMNS:
                 yield _plain(item.id, number, name, oid, size, -1, size != 6, align, "p", 0, 0) | {"attnotnull": True}
-    for item in keyed(catalog):
-        yield from (_attribute(INDEXES + item.id, i, item, column, False) for i, column in enumerate(item.key or (), 1))
+    for i in indexed(catalog):
+        yield from (_attribute(i.oid, number, i.relation, column, False) for number, column in enumerate(i.columns, 1))
 
 
 def _attribute(relation: int, number: int, item: Item, index: int, primary: bool) -> Row:
@@ -183,15 +210,17 @@ def pg_type(catalog: Catalog) -> Iterator[Row]:
 
 
 def pg_index(catalog: Catalog) -> Iterator[Row]:
-    for item in keyed(catalog):
-        key = item.key or ()
-        types = [item.columns[i].type for i in key]
+    for i in indexed(catalog):
+        made, keys = i.made, len(i.made.columns)
+        types = [i.relation.columns[c].type for c in made.columns]
+        nulls_equal = i.oid >= INDEXES and not i.primary  # a view's key
         yield {
-            "indexrelid": INDEXES + item.id, "indrelid": item.id, "indnatts": len(key), "indnkeyatts": len(key), "indisunique": True,
-            "indnullsnotdistinct": not is_primary(item), "indisprimary": is_primary(item), "indisexclusion": False, "indimmediate": True,
+            "indexrelid": i.oid, "indrelid": i.relation.id, "indnatts": len(i.columns), "indnkeyatts": keys, "indisunique": made.unique,
+            "indnullsnotdistinct": nulls_equal, "indisprimary": i.primary, "indisexclusion": False, "indimmediate": True,
             "indisclustered": False, "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
-            "indisreplident": False, "indkey": [i + 1 for i in key], "indcollation": [COLLATION.get(t.name, 0) for t in types],
-            "indclass": [OPERATOR_CLASS.get(t.name, 3126) for t in types], "indoption": [0] * len(key),
+            "indisreplident": False, "indkey": [c + 1 for c in i.columns], "indcollation": [COLLATION.get(t.name, 0) for t in types],
+            "indclass": [OPERATOR_CLASS.get(t.name, 3126) for t in types],
+            "indoption": [down | first << 1 for down, first in zip(made.descending, made.nulls_first, strict=True)],
         }  # fmt: skip
 
 
@@ -216,8 +245,8 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
             if name in numbers:
                 found[CLASS, item.id, numbers[name]] = text
     for item in catalog.visible:
-        if item.kind == "function" and "" in item.options.get("comments", {}):
-            found[PROC, item.id, 0] = item.options["comments"][""]
+        if item.kind in ("function", "index") and "" in item.options.get("comments", {}):
+            found[PROC if item.kind == "function" else CLASS, item.id, 0] = item.options["comments"][""]
     return found
 
 

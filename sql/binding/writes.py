@@ -312,7 +312,7 @@ class Writes:
     def truncate(self, statement: Truncate) -> TruncateTables:
         tables = []
         for name in statement.tables:
-            item = self.catalog.named(name)
+            item = self.catalog.named(replace(name, position=None))
             if item.kind != "table":
                 raise WrongObjectType(f'"{item.name}" is not a table')
             if item not in tables:

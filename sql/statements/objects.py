@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from lake.errors import FeatureNotSupported
 from lake.names import Name
 from sql.grammar import queries
 from sql.statements.altered import KINDS, alter_item
 from sql.statements.create_table import create_table
 from sql.statements.functions import create_function, drop_function, function_name
+from sql.statements.indexes import create_index
 from sql.statements.kafka import create_sink, create_source
 from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name, select
 from sql.statements.reading import subscribe, tail
@@ -20,6 +23,7 @@ from sql.statements.values import (
     AlterRole,
     AlterSchema,
     CreateFunction,
+    CreateIndex,
     CreateRole,
     CreateSchema,
     CreateSink,
@@ -39,10 +43,13 @@ from sql.statements.values import (
 from sql.statements.written import CreateTable
 from sql.tokens import Cursor
 
+Creation: TypeAlias = CreateSource | CreateTable | CreateView | CreateSink | CreateRole | CreateFunction | CreateSchema | CreateIndex
+
+INDEXES = (("index",), ("unique", "index"), ("default", "index"))
 REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # what may come behind OR REPLACE
 
 
-def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSink | CreateRole | CreateFunction | CreateSchema:
+def create(cursor: Cursor) -> Creation:
     start = cursor.position
     cursor.expect_word("create")
     if cursor.at_word("or", "replace") and cursor.peek(2).value in ("source", "sink"):
@@ -58,6 +65,8 @@ def create(cursor: Cursor) -> CreateSource | CreateTable | CreateView | CreateSi
         return create_source(cursor, materialized=materialized)
     if cursor.word("view"):
         return create_view(cursor, materialized=materialized, replace=replace)
+    if not materialized and any(cursor.at_word(*words) for words in INDEXES):
+        return create_index(cursor)
     if not materialized and cursor.word("function"):
         return create_function(cursor, replace=replace)
     if not materialized and cursor.word("schema"):
@@ -136,6 +145,8 @@ def drop(cursor: Cursor) -> Drop | DropRole | DropFunction | DropSchema:
         kind = KINDS[word]
     else:
         raise refuse_drop(cursor, start)
+    if kind == "index":
+        cursor.word("concurrently")
     exists = cursor.word("if", "exists")
     found = [relation_name(cursor)]
     while cursor.sign(","):
@@ -164,14 +175,14 @@ def show(cursor: Cursor) -> Show:
             raise cursor.error()
         return Show("columns", relation_name(cursor))
     if cursor.any_word("indexes", "index", "keys") is not None:
-        return Show("indexes", relation_name(cursor) if cursor.any_word("from", "in") is not None else None)
+        return Show("indexes", relation_name(cursor) if cursor.any_word("from", "in", "on") is not None else None)
     if cursor.word("errors"):
         return Show("errors", relation_name(cursor) if cursor.any_word("from", "in") is not None else None)
     if cursor.word("create", "function"):
         function = function_name(cursor)
         return Show("create function", function.name, types=function.types)
     if cursor.word("create"):
-        kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word("source", "view", "sink", "table")
+        kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word("source", "view", "sink", "table", "index")
         if kind is None:
             raise cursor.error()
         return Show("create " + kind, relation_name(cursor))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from lake.errors import FeatureNotSupported, TailgateError
 from sql.tokens import Cursor
 
-INDEX = "A relation is looked up by its key, which is found from its query: SHOW INDEXES."
 TEMPORARY = "Use CREATE TABLE, in a schema of its own if the name is to be free, or CREATE TEMPORARY VIEW."
 KSQL = "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic, and CREATE MATERIALIZED VIEW for what is kept up to date."
 
@@ -57,9 +56,6 @@ CREATIONS: dict[tuple[str, ...], str | None] = {
     ("global", "temp", "table"): TEMPORARY,
     ("foreign",): None,
     ("recursive", "view"): None,
-    ("index",): INDEX,
-    ("unique", "index"): INDEX,
-    ("default", "index"): INDEX,
     ("database",): None,
     ("secret",): None,
     ("connection",): "Write brokers and registries in CREATE SOURCE and CREATE SINK.",

@@ -241,7 +241,29 @@ class DropFunction:
     cascade: bool = False
 
 
-ObjectKind: TypeAlias = Literal["source", "table", "view", "materialized view", "sink"]
+@dataclass(frozen=True, slots=True)
+class IndexColumn:
+    name: str
+    descending: bool = False
+    nulls_first: bool = False
+    position: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """CREATE [UNIQUE] INDEX [name] ON relation (columns), or CREATE DEFAULT INDEX ON relation."""
+
+    name: Name | None
+    relation: Name
+    columns: tuple[IndexColumn, ...] = ()
+    include: tuple[str, ...] = ()
+    unique: bool = False
+    method: Literal["btree", "hash"] = "btree"
+    default: bool = False
+    if_not_exists: bool = False
+
+
+ObjectKind: TypeAlias = Literal["source", "table", "view", "materialized view", "sink", "index"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +387,7 @@ SHOWS = (
     "sources", "topics", "views", "materialized views", "sinks", "tables", "objects", "columns", "errors", "indexes", "schemas",
     "databases",
     "create source", "create view", "create materialized view", "create sink", "create table",
-    "create function", "functions", "setting", "all",
+    "create function", "create index", "functions", "setting", "all",
 )  # fmt: skip
 
 
@@ -555,6 +577,7 @@ Statement: TypeAlias = (
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
     | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction | CommentOnFunction
+    | CreateIndex
 )  # fmt: skip
 
 

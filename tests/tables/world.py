@@ -25,7 +25,18 @@ from lake.engines import Announcement
 from lake.inbox import Inbox, Record
 from lake.roles import OPERATOR_ID
 from lake.writing import open_epoch
-from sql.statements import CommentOnFunction, CreateFunction, CreateTable, CreateView, Drop, DropFunction, parse
+from sql.statements import (
+    AlterItem,
+    Comment,
+    CommentOnFunction,
+    CreateFunction,
+    CreateIndex,
+    CreateTable,
+    CreateView,
+    Drop,
+    DropFunction,
+    parse,
+)
 
 
 class Engine:
@@ -80,15 +91,23 @@ class Engine:
         with self._boundary:
             catalog = self.writer.catalog
             if isinstance(statement, Drop):
-                items, notices = ddl.drop(statement, catalog)
-                change, tag = Change(drop=tuple(i.id for i in items)), f"DROP {statement.kind.upper()}"
+                change, notices = ddl.drop(statement, catalog)
+                tag = f"DROP {statement.kind.upper()}"
             elif isinstance(statement, DropFunction):
-                items, notices = ddl.drop_function(statement, catalog)
-                change, tag = Change(drop=tuple(i.id for i in items)), "DROP FUNCTION"
+                change, notices = ddl.drop_function(statement, catalog)
+                tag = "DROP FUNCTION"
             elif isinstance(statement, CreateFunction):
                 change, tag = Change(put=ddl.create_function(statement, sql, catalog, OPERATOR_ID)), "CREATE FUNCTION"
+            elif isinstance(statement, CreateIndex):
+                item, notices = ddl.create_index(statement, catalog)
+                change, tag = Change(put=() if item is None else (item,)), "CREATE INDEX"
+            elif isinstance(statement, AlterItem):
+                change, notices = ddl.alter(statement, catalog)
+                tag = f"ALTER {statement.kind.upper()}"
+            elif isinstance(statement, Comment):
+                change, tag = ddl.comment(statement, catalog), "COMMENT"
             elif isinstance(statement, CommentOnFunction):
-                change, tag = Change(put=(ddl.comment_on_function(statement, catalog),)), "COMMENT"
+                change, tag = ddl.comment_on_function(statement, catalog), "COMMENT"
             elif isinstance(statement, CreateTable) and statement.if_not_exists and catalog.find(statement.name.name):
                 message = f'relation "{statement.name.name}" already exists, skipping'
                 notice = {"severity": "NOTICE", "sqlstate": "42P07", "message": message, "hint": None}

@@ -99,7 +99,9 @@ def _hashable(value: object) -> object:
 
 
 def _thawed(value: object) -> object:
-    return dict(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return dict(value)  # an interval
+    return list(value) if isinstance(value, tuple) else value
 
 
 def unready(item: Item) -> Item:

@@ -1,0 +1,164 @@
+"""Which queries are look-ups: `SELECT columns FROM relation WHERE column = value [AND …]`, by a key of the relation or an index of it.
+
+bound plan ──► equalities: column → values, one or those of IN ──► the key or index whose columns are all among them ──► Lookup
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+
+from gateway.encode.raw import values as raw_values
+from gateway.serving import Prepared
+from lake.catalog import Catalog
+from lake.indexes import KEY_TYPES, index, indexes
+from lake.types import Field, Type
+from sql import plan
+
+Given = plan.Literal | plan.Parameter
+KEYS_MAX = 1000  # that one statement may ask for with IN; more is a scan
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """By which columns a relation is looked up. `key`: what tells one of its rows from the others, None if rows may be equal.
+    `declared`: by an index that a statement made."""
+
+    relation: int
+    columns: tuple[int, ...]
+    key: tuple[int, ...] | None
+    declared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """`given`: per column of the way, the values that are asked for. `rest`: other columns that must have a value. `columns`: what is
+    projected, by position."""
+
+    way: Way
+    fields: tuple[Field, ...]
+    given: tuple[tuple[Given, ...], ...]
+    rest: tuple[tuple[int, Given], ...]
+    columns: tuple[int, ...]
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(self.fields[i].type for i in self.way.columns)
+
+    def keys(self, values: Iterable[object]) -> list[tuple[Any, ...]]:
+        """In raw form, each once; a NULL equals nothing."""
+        values = tuple(values)
+        parts = [
+            [raw_key(v, type) for g in given if (v := _value(g, values)) is not None]
+            for given, type in zip(self.given, self.types, strict=True)
+        ]
+        return list(dict.fromkeys(product(*parts)))
+
+    def others(self, values: Iterable[object]) -> list[tuple[int, Any]] | None:
+        """The other columns with their values in raw form; None if one is NULL."""
+        values = tuple(values)
+        found = []
+        for column, given in self.rest:
+            value = _value(given, values)
+            if value is None:
+                return None
+            found.append((column, raw_key(value, self.fields[column].type)))
+        return found
+
+
+def _value(given: Given, values: tuple[object, ...]) -> object:
+    return given.value if isinstance(given, plan.Literal) else values[given.number - 1]
+
+
+def lookup_of(prepared: Prepared, catalog: Catalog) -> Lookup | None:
+    """The look-up that a query is, if it is one."""
+    match prepared.query.plan:
+        case plan.Project(input=plan.Filter(input=plan.Scan() as scan, condition=condition), expressions=expressions):
+            pass
+        case _:
+            return None
+    columns = tuple(c.index for c in expressions if isinstance(c, plan.Column))
+    found = _equalities(condition)
+    if len(columns) != len(expressions) or found is None:
+        return None
+    ways = [w for w in _ways(scan, catalog) if set(w.columns) <= found.keys()]
+    if not ways:
+        return None
+    way = max(ways, key=lambda w: (not w.declared, len(w.columns)))
+    rest = tuple((c, given) for c, given in found.items() if c not in way.columns)
+    count = 1
+    for column in way.columns:
+        count *= len(found[column])
+    if count > KEYS_MAX or any(len(given) > 1 for _, given in rest):
+        return None
+    return Lookup(way, scan.columns, tuple(found[c] for c in way.columns), tuple((c, given[0]) for c, given in rest), columns)
+
+
+def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[Way]:
+    if scan.key:
+        yield Way(scan.relation, scan.key, scan.key)
+    for item in indexes(catalog, scan.relation):
+        yield Way(scan.relation, tuple(dict.fromkeys(index(item).columns)), scan.key, declared=True)
+
+
+def _equalities(condition: plan.Scalar) -> dict[int, tuple[Given, ...]] | None:
+    """Per column the values that it may have; None if the condition is more than that."""
+    found: dict[int, tuple[Given, ...]] = {}
+    for part in condition.arguments if isinstance(condition, plan.And) else (condition,):
+        column, given = _equality(part)
+        if column is None or column.index in found:
+            return None
+        if column.type.is_array or column.type.name not in KEY_TYPES or any(_family(g.type) != _family(column.type) for g in given):
+            return None
+        found[column.index] = given
+    return found
+
+
+def _equality(part: plan.Scalar) -> tuple[plan.Column | None, tuple[Given, ...]]:
+    match part:
+        case plan.Call(function=function, arguments=(left, right)) if function.name == "=" and function.kind == "operator":
+            column, value = _same(left), _same(right)
+            if isinstance(value, plan.Column):
+                column, value = value, column
+            items: tuple[plan.Scalar, ...] = (value,)
+        case plan.InList(argument=argument, items=items):
+            column, items = _same(argument), tuple(map(_same, items))
+        case _:
+            return None, ()
+    given = tuple(i for i in items if isinstance(i, (plan.Literal, plan.Parameter)))
+    return (column, given) if isinstance(column, plan.Column) and len(given) == len(items) else (None, ())
+
+
+_FAMILIES = {"int2": "integer", "int4": "integer", "int8": "integer", "varchar": "text"}
+
+
+def _family(type: Type) -> str:
+    """Types whose equal values are the same raw value."""
+    return _FAMILIES.get(type.name, type.name) + ("[]" if type.is_array else "")
+
+
+def _same(scalar: plan.Scalar) -> plan.Scalar:
+    """Without a cast that changes no value: to a wider integer, between texts."""
+    match scalar:
+        case plan.Call(function=function, arguments=(plan.Column() | plan.Literal() | plan.Parameter() as inner,), type=type):
+            if (
+                function.kind == "cast"
+                and not type.modifiers
+                and _family(inner.type) == _family(type)
+                and _family(type) in ("integer", "text")
+            ):
+                return inner
+    return scalar
+
+
+def raw_key(value: object, type: Type) -> Any:
+    """A value in stored form as `encode.raw` has it."""
+    if type.name in ("int2", "int4", "int8", "bool"):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    return raw_values(pa.array([value], type.arrow), type)[0]

@@ -1,0 +1,62 @@
+"""Indexes that statements made: by which columns rows of a relation are looked up.
+
+An item of kind 'index' has no rows: who serves look-ups keeps them by its columns, from the relation's changes like any follower. It
+depends on its relation, and goes with it. Nobody checks that a unique one is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lake.catalog import INDEX, Catalog, Item
+from lake.names import quoted
+
+# types whose equal values have one stored form, so that a look-up by the form finds what equals
+KEY_TYPES = frozenset(("int2", "int4", "int8", "text", "varchar", "bool", "date", "timestamp", "timestamptz", "uuid"))
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`columns`: positions in the relation. `descending`, `nulls_first`: of each of them, as it was said; nothing is sorted by it.
+    `include`: positions of columns that PostgreSQL would keep beside them."""
+
+    columns: tuple[int, ...]
+    descending: tuple[bool, ...]
+    nulls_first: tuple[bool, ...]
+    include: tuple[int, ...] = ()
+    unique: bool = False
+    method: str = "btree"
+
+    def options(self) -> dict[str, Any]:
+        """Of the item."""
+        return {
+            "columns": list(self.columns),
+            "descending": list(self.descending),
+            "nulls_first": list(self.nulls_first),
+            "include": list(self.include),
+            "unique": self.unique,
+            "method": self.method,
+        }
+
+
+def index(item: Item) -> Index:
+    o = item.options
+    return Index(
+        tuple(o["columns"]), tuple(o["descending"]), tuple(o["nulls_first"]), tuple(o["include"]), o["unique"], o["method"]
+    )  # fmt: skip
+
+
+def indexes(catalog: Catalog, relation: int | None = None) -> tuple[Item, ...]:
+    """All indexes, or those of a relation, by id."""
+    return tuple(i for i in catalog.visible if i.kind == INDEX and relation in (None, i.depends[0]))
+
+
+def definition(name: str, on: str, relation: Item, made: Index) -> str:
+    """The statement that makes an index, as pg_get_indexdef() says it; `on`: what the relation is called."""
+    parts = []
+    for column, descending, first in zip(made.columns, made.descending, made.nulls_first, strict=True):
+        text = quoted(relation.columns[column].name) + " DESC" * descending
+        parts.append(text if first == descending else f"{text} NULLS {'FIRST' if first else 'LAST'}")
+    include = f" INCLUDE ({', '.join(quoted(relation.columns[i].name) for i in made.include)})" if made.include else ""
+    return f"CREATE {'UNIQUE ' * made.unique}INDEX {quoted(name)} ON {on} USING {made.method} ({', '.join(parts)}){include}"

@@ -1,0 +1,95 @@
+"""CREATE INDEX over a whole system: what it is refused for, what happens to it when its relation changes; psql."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import psycopg
+import pytest
+
+from engine.ddl import create_index
+from lake.catalog import Catalog, Change, Item
+from lake.errors import TailgateError
+from lake.types import FLOAT8, INT4, JSONB, NUMERIC, Field
+from sql.statements import CreateIndex, parse
+from tests.statements.conftest import World
+
+
+@pytest.mark.spark
+def test_an_index_of_a_view(sql: psycopg.Connection[Any], world: World) -> None:
+    sql.execute("CREATE TABLE orders (id int PRIMARY KEY, city text, n int)")
+    sql.execute("INSERT INTO orders VALUES (1, 'rome', 5), (2, 'oslo', 6), (3, 'rome', 7)")
+    sql.execute("CREATE MATERIALIZED VIEW v AS SELECT id, city, n FROM orders WHERE n > 5")
+    notices: list[str] = []
+    sql.add_notice_handler(lambda n: notices.append(f"{n.severity} {n.message_primary}"))
+    sql.execute("CREATE UNIQUE INDEX by_city ON v (city)")
+    sql.execute("CREATE DEFAULT INDEX ON v")
+    assert notices == ['NOTICE index "by_city" is not checked: rows with equal values may come']
+    shown = [("by_city", "v", "city"), ("v_key", "v", "id"), ("v_primary_idx", "v", "id")]
+    assert sql.execute("SHOW INDEXES ON v").fetchall() == shown
+    assert sql.execute("SHOW CREATE INDEX by_city").fetchall() == [
+        ("by_city", "CREATE UNIQUE INDEX by_city ON public.v USING btree (city)")
+    ]
+    assert sql.execute("SELECT id FROM v WHERE city = 'rome'").fetchall() == [(3,)]
+    sql.execute("INSERT INTO orders VALUES (4, 'rome', 9)")
+    assert sorted(sql.execute("SELECT id FROM v WHERE city = 'rome'").fetchall()) == [(3,), (4,)]
+    words = dict(w.split("=") for w in world.served.dsn.split())
+    typed = ["psql", "-XA", "-h", words["host"], "-p", words["port"], "-U", words["user"], "-d", words["dbname"], "-c", "\\d v"]
+    told = subprocess.run(typed, capture_output=True, text=True, check=True, timeout=30).stdout
+    assert '"by_city" UNIQUE, btree (city)' in told
+    # another definition with the same columns keeps it; one with others is another relation
+    sql.execute("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT id, city, n FROM orders WHERE n > 6")
+    assert sql.execute("SELECT id, n FROM v WHERE city = 'oslo'").fetchall() == []
+    with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="cannot change the columns") as error:
+        sql.execute("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT id, n FROM orders")
+    assert "index by_city depends on materialized view v" in (error.value.diag.message_detail or "")
+    sql.execute("DROP INDEX v_primary_idx")
+    sql.execute("DROP MATERIALIZED VIEW v")
+    assert sql.execute("SHOW INDEXES").fetchall() == [("orders_pkey", "orders", "id")]
+
+
+REFUSED = {
+    "CREATE INDEX ON t (lower(a))": ("0A000", "an index on an expression is not supported"),
+    "CREATE INDEX ON t ((a + 1))": ("0A000", "an index on an expression is not supported"),
+    "CREATE INDEX ON t (a) WHERE a > 1": ("0A000", "WHERE of an index is not supported"),
+    "CREATE INDEX ON t (a) WITH (fillfactor = 70)": ("0A000", "WITH of an index is not supported"),
+    "CREATE INDEX ON t (a) TABLESPACE x": ("0A000", "TABLESPACE of an index is not supported"),
+    "CREATE INDEX ON t USING gin (a)": ("0A000", "USING gin is not supported"),
+    "CREATE INDEX ON t (a text_pattern_ops)": ("0A000", "operator class text_pattern_ops is not supported"),
+    "CREATE INDEX i IN CLUSTER c ON t (a)": ("0A000", "IN CLUSTER is not supported"),
+    "CREATE DEFAULT INDEX IN CLUSTER c ON t": ("0A000", "IN CLUSTER is not supported"),
+    "CREATE INDEX ON ONLY t (a)": ("0A000", "ON ONLY is not supported"),
+    "CREATE INDEX ON t (f)": ("0A000", "an index on a column of type double precision is not supported"),
+    "CREATE INDEX ON t (j)": ("0A000", "an index on a column of type jsonb is not supported"),
+    "CREATE INDEX ON t (x)": ("0A000", "an index on a column of type numeric is not supported"),
+    "CREATE INDEX ON v (a)": ("42809", 'cannot create index on relation "v"'),
+    "CREATE INDEX ON s (a)": ("55000", 'source "s" is not stored, so it has no rows to look up'),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused(text: str) -> None:
+    columns = (Field("a", INT4), Field("f", FLOAT8), Field("j", JSONB), Field("x", NUMERIC))
+    items = (
+        Item(20000, "table", "t", columns, stored=True),
+        Item(20002, "view", "v", columns),
+        Item(20004, "source", "s", columns),
+    )
+    with pytest.raises(TailgateError) as error:
+        create_index(parse(text), Catalog().apply(Change(put=items)))  # type: ignore[arg-type]
+    assert (error.value.sqlstate, error.value.message) == REFUSED[text]
+
+
+def test_names_that_are_too_long_are_cut() -> None:
+    long = Item(20000, "table", "t" * 60, (Field("c" * 63, INT4),), stored=True)
+    catalog = Catalog().apply(Change(put=(long,)))
+    text = f"CREATE INDEX ON {long.name} ({long.columns[0].name})"
+    statement = parse(text)
+    assert isinstance(statement, CreateIndex)
+    first, _ = create_index(statement, catalog)
+    assert first is not None
+    second, _ = create_index(statement, catalog.apply(Change(put=(first,))))
+    assert second is not None
+    assert (len(first.name), len(second.name), second.name[-5:]) == (63, 63, "_idx1")
+    assert first.name.startswith("t" * 29)
