@@ -13,6 +13,7 @@ from sqlglot import exp
 from lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType, of
 from lake.types import JSONB, TEXT
 from sql.binding.coercion import cast, check_one_form, coerce
+from sql.binding.expanding import refuse
 from sql.binding.grouping import has_aggregates, has_windows
 from sql.binding.owners import owned
 from sql.binding.places import aggregate_place, leftmost
@@ -90,6 +91,7 @@ def called(binder: Expressions, parts: Parts, *, nested: bool = False) -> Aggreg
             raise of("42803", "aggregate function calls cannot contain window function calls", position=leftmost(place))
         if not nested and has_aggregates(scalar):
             raise GroupingError("aggregate function calls cannot be nested", position=aggregate_place(place))
+    refuse((*made, *(k.expression for k in order)), "window function" if nested else "aggregate function")
     condition = None
     if parts.where is not None:
         condition = replace(binder, clause="FILTER", aggregates=nested).boolean(parts.where, "FILTER")

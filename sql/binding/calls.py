@@ -89,11 +89,11 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
         return _jsonb(binder, given[0], leftmost(nodes[0]))
     found = function(name, tuple(s.type for s in given), at)
     if found.kind == "set":
-        raise FeatureNotSupported(
-            f"set-returning functions are not supported in {binder.clause}",
-            hint=f"Put it into FROM, as in FROM t, {name}(t.x).",
-            position=at,
-        )
+        hint = f"Put it into FROM, as in FROM t, {name}(t.x)."
+        if binder.clause not in EXPANDING:
+            raise FeatureNotSupported(f"set-returning functions are not allowed in {binder.clause}", hint=hint, position=at)
+        if len(found.outputs) > 1:
+            raise FeatureNotSupported(f"{name} as a value of several columns is not supported", hint=hint, position=at)
     _check_volatility(binder, found, at)
     return binder.call(found, given, at)
 
@@ -105,6 +105,7 @@ def _as_text(binder: Expressions, scalar: Scalar, node: exp.Expr) -> Scalar:
     return printed(binder, scalar, node)
 
 
+EXPANDING = ("SELECT", "GROUP BY", "ORDER BY")  # clauses in which set-returning functions make rows
 PADDED = Function("cast", ("bpchar",), "text", "{0}", "{0}", "cast")  # with the blanks at its end
 PARAMETERS = {  # names of arguments, for calls by name
     "make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),

@@ -12,12 +12,13 @@ from lake.types import INT8, Field
 from sql.binding import routines
 from sql.binding import scope as scopes
 from sql.binding.coercion import from_name
+from sql.binding.expanding import in_step
 from sql.binding.expressions import Expressions
 from sql.binding.resolution import arguments, function, result
 from sql.binding.scope import Scope
 from sql.functions import catalogue
 from sql.grammar.names import position
-from sql.plan import Generate, Relation
+from sql.plan import Call, Generate, Relation
 
 
 def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
@@ -34,18 +35,44 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     names = list(alias.args.get("columns") or []) if alias is not None else []
     if any(isinstance(n, exp.ColumnDef) for n in names):
         raise FeatureNotSupported("a column definition list is not supported", position=at)
+    shown = alias.name if alias is not None and alias.name else str(call.this)
+    ordinality = bool(node.args.get("ordinality"))
     if call.this == "unnest" and len(call.expressions) > 1:
-        raise FeatureNotSupported("unnest of several arrays is not supported", position=at)
-    given = [binder.bind(n) for n in call.expressions]
-    found = function(str(call.this), tuple(s.type for s in given), at)
-    made = arguments(found, given, binder.parameters)
-    shown = alias.name if alias is not None and alias.name else found.name
-    outputs = tuple(Field(n, from_name(t)) for n, t in found.outputs) or (Field(shown, result(found, made)),)
-    plan = Generate(input, found, made, outputs, bool(node.args.get("ordinality")), position=at)
+        plan = in_step(input, [_call(binder, call, [n]) for n in call.expressions], ordinality=ordinality)
+    else:
+        one = _call(binder, call, call.expressions)
+        outputs = tuple(Field(n, from_name(t)) for n, t in one.function.outputs) or (Field(shown, one.type),)
+        plan = Generate(input, one.function, one.arguments, outputs, ordinality, position=at)
+    outputs = plan.outputs
     columns = outputs + ((Field("ordinality", INT8, False),) if plan.ordinality else ())
-    scope = scopes.of(shown, columns, tuple(n.name for n in names), found.name)
+    scope = scopes.of(shown, columns, tuple(n.name for n in names), str(call.this))
     (table,) = scope.tables
     return plan, replace(scope, tables=(replace(table, value=len(columns) == 1),))
+
+
+def bind_rows_from(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
+    """ROWS FROM (…): the rows of several functions in step."""
+    alias = node.args.get("alias")
+    calls = []
+    for call in node.args["rows_from"]:
+        at = position(call)
+        if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
+            raise FeatureNotSupported("ROWS FROM of a function that gives no set is not supported", position=at)
+        calls.append(_call(binder, call, call.expressions))
+        if len(calls[-1].function.outputs) > 1:
+            raise FeatureNotSupported(f"{call.this} of several columns in ROWS FROM is not supported", position=at)
+    plan = in_step(input, calls, ordinality=bool(node.args.get("ordinality")))
+    columns = plan.outputs + ((Field("ordinality", INT8, False),) if plan.ordinality else ())
+    names = tuple(n.name for n in alias.args.get("columns") or []) if alias is not None else ()
+    return plan, scopes.of(alias.name if alias is not None and alias.name else "", columns, names, "")
+
+
+def _call(binder: Expressions, node: exp.Anonymous, nodes: list[exp.Expr]) -> Call:
+    at = position(node)
+    given = [binder.bind(n) for n in nodes]
+    found = function(str(node.this), tuple(s.type for s in given), at)
+    made = arguments(found, given, binder.parameters)
+    return Call(found, made, result(found, made), at)
 
 
 def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tuple[Item, ...]) -> tuple[Relation, Scope]:

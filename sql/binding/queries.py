@@ -6,7 +6,7 @@ Join    Filter   Aggregate   Filter    Project   Distinct    Sort        Limit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -20,6 +20,7 @@ from lake.errors import (
 )
 from lake.types import Field
 from sql.binding.coercion import Parameters
+from sql.binding.expanding import expanded
 from sql.binding.expressions import Expressions
 from sql.binding.grouping import Groups, has_aggregates, has_windows
 from sql.binding.grouping_sets import numbered, over_sets
@@ -125,6 +126,10 @@ class Queries:
         if groups is None and (condition is not None or any(map(has_aggregates, scalars))):
             groups = Groups((), source.scope, (frozenset(),))
         if groups is not None:
+            plan, over = expanded(plan, groups.keys)
+            groups = replace(groups, keys=tuple(map(over, groups.keys)))
+            outputs = [Output(o.name, over(o.scalar), o.node) for o in outputs]
+            ordered, on = ([(over(s), n) for s, n in some] for some in (ordered, on))
             outputs = [Output(o.name, groups.over(o.scalar), o.node) for o in outputs]
             condition = groups.over(condition) if condition is not None else None
             ordered = [(groups.over(s), n) for s, n in ordered]
@@ -139,6 +144,9 @@ class Queries:
             plan = windows.plan(plan)
             outputs = [Output(o.name, windows.over(o.scalar), o.node) for o in outputs]
             ordered, on = ([(windows.over(s), n) for s, n in some] for some in (ordered, on))
+        plan, over = expanded(plan, [*(o.scalar for o in outputs), *(s for s, _ in (*ordered, *on))])
+        outputs = [Output(o.name, over(o.scalar), o.node) for o in outputs]
+        ordered, on = ([(over(s), n) for s, n in some] for some in (ordered, on))
         return Finish(tree, binder, outputs, ordered, on).over(plan)
 
     def _from(self, tree: exp.Select, level: Level) -> Source:

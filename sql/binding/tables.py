@@ -23,7 +23,7 @@ from lake.types import BOOL, Field
 from sql.binding import scope as scopes
 from sql.binding.coercion import Parameters
 from sql.binding.expressions import Expressions
-from sql.binding.functions import bind_function
+from sql.binding.functions import bind_function, bind_rows_from
 from sql.binding.levels import Closure, Level, shown
 from sql.binding.scope import Named, Scope, Table
 from sql.binding.windowed import bind_windowed, is_windowed
@@ -138,7 +138,8 @@ def _unregistered(node: exp.Expr, level: Level) -> Source:
             bound = shown(level).nested(node.this.this, level.names)
             return _aliased(bound, bound.columns, node.args.get("alias"), "")
         case exp.Table() if node.args.get("rows_from"):
-            raise FeatureNotSupported("ROWS FROM is not supported", position=at)
+            binder = Expressions(Scope(), replace(level, queries=shown(level)), "functions in FROM", False)
+            return Source(*bind_rows_from(node, binder, Values(((),), ())))
         case exp.Table() if is_windowed(node) and node.this.expressions:
             return Source(*bind_windowed(node, _cut(node.this.expressions[0], level), level))
         case exp.Lateral() | exp.Table() if not isinstance(node.this, exp.Identifier):

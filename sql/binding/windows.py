@@ -18,6 +18,7 @@ from lake.errors import FeatureNotSupported, TailgateError, WrongObjectType, of
 from lake.types import INT8, INTERVAL, Type
 from sql.binding.aggregates import Parts, called, is_aggregate, taken_apart
 from sql.binding.coercion import coerce, plain
+from sql.binding.expanding import refuse
 from sql.binding.grouping import Windowed, has_windows, windowed
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, function, result
@@ -55,6 +56,7 @@ def bind_window(binder: Expressions, node: exp.Window) -> Scalar:
     inner = replace(binder, within_window=True)
     made, filter = _call(inner, taken)
     partition, order, spec = _window(inner, node)
+    refuse((*made.arguments, *partition, *(k.expression for k in order)), "window function")
     frame = _frame(inner, spec, order, position(node))
     call = WindowCall(made.function, made.arguments, made.type, frame, filter, at)
     return cast(Scalar, Windowed(call, partition, order))

@@ -110,6 +110,9 @@ SELECT count(*) FROM t a LEFT JOIN t b ON a.i = b.i AND a.js = b.js
 SELECT count(*) FROM t a WHERE j IN (SELECT b.j FROM t b WHERE b.k = 2)
 SELECT k, j < '[1]', j >= '{"a": 1}', j <> '1', greatest(j, '10', '"a"'), least(i, '1 day'), greatest(a, '{2}') FROM t
 SELECT k, js < '{1,2}', js = '{1.0}', js IS DISTINCT FROM '{1}', i IS DISTINCT FROM '1 day' FROM t
+SELECT k, unnest(a), generate_series(1, k) * 2, jsonb_object_keys(CASE WHEN j @> '{}' THEN j ELSE '{"z": 1}' END) FROM t
+SELECT unnest(a) AS u, count(*), sum(k) FROM t GROUP BY u
+SELECT k, unnest(array_agg(k)) AS u, generate_series(1, 2) AS g FROM t GROUP BY k
 SELECT k, min(a), max(a) FROM t GROUP BY k
 SELECT k, sum(i) OVER (PARTITION BY k), avg(i) OVER (PARTITION BY k) FROM t
 ~ SELECT k, max(i) OVER (PARTITION BY k) FROM t
