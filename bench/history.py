@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 
 from embedded.kafka import Kafka
 from embedded.registry import Registry
-from engine.runtime.kafka import bounds
+from engine.runtime import kafka as broker
 from examples.shop.demo import statements
 from examples.shop.load import CHANNELS, PAGEVIEWS, Load
 from lake import Lake
@@ -51,7 +51,7 @@ def caught_up(lake: Lake, kafka: str) -> bool:
     """Whether all page views that the topic holds are in the log."""
     newest = lake.log.newest()
     assert newest is not None
-    end = bounds(kafka, [PAGEVIEWS], {})[PAGEVIEWS]["0"][1]
+    end = broker.topic(kafka, PAGEVIEWS, {}).bounds["0"][1]
     return any(topics[PAGEVIEWS]["0"] >= end for topics in newest.offsets.values() if PAGEVIEWS in topics)
 
 

@@ -1,25 +1,34 @@
-"""What a changed row costs, operator by operator: microseconds of CPU of the engine's JVM, the decoding of its input included.
+"""What a changed row costs, operator by operator: microseconds of CPU of the task that runs the circuit, decoding of its input included.
 
 Views over two tables, `a` (100,000 rows) and `b` (10,000), that hold rows already; then ticks of changes of `a` alone, each half inserts
-and half deletes. The circuit is driven straight, without a streaming query, so a tick's own cost (about 20 ms) is measured too, by ticks
-of one row, and taken off.
+and half deletes. The circuit is driven straight, without a streaming query, so a tick's own cost is measured too, by ticks of one row,
+and taken off. `process` is the CPU of the whole JVM over the same ticks: its compiler and collector are in it, and its noise.
 
-    .venv/bin/python bench/operators.py [--rows 100000] [--changes 5000] [--only join]
+`append-only`: the same operator where nothing ever goes. `--keys 1` puts all rows under one key: what costs
+much more then looks at the whole key for each change.
+
+    .venv/bin/python bench/operators.py [--rows 100000] [--keys 10000] [--changes 5000] [--only join]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import tempfile
+import time
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from engine.plan.graph import Graph, JoinNode, ReduceNode
 from engine.runtime import session as spark
+from engine.runtime.circuits import Circuits
 from lake.types import INT4, INT8, TEXT, Field, Type
 from tests.engine.plan.test_law import Views
 from tests.worlds import Row, Table, World
@@ -31,9 +40,11 @@ QUERIES = {
     "semi join": "SELECT id FROM a WHERE EXISTS (SELECT FROM b WHERE b.k = a.k)",
     "count and sum by group": "SELECT k, count(*) AS n, sum(v) AS s FROM a GROUP BY k",
     "sum of numeric by group": "SELECT k, sum(amount) AS s FROM a GROUP BY k",
+    "sum of double precision by group": "SELECT k, sum(v::float8) AS s FROM a GROUP BY k",
     "max by group": "SELECT k, max(v) AS m FROM a GROUP BY k",
     "count distinct by group": "SELECT k, count(DISTINCT v) AS n FROM a GROUP BY k",
     "string_agg by group": "SELECT k, string_agg(name, ',' ORDER BY id) AS names FROM a GROUP BY k",
+    "percentile_cont by group": "SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY v::float8) AS p FROM a GROUP BY k",
     "distinct": "SELECT DISTINCT k, v FROM a",
     "union all": "SELECT id FROM a UNION ALL SELECT k FROM a",
     "except": "SELECT k FROM a EXCEPT SELECT k FROM b",
@@ -42,23 +53,40 @@ QUERIES = {
     "temporal filter": "SELECT id FROM a WHERE mz_now() < v + 1000000",
     "join and sum by group": "SELECT b.name, count(*) AS n, sum(a.v) AS s FROM a JOIN b ON a.k = b.k GROUP BY b.name",
 }
-KEYS = 10_000
+APPEND_ONLY = ("inner join", "max by group")
 TICKS = 6
+TASK = "Executor task"  # begins the name of the threads that run the circuit
+CLOCK_US = 1e6 / os.sysconf("SC_CLK_TCK")
 
 
-def tables(rows: int, chance: random.Random) -> World:
+class Growing(Circuits):
+    """Circuits whose inputs never take a row back, as those over append-only sources."""
+
+    def build(self, graph: Graph, forgotten: Iterable[int] = ()) -> Any:
+        operators = tuple(
+            replace(o, append_only=(True, True))
+            if isinstance(o, JoinNode)
+            else replace(o, append_only=True)
+            if isinstance(o, ReduceNode)
+            else o
+            for o in graph.operators
+        )
+        return super().build(replace(graph, operators=operators), forgotten)
+
+
+def tables(rows: int, keys: int, chance: random.Random) -> World:
     a = Table(
         16384, "a", (Field("id", INT4), Field("k", INT4), Field("v", INT8), Field("amount", Type("numeric", (12, 2))), Field("name", TEXT))
     )
     b = Table(16388, "b", (Field("k", INT4), Field("name", TEXT)))
     world = World(0, tables=0)
     world.tables = (a, b)
-    world.rows = {a.id: Counter(row(i, chance) for i in range(rows)), b.id: Counter((k, f"segment {k % 100}") for k in range(KEYS))}
+    world.rows = {a.id: Counter(row(i, keys, chance) for i in range(rows)), b.id: Counter((k, f"segment {k % 100}") for k in range(keys))}
     return world
 
 
-def row(id: int, chance: random.Random) -> Row:
-    return (id, chance.randrange(KEYS), chance.randrange(1000), Decimal(chance.randrange(100_000)) / 100, f"name {id}")
+def row(id: int, keys: int, chance: random.Random) -> Row:
+    return (id, chance.randrange(keys), chance.randrange(100_000), Decimal(chance.randrange(100_000)) / 100, f"name {id}")
 
 
 def cpu_us(session: Any) -> float:
@@ -66,12 +94,24 @@ def cpu_us(session: Any) -> float:
     return int(session._jvm.java.lang.ProcessHandle.current().info().totalCpuDuration().get().toNanos()) / 1000
 
 
-def measured(session: Any, name: str, query: str, rows: int, changes: int) -> dict[str, Any] | None:
+def task_us(pid: int) -> float:
+    """Of the threads that run tasks, to a hundredth of a second."""
+    found = 0.0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        name, _, fields = (thread / "stat").read_text().partition("(")[2].rpartition(") ")
+        if name.startswith(TASK):
+            found += sum(map(int, fields.split()[11:13])) * CLOCK_US
+    return found
+
+
+def measured(session: Any, name: str, query: str, options: argparse.Namespace, append_only: bool = False) -> dict[str, Any] | None:
     chance = random.Random(1)
-    world = tables(rows, chance)
-    a = world.tables[0]
+    world = tables(options.rows, options.keys, chance)
+    a, pid = world.tables[0], spark.jvm_pid(session)
     with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as folder:
         views = Views(session, Path(folder), world, 1)
+        if append_only:
+            views.circuits = Growing(session)
         if not views.add("v", query):
             return None
         views.build()
@@ -79,39 +119,45 @@ def measured(session: Any, name: str, query: str, rows: int, changes: int) -> di
             everything = [(table, r, 1) for r in world.rows[table.id]]
             for at in range(0, len(everything), 20_000):
                 views.tick(everything[at : at + 20_000])
-        present, id = sorted(world.rows[a.id]), rows
-        costs: dict[int, list[float]] = {1: [], changes: []}
+        present, id = sorted(world.rows[a.id]), options.rows
+        costs: dict[int, list[tuple[float, float, float]]] = {1: [], options.changes: []}
         for tick in range(2 * TICKS):
-            count = changes if tick % 2 else 1
-            gone = [present.pop(chance.randrange(len(present))) for _ in range(count // 2)]
-            new = [row(id + i, chance) for i in range(count - len(gone))]
+            count = options.changes if tick % 2 else 1
+            gone = [] if append_only else [present.pop(chance.randrange(len(present))) for _ in range(count // 2)]
+            new = [row(id + i, options.keys, chance) for i in range(count - len(gone))]
             id += count
             present += new
-            before = cpu_us(session)
+            before = task_us(pid), cpu_us(session), time.perf_counter() * 1e6
             views.tick([(a, r, -1) for r in gone] + [(a, r, 1) for r in new])
-            costs[count].append(cpu_us(session) - before)
-    tick_us = statistics.median(costs[1][2:])
+            after = task_us(pid), cpu_us(session), time.perf_counter() * 1e6
+            costs[count].append((after[0] - before[0], after[1] - before[1], after[2] - before[2]))
+    of_one, of_many = ([statistics.mean(c) for c in zip(*costs[n][2:], strict=True)] for n in (1, options.changes))
+    task, process, wall = ((many - one) / (options.changes - 1) for one, many in zip(of_one, of_many, strict=True))
     return {
-        "operator": name,
-        "us_per_changed_row": round((statistics.median(costs[changes][2:]) - tick_us) / changes, 1),
-        "tick_ms": round(tick_us / 1000, 1),
+        "operator": name + (", append-only" if append_only else ""),
+        "us_per_changed_row": round(task, 1),
+        "process": round(process, 1),
+        "wall": round(wall, 1),
+        "tick_cpu_ms": round(of_one[1] / 1000, 1),
     }
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rows", type=int, default=100_000)
-    options.add_argument("--changes", type=int, default=5_000)
-    options.add_argument("--only", default="")
-    chosen = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--keys", type=int, default=10_000)
+    parser.add_argument("--changes", type=int, default=5_000)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as scratch:
         session = spark.start(Path(scratch), 1)
         try:
-            measured(session, "", next(iter(QUERIES.values())), chosen.rows, chosen.changes)  # the JVM's compiler
+            measured(session, "", next(iter(QUERIES.values())), options)  # the JVM's compiler
             for name, query in QUERIES.items():
-                if chosen.only in name:
-                    found = measured(session, name, query, chosen.rows, chosen.changes)
-                    print(json.dumps(found or {"operator": name, "refused": True}), flush=True)
+                for append_only in (False, True) if name in APPEND_ONLY else (False,):
+                    if options.only in name:
+                        found = measured(session, name, query, options, append_only)
+                        print(json.dumps(found or {"operator": name, "refused": True}), flush=True)
         finally:
             session.stop()
 

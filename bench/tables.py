@@ -1,17 +1,20 @@
-"""COPY into a keyed table with no view on it, beside PostgreSQL 15 on the same machine in the same run; then inserts one at a time.
+"""COPY into a keyed table with no view on it, beside PostgreSQL 15 on the same machine in the same run; then inserts one at a time, of one
+session and of many at once.
 
-.venv/bin/python bench/tables.py [--rows 400000] [--repeat 3]
+    .venv/bin/python bench/tables.py [--rows 400000] [--repeat 3] [--sessions 16]
 
 Both servers get the same bytes from the same client. Tailgate's rows are durable in the lake, committed by a tick and readable when COPY
-answers; PostgreSQL runs with its defaults (fsync and synchronous_commit on).
+answers; PostgreSQL runs with its defaults (fsync and synchronous_commit on). CPU is that of the server and its children, for each row copied.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +26,7 @@ from embedded.children import Child, free_port
 from tests.postgres import Postgres
 
 SINGLES = 50
+TOGETHER_S = 5.0
 TABLE = "CREATE TABLE orders (id bigint PRIMARY KEY, customer int, item text, amount numeric(10,2), at timestamp)"
 
 
@@ -42,11 +46,45 @@ def copied(connection: psycopg.Connection[Any], body: bytes) -> float:
     return time.perf_counter() - began
 
 
-def measure(name: str, dsn: str, rows: int, repeat: int) -> float:
+def cpu_s(pid: int) -> float:
+    """Of a process and of all that descend from it, those that ended too."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    children = (Path(f"/proc/{pid}/task") / str(t.name) / "children" for t in Path(f"/proc/{pid}/task").iterdir())
+    below = {int(c) for file in children for c in file.read_text().split()}
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + sum(map(cpu_s, below))
+
+
+def together(dsn: str, sessions: int) -> tuple[int, float]:
+    """Inserts of so many sessions at once: how many a second, and the median in ms."""
+    took: list[float] = []
+
+    def insert(session: int) -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            until = time.perf_counter() + TOGETHER_S
+            for i in range(1_000_000):
+                began = time.perf_counter()
+                if began > until:
+                    return
+                connection.execute("INSERT INTO orders (id) VALUES (%s)", (-1_000_000 * (session + 1) - i,))
+                took.append((time.perf_counter() - began) * 1e3)
+
+    threads = [threading.Thread(target=insert, args=(n,)) for n in range(sessions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return round(len(took) / TOGETHER_S), statistics.median(took)
+
+
+def measure(name: str, dsn: str, pid: int, options: argparse.Namespace) -> float:
+    rows, repeat = options.rows, options.repeat
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(TABLE)
         copied(connection, data(-10_000, 10_000))  # warm
-        took = [copied(connection, data(i * rows, rows)) for i in range(repeat)]
+        bodies = [data(i * rows, rows) for i in range(repeat)]
+        before = cpu_s(pid)
+        took = [copied(connection, body) for body in bodies]
+        used = (cpu_s(pid) - before) * 1e6 / (rows * repeat)
         assert connection.execute("SELECT count(*) FROM orders").fetchone() == (rows * repeat + 10_000,)
         singles = []
         for i in range(SINGLES):
@@ -55,7 +93,12 @@ def measure(name: str, dsn: str, rows: int, repeat: int) -> float:
             singles.append((time.perf_counter() - began) * 1e3)
     rate = rows / statistics.median(took)
     each = ", ".join(f"{rows / t:,.0f}" for t in took)
-    print(f"{name:12} COPY {rate:10,.0f} rows/s ({each})   INSERT of one row {statistics.median(singles):6.1f} ms", flush=True)
+    each_s, median = together(dsn, options.sessions)
+    print(
+        f"{name:12} COPY {rate:10,.0f} rows/s ({each}), {used:.1f} us of CPU a row   INSERT of one row {statistics.median(singles):6.1f} ms"
+        f"   {options.sessions} sessions: {each_s:,} inserts/s, {median:.1f} ms each",
+        flush=True,
+    )
     return rate
 
 
@@ -63,6 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=400_000, help="of one COPY")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--sessions", type=int, default=16)
     options = parser.parse_args()
     postgres = Postgres({"fsync": "on"})
     port = free_port()
@@ -73,8 +117,8 @@ def main() -> None:
             postgres.start()
             tailgate.wait_ready(tailgate.announced, timedelta(seconds=120))
             time.sleep(10)  # the engine's first ticks
-            theirs = measure("PostgreSQL", postgres.dsn, options.rows, options.repeat)
-            ours = measure("Tailgate", f"host=127.0.0.1 port={port} user=a dbname=b", options.rows, options.repeat)
+            theirs = measure("PostgreSQL", postgres.dsn, postgres.pid, options)
+            ours = measure("Tailgate", f"host=127.0.0.1 port={port} user=a dbname=b", tailgate.pid, options)
             print(f"ratio {ours / theirs:.2f}")
         finally:
             tailgate.stop()

@@ -36,7 +36,7 @@ SCHEMA = pa.schema(
     ]
 )
 
-RECENT_MS = 60_000  # younger checkpoints are all kept,
+RECENT_MS = 10_000  # younger checkpoints are all kept: with twenty views a round writes 40 rows for each that is,
 SPACING_MS = 60_000  # of older ones one a minute,
 SPARSE_AFTER_MS = 2 * 3_600_000  # and of those older than two hours
 SPARSE_MS = 600_000  # one in ten minutes

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 
 from lake import checkpoints, crash, merging
 from lake.checkpoints import Checkpoint
-from lake.entry import Header
+from lake.entry import Entry, Header
 from lake.errors import Replaced
 from lake.folder import Lake
 from lake.reading import read_table, since_wanted
@@ -82,7 +82,8 @@ class Follower:
         self._tables = {id: table for id, table in self._tables.items() if id in wanted}
         seen = self._n or (last.n if last else 0)
         begin = min([seen, *(t.position for id, t in self._tables.items() if wanted[id].ready)])
-        headers = [entry.header for entry in self.lake.log.after(begin, newest.n)]
+        entries = {entry.header.n: entry for entry in self.lake.log.after(begin, newest.n)}
+        headers = [entry.header for entry in entries.values()]
         for header in headers:
             for id in begun(header.catalog) if header.n > seen else ():
                 if id in wanted:
@@ -90,7 +91,7 @@ class Follower:
         behind = {id: t.position for id, t in self._tables.items() if wanted[id].ready and t.position < newest.n}
         changed = sections(headers, behind)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="table") as pool:
-            list(pool.map(lambda id: self._bring(wanted[id], changed[id], newest.n), changed))
+            list(pool.map(lambda id: self._bring(wanted[id], [entries[n] for n in changed[id]], newest.n), changed))
         for id in behind:
             self._tables[id].position = newest.n
         if changed or last is None or newest.time - last.time >= UNCHANGED_MS or set(last.versions) != set(wanted):
@@ -122,9 +123,9 @@ class Follower:
                 crash.point("round.cleared")
             table.position, table.opened = n - 1, False
 
-    def _bring(self, stored: Stored, entries: list[int], n: int) -> None:
+    def _bring(self, stored: Stored, entries: list[Entry], n: int) -> None:
         table = self._tables[stored.id]
-        parts = (self.lake.log.read(n).changes(stored.id) for n in entries)
+        parts = (entry.changes(stored.id) for entry in entries)
         changes = total((part for part in parts if part is not None), stored.changes)
         if changes.num_rows:
             refresh(table, stored)

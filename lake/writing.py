@@ -29,7 +29,9 @@ from lake.errors import Replaced
 from lake.folder import Lake
 from lake.log import carried
 
-Changes: TypeAlias = "bytes | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream that becomes the entry's own
+Changes: TypeAlias = (
+    "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream that becomes the entry's own
+)
 
 
 def now() -> int:
@@ -110,23 +112,24 @@ class Writer:
                 catalogs.write(self.lake, n, self.catalog)
             return header
 
-    def _sections(self, n: int, changes: Sequence[tuple[int, Changes]]) -> tuple[tuple[Section, ...], list[bytes]]:
+    def _sections(self, n: int, changes: Sequence[tuple[int, Changes]]) -> tuple[tuple[Section, ...], list[bytes | memoryview]]:
         """Where each section will be, and the bytes of those inside the entry."""
         sections: list[Section] = []
-        parts: list[bytes] = []
+        parts: list[bytes | memoryview] = []
         offset = 0
         for relation, given in changes:
             if isinstance(given, Path):
                 if section := self._adopt(n, relation, given):
                     sections.append(section)
                 continue
-            raw = stream(given) if isinstance(given, pa.Table) else bytes(given)
-            count = rows(raw)
+            raw = memoryview(stream(given) if isinstance(given, pa.Table) else given).cast("B")
+            count = rows(pa.py_buffer(raw))
             if count == 0:
                 continue
             sections.append(Section(relation, count, offset, len(raw)))
-            parts.append(raw + b"\0" * (-len(raw) % ALIGNMENT))
-            offset += len(parts[-1])
+            filling = -len(raw) % ALIGNMENT
+            parts += [raw, bytes(filling)]
+            offset += len(raw) + filling
         if len({s.relation for s in sections}) != len(sections):
             raise ValueError("a relation has two sections")
         return tuple(sections), parts
@@ -160,11 +163,11 @@ class Writer:
         self._lock.release()
 
 
-def _create(lake: Lake, header: Header, parts: Sequence[bytes], mark: str) -> bool:
+def _create(lake: Lake, header: Header, parts: Sequence[bytes | memoryview], mark: str) -> bool:
     """W1 and W2: the entry under its name, whole and durable; False if the name is taken."""
     folder = lake.log.folder
 
-    def content() -> Iterator[bytes]:
+    def content() -> Iterator[bytes | memoryview]:
         yield encode_header(header)
         crash.point("entry.half")
         yield from parts

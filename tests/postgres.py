@@ -44,6 +44,11 @@ class Postgres:
         return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
 
     @property
+    def pid(self) -> int:
+        assert self._child is not None
+        return self._child.pid
+
+    @property
     def log(self) -> str:
         return (self._folder / "log").read_text(errors="replace")
 

@@ -25,7 +25,8 @@ from sql.functions.aggregates import COLLECTING, WITHIN_GROUP
 from sql.plan import Aggregate, Distinct, Filter, Join, Relation, Scan, SetOperation, TopK, Window
 from sql.relations import walk
 
-KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | {"min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset"}
+FIRST = frozenset({"min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset"})
+KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | FIRST
 GAP = 4  # blanks between the tree and what stands beside it
 WIDE = 80  # a line longer than this does not push the others' notes to the right
 
@@ -90,7 +91,8 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
             operator = explained.operator(plan)
             assert isinstance(operator, Reduced)
             state = "one row" if not operator.keys else "a row of state per group"
-            ordered = [a.function for a in operator.aggregates if a.distinct or a.function in KEPT_IN_ORDER]
+            kept = KEPT_IN_ORDER - FIRST if operator.input.append_only else KEPT_IN_ORDER
+            ordered = [a.function for a in operator.aggregates if a.function in kept or (a.distinct and a.function not in ("min", "max"))]
             if ordered:
                 state += f", values in order for {', '.join(dict.fromkeys(ordered))}"
             note = "; append-only input" if operator.input.append_only else ""

@@ -172,7 +172,7 @@ class Circuits:
                 return operator.topK(rows, node.width, ints(node.partition), *order, count, node.offset, node.ties)
             case ReduceNode():
                 calls = self._array(self._jvm.tailgate.Call, [self._call(a) for a in node.aggregates])
-                return operator.reduce(struct(_ddl(node.input)), ints(node.key), calls)
+                return operator.reduce(struct(_ddl(node.input)), ints(node.key), calls, node.append_only)
 
     def _call(self, of: Aggregate) -> Any:
         columns, order = self._ints(of.columns), self._sorted_by(of.order)

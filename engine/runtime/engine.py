@@ -28,10 +28,12 @@ from engine.ddl.registry import Registry
 from engine.plan.graph import Graph
 from engine.runtime import kafka
 from engine.runtime import readers as inputs
+from engine.runtime import session as spark
 from engine.runtime.batches import on_batch
 from engine.runtime.circuits import Circuits
 from engine.runtime.failing import Failing
 from engine.runtime.readers import Ends, Reader, ends, reader_name, readers
+from engine.runtime.ticked import Ticked, ticked
 from engine.runtime.writes import written
 from lake import Lake, crash
 from lake.catalog import Catalog, Change, Item
@@ -42,12 +44,13 @@ from lake.writing import Writer
 
 log = logging.getLogger("tailgate.engine")
 
-Changes = Sequence[tuple[int, bytes | pa.Table]]
+Changes = Sequence[tuple[int, bytes | memoryview | pa.Table]]
 
 DURATIONS = 200
 RESULTS = "results"  # folder below the state's: changes too large to be sent to the driver
 RETRY_S = 2.0  # how often a stalled source is tried again
 STATE = "state"  # the folder of the lake with Spark's state
+NEVER = (1 << 63) - 1  # ms
 FAILURES_MAX = 5  # ticks in a row that may fail without a source to blame; then the engine ends with the error
 
 
@@ -66,6 +69,7 @@ class Engine:
     def __init__(self, lake: Lake, session: SparkSession, writer: Writer, parallelism: int) -> None:
         self.lake = lake
         self.session = session
+        self._ticking = spark.for_ticks(session)
         self.writer = writer
         self.parallelism = parallelism
         self.boundary = threading.RLock()
@@ -91,6 +95,7 @@ class Engine:
         self._running = False  # a tick of the current query may run
         self._wake = threading.Event()
         self._stopping = False
+        self._due = NEVER  # when the newest tick wants the next one, by the clock
         self._failures = 0
         self._starts = 0
 
@@ -174,9 +179,9 @@ class Engine:
                 crash.point("tick.begin")
                 time_ms, extra = max(began, self.newest.time + 1), self.newest.extra
                 state = self.lake.path / STATE / extra.get("state", "")
-                result = self._circuit.tick(batch, str(state), time_ms, self.newest.state or "", self.parallelism)
+                result = ticked(self._circuit.ticked(batch, str(state), time_ms, self.newest.state or "", self.parallelism))
                 crash.point("state.committed")
-                changes: list[tuple[int, Any]] = [(relation, _changes(result, i)) for i, relation in enumerate(result.relations())]
+                changes: list[tuple[int, Any]] = [*result.changes]
                 changes += written(self.inbox, self.newest.inbox, at.inbox, self.catalog)
                 self._commit(began, time_ms, at, changes, result, number)
                 self._failures = 0
@@ -186,21 +191,23 @@ class Engine:
                 self.failure = e
                 self._wake.set()
 
-    def _commit(self, began: int, time_ms: int, at: Ends, changes: list[tuple[int, Any]], result: Any, number: int) -> None:
+    def _commit(self, began: int, time_ms: int, at: Ends, changes: list[tuple[int, Any]], result: Ticked, number: int) -> None:
         before = self.newest.inbox
-        gone = set(result.forgotten())
+        gone = set(result.forgotten)
         extra = {**self.newest.extra, "parallelism": self.parallelism}
         extra["forgotten"] = [n for n in extra.get("forgotten", ()) if n not in gone]
         offsets = _merged(self.newest.offsets, at.offsets)
-        fields = {"offsets": offsets, "inbox": at.inbox, "state": result.stateIds(), "checkpoint": self._checkpoint.name, "batch": number}
+        fields = {"offsets": offsets, "inbox": at.inbox, "state": result.state, "checkpoint": self._checkpoint.name, "batch": number}
         self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
         for _, given in changes:
             if isinstance(given, Path):
                 given.unlink()  # the entry has a name of its own for it
-        self._source.due(str(self.inbox.folder), result.due())
+        if result.due != self._due:
+            self._due = result.due
+            self._source.due(str(self.inbox.folder), result.due)
         self.inbox.remove(before, at.inbox)
-        for name, count in dict(result.counters()).items():
+        for name, count in result.counters.items():
             node, what = name.split(".")
             counts = self.counters.setdefault(int(node), {})
             counts[what] = max(counts.get(what, 0), count) if what == "last_message" else counts.get(what, 0) + count
@@ -279,7 +286,7 @@ class Engine:
             wanted = tuple(replace(r, topics=tuple(t for t in r.topics if t in offsets[r.name])) for r in wanted if r.name in offsets)
             self._readers = tuple(r for r in wanted if r.topics)
             self._checkpoint = self.lake.path / "checkpoint" / f"{self.writer.epoch}.{start}"
-            frame = inputs.stream(self.session, self.inbox.folder, self.newest.inbox, self._readers, offsets)
+            frame = inputs.stream(self._ticking, self.inbox.folder, self.newest.inbox, self._readers, offsets)
             with self.committed:
                 self.newest = self.newest.with_offsets(_merged(self.newest.offsets, offsets))
             self._running = True
@@ -388,12 +395,6 @@ def _is(failure: BaseException, java: str) -> bool:
     """Whether a class of the Java library was thrown."""
     thrown = getattr(failure, "java_exception", None)
     return thrown is not None and thrown.getClass().getName() == java
-
-
-def _changes(result: Any, i: int) -> bytes | Path:
-    """What a tick changed in a relation: an Arrow stream, or the file that holds a large one."""
-    data = result.changes(i)
-    return bytes(data) if data is not None else Path(result.file(i))
 
 
 def _registries(sources: Iterable[Item]) -> set[str]:

@@ -34,7 +34,7 @@ class Failing:
                 if not item.ready:
                     self._sums.pop(item.errors, None)
 
-    def add(self, changes: Iterable[tuple[int, bytes | pa.Table]]) -> None:
+    def add(self, changes: Iterable[tuple[int, bytes | memoryview | pa.Table]]) -> None:
         """What an entry changed."""
         for relation, data in changes:
             if relation in self._relations:

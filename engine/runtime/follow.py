@@ -12,7 +12,9 @@ from lake.tables import Follower
 
 log = logging.getLogger("tailgate.tables")
 
-ROUND_S = 1.0  # readers of the tables are at most 3 s behind
+ROUND_S = 1.0  # between two rounds, and
+SHARE = 4  # times as long as the last one took, so that many tables do not take the processor from the ticks, but
+ROUND_MAX_S = 2.0  # no longer: readers of the tables are at most 3 s behind
 SWEEP_S = 60.0
 
 
@@ -28,12 +30,14 @@ class Follow(threading.Thread):
         done, swept = 0, time.monotonic()
         while not self._engine.stopping:
             header = self._engine.wait_newer(done, SWEEP_S)
+            began = time.monotonic()
             if header.n > done:
                 done = self.round() or done
+            took = time.monotonic() - began
             if time.monotonic() - swept >= SWEEP_S:
                 swept = time.monotonic()
                 self._attempt("removing what is no longer needed", lambda: sweep(self._engine.lake))
-            time.sleep(ROUND_S)
+            time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))
 
     def round(self) -> int | None:
         return self._attempt("bringing the tables after the log", self._follower.round)

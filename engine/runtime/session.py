@@ -41,11 +41,18 @@ SETTINGS: dict[str, str] = {
     f"{STREAMING}.metricsEnabled": "false",
     f"{STREAMING}.numRecentProgressUpdates": "1",
     f"{STREAMING}.kafka.useDeprecatedOffsetFetching": "false",
+    f"{STREAMING}.checkpoint.fileChecksum.enabled": "false",  # Hadoop's beside each file do, and are read; two more files a file
+    "spark.sql.codegen.cache.maxEntries": "5000",  # a new circuit finds what the one before had compiled, and the JVM made fast
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",
     "spark.ui.retainedTasks": "1",
     "spark.cleaner.periodicGC.interval": "10min",
+}
+
+
+PLANNING = {
+    "spark.sql.codegen.wholeStage": "false",  # a tick's plan is a union of scans: its code was written, looked up and run for nothing
 }
 
 
@@ -82,6 +89,14 @@ def start(scratch: Path, parallelism: int) -> SparkSession:
     session._jvm.tailgate.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
     session._jvm.tailgate.Ending.within(ENDING_MS)  # type: ignore[union-attr]
     return session
+
+
+def for_ticks(session: SparkSession) -> SparkSession:
+    """A session like this one whose plans are cheap to make: the same small one is planned for every tick."""
+    ticking = SparkSession(session.sparkContext, session._jsparkSession.cloneSession())
+    for name, value in PLANNING.items():
+        ticking.conf.set(name, value)
+    return ticking
 
 
 def jvm_pid(session: SparkSession) -> int:

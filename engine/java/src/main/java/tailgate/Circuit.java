@@ -120,7 +120,10 @@ public final class Circuit implements Serializable {
     for (Node node : nodes.values()) level(node.id, level, new ArrayDeque<>());
     order = nodes.values().stream().filter(n -> n instanceof Operator).map(n -> (Operator) n)
         .peek(o -> o.level = level.get(o.id)).sorted(Comparator.comparingInt(o -> o.level)).toArray(Operator[]::new);
-    for (int i = 0; i < order.length; i++) order[i].index = i;
+    for (int i = 0; i < order.length; i++) {
+      order[i].index = i;
+      order[i].inputs = order[i].ports().length;
+    }
     levels = Arrays.stream(order).mapToInt(o -> o.level + 1).max().orElse(0);
     for (int i = order.length - 1; i >= 0; i--) reach(order[i]);
     for (Node node : nodes.values())
@@ -204,4 +207,7 @@ public final class Circuit implements Serializable {
     if (stages == null) stages = new Stages(this, batch.sparkSession());
     return stages.run(batch, statePath, time, stateIds, partitions);
   }
+
+  /** The same, as {@link TickResult#message}. */
+  public byte[] ticked(Dataset<Row> batch, String statePath, long time, String stateIds, int partitions) { return tick(batch, statePath, time, stateIds, partitions).message(); }
 }

@@ -12,36 +12,44 @@ import tailgate.Call.SortKey;
  * The first of the group's values in some order: min, max, and the value of the row with the least or greatest of another column.
  *
  * <p>It is remembered, so values are looked through only when it goes, and then the next one is one seek away. Of values that are equal in order the smallest counts.
+ * Where no value ever goes none but the first is kept.
  */
 final class First extends Total.Keeping {
   private final int[] needed;
   private final SortOrder order;
   private final int shown;
+  private final boolean appendOnly;
   private byte[] best;
 
-  private First(StructType row, int[] needed, int shown, SortKey... keys) {
+  private First(StructType row, boolean appendOnly, int[] needed, int shown, SortKey... keys) {
+    this.appendOnly = appendOnly;
     this.needed = needed;
     this.order = new SortOrder(row, keys);
     this.shown = shown;
   }
 
-  static First of(Call call, StructType row) {
+  static First of(Call call, StructType row, boolean appendOnly) {
     if (!call.type(row, 0).equals(call.result)) throw none(call);
     int value = call.columns[0];
     boolean last = call.is("max", "max_by", "latest_by_offset");
-    if (call.is("min", "max")) return new First(row, new int[] {value}, 0, new SortKey(value, last, false));
+    if (call.is("min", "max")) return new First(row, appendOnly, new int[] {value}, 0, new SortKey(value, last, false));
     call.type(row, 1);
     int by = call.columns[1];
     int[] needed = call.is("min_by", "max_by") ? new int[] {by} : new int[] {value, by};
-    return new First(row, needed, 1, new SortKey(by, last, false), new SortKey(value, false, false));
+    return new First(row, appendOnly, needed, 1, new SortKey(by, last, false), new SortKey(value, false, false));
   }
 
   @Override void add(InternalRow row, long weight) {
     for (int column : needed) if (row.isNullAt(column)) return;
-    change(order.encode(row), weight);
+    if (!appendOnly) change(order.encode(row), weight);
+    else if (weight > 0) come(order.encode(row));
+    else throw new IllegalStateException("a row of an input that is append-only went");
   }
 
+  private void come(byte[] value) { if (best == null || Arrays.compareUnsigned(value, best) < 0) best = value; }
+
   @Override void merge(Total change, Values values) {
+    if (appendOnly && ((First) change).best != null) come(((First) change).best);
     boolean[] lost = {false};
     ((First) change).changes.forEach((value, weight) -> {
       if (weight == 0) return;

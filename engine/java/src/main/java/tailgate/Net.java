@@ -11,6 +11,7 @@ import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.sql.execution.arrow.ArrowWriter;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import tailgate.Rows.Bytes;
 
@@ -107,7 +108,7 @@ final class Net {
   }
 
   private long write(WritableByteChannel out) throws IOException {
-    ArrowWriter writer = ArrowWriter.create(schema.add("__weight", "long", false), "UTC", false, false);
+    ArrowWriter writer = ArrowWriter.create(schema.add("__weight", DataTypes.LongType, false), "UTC", false, false);
     try (VectorSchemaRoot root = writer.root(); ArrowStreamWriter stream = new ArrowStreamWriter(root, null, out)) {
       stream.start();
       long n = 0;

@@ -25,13 +25,13 @@ final class Once extends Total.Keeping {
     this.of = new Call(call.function, columns, call.result, false, -1, new Call.SortKey[0], call.fraction);
     this.values = new StructType(fields);
     this.order = new SortOrder(row, SortOrder.ascending(call.columns));
-    this.total = Total.plain(of, values);
+    this.total = Total.plain(of, values, false);
   }
 
   @Override void add(InternalRow row, long weight) { change(order.encode(row), weight); }
 
   @Override void merge(Total change, Values kept) {
-    Total net = Total.plain(of, values);
+    Total net = Total.plain(of, values, false);
     ((Once) change).changes.forEach((value, weight) -> {
       if (weight == 0) return;
       long now = kept.weigh(value.bytes, weight);

@@ -19,6 +19,9 @@ public abstract class Operator extends Node {
   /** Length of the longest path of operators above. */
   int level;
 
+  /** How many ports there are. */
+  int inputs;
+
   /** The columns at each port. */
   abstract StructType[] ports();
 
@@ -64,7 +67,8 @@ public abstract class Operator extends Node {
   /** INTERSECT, or EXCEPT; `all`: of bags. */
   public static Operator setOperation(StructType row, boolean except, boolean all) { return new SetOperation(row, except, all); }
 
-  public static Operator reduce(StructType row, int[] group, Call[] calls) { return new Reduce(row, group, calls); }
+  /** `appendOnly`: no row of the input ever goes. */
+  public static Operator reduce(StructType row, int[] group, Call[] calls, boolean appendOnly) { return new Reduce(row, group, calls, appendOnly); }
 
   /** Functions of one column each, or of none: -1. */
   static Operator reduce(StructType row, int[] group, String[] functions, int[] columns, StructType results) {
@@ -72,7 +76,7 @@ public abstract class Operator extends Node {
     Call[] calls = new Call[functions.length];
     for (int i = 0; i < calls.length; i++)
       calls[i] = new Call(functions[i], columns[i] < 0 ? new int[0] : new int[] {columns[i]}, results.apply(i).dataType(), false, -1, new Call.SortKey[0], 0);
-    return new Reduce(row, group, calls);
+    return new Reduce(row, group, calls, false);
   }
 
   /** Of each partition the first `count` rows (below zero: all) after `offset`; the row is the first `width` columns. */

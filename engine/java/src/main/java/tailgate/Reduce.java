@@ -24,12 +24,14 @@ final class Reduce extends Operator {
   private final StructType row, results;
   private final Columns group;
   private final Call[] calls;
+  private final boolean appendOnly;
 
-  Reduce(StructType row, int[] group, Call[] calls) {
+  Reduce(StructType row, int[] group, Call[] calls, boolean appendOnly) {
     if (calls.length > CALLS_MAX) throw new IllegalArgumentException("more than " + CALLS_MAX + " aggregates");
     this.row = row;
     this.group = Columns.key(row, group);
     this.calls = calls.clone();
+    this.appendOnly = appendOnly;
     StructType results = new StructType();
     for (Call call : calls) results = results.add(call.function, call.result);
     this.results = results;
@@ -38,7 +40,7 @@ final class Reduce extends Operator {
 
   private Total[] totals() {
     Total[] totals = new Total[calls.length];
-    for (int i = 0; i < totals.length; i++) totals[i] = Total.of(calls[i], row);
+    for (int i = 0; i < totals.length; i++) totals[i] = Total.of(calls[i], row, appendOnly);
     return totals;
   }
 

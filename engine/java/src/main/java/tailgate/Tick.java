@@ -38,7 +38,7 @@ final class Tick {
   private final List<InternalRow> onward = new ArrayList<>();                    // what goes to other partitions or later levels
   private final Map<Integer, long[]> counts = new TreeMap<>();                   // per source: records, dead letters
   private final List<Change> rows = new ArrayList<>();                           // of one record
-  private final UnsafeProjection errors = UnsafeProjection.create(Circuit.ERROR);
+  private UnsafeProjection errors;                                               // made when there is one: it takes as long as a hundred rows
 
   private Tick(Circuit circuit, State state, long time, int partition, int partitions, boolean exchanged) {
     this.circuit = circuit;
@@ -50,7 +50,7 @@ final class Tick {
     this.held = new long[circuit.order.length];
     for (Operator o : circuit.order) {
       List<List<Change>> ports = new ArrayList<>();
-      for (int i = 0; i < o.ports().length; i++) ports.add(new ArrayList<>());
+      for (int i = 0; i < o.inputs; i++) ports.add(new ArrayList<>());
       waiting.add(ports);
     }
   }
@@ -203,6 +203,7 @@ final class Tick {
 
   private void fail(int[] targets, SqlError error, long weight) {
     if (weight == 0 || targets.length == 0) return;
+    if (errors == null) errors = UnsafeProjection.create(Circuit.ERROR);
     UnsafeRow row = errors.apply(new GenericInternalRow(new Object[] {UTF8String.fromString(error.sqlstate()), UTF8String.fromString(error.getMessage())}));
     for (int relation : targets) relation(relation, row, weight);
   }

@@ -1,9 +1,17 @@
 package tailgate;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.*;
 
 /** What a tick did: the net changes of relations, and the ids of the state that it left. */
 public final class TickResult {
+  private static final ObjectMapper JSON = new ObjectMapper();
   private final List<Sent> relations;
   private final String stateIds;
   private final Map<String, Long> counters;
@@ -41,4 +49,33 @@ public final class TickResult {
 
   /** When the next tick has something to do even without input, in milliseconds; `Long.MAX_VALUE` for never. */
   public long due() { return due; }
+
+  /**
+   * All of it at once, for the driver, to whom every call is a round trip: length of the JSON (4, big-endian), JSON, and the streams of the relations one after the other.
+   *
+   * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…}, "forgotten": […], "due": …}</pre>
+   */
+  byte[] message() {
+    ObjectNode head = JSON.createObjectNode();
+    ArrayNode all = head.putArray("relations");
+    for (int i = 0; i < relations.size(); i++) {
+      byte[] changes = changes(i);
+      all.addArray().add(relations.get(i).to()).add(rows(i)).add(changes == null ? 0 : changes.length).add(file(i));
+    }
+    head.put("state", stateIds).put("due", due);
+    ObjectNode counts = head.putObject("counters");
+    counters.forEach(counts::put);
+    ArrayNode gone = head.putArray("forgotten");
+    for (int node : forgotten) gone.add(node);
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DataOutputStream out = new DataOutputStream(bytes)) {
+      byte[] json = JSON.writeValueAsBytes(head);
+      out.writeInt(json.length);
+      out.write(json);
+      for (int i = 0; i < relations.size(); i++) if (changes(i) != null) out.write(changes(i));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return bytes.toByteArray();
+  }
 }

@@ -33,20 +33,23 @@ abstract class Total {
 
   void read(DataInput in) throws IOException {}
 
-  static Total of(Call call, StructType row) {
-    Total total = call.distinct && !call.is("min", "max") && !Collected.is(call) ? new Once(call, row) : plain(call, row);
+  static Total of(Call call, StructType row) { return of(call, row, false); }
+
+  /** `appendOnly`: no row of the input ever goes. */
+  static Total of(Call call, StructType row, boolean appendOnly) {
+    Total total = call.distinct && !call.is("min", "max") && !Collected.is(call) ? new Once(call, row) : plain(call, row, appendOnly);
     return call.filter < 0 ? total : new Filtered(total, call.filter);
   }
 
   /** Without its DISTINCT and FILTER. */
-  static Total plain(Call call, StructType row) {
+  static Total plain(Call call, StructType row, boolean appendOnly) {
     if (Collected.is(call)) return new Collected(call, row);
     return switch (call.function) {
       case "count" -> Counts.of(call);
       case "sum", "avg" -> Sums.of(call, row);
       case "bool_and", "bool_or", "every" -> new Bits.Truth(call, row);
       case "bit_and", "bit_or", "bit_xor" -> new Bits.Whole(call, row);
-      case "min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset" -> First.of(call, row);
+      case "min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset" -> First.of(call, row, appendOnly);
       default -> Moments.of(call, row);
     };
   }

@@ -133,4 +133,30 @@ class ReduceTest {
   void countsOfValues() {
     follows("int", "count", "bigint", new Object[] {2L, 1L}, List.of(List.of(plus(1), plus((Integer) null), plus(1)), List.of(minus(1))));
   }
+
+  /** The greatest of rows that never go is remembered, and nothing else: the state of a group is one entry, however many rows came. */
+  @Test
+  void extremesOfAppendOnlyInput() {
+    StructType row = schema("g int, v int, t string"), out = schema("g int, least int, greatest int, last string");
+    Circuit c = new Circuit();
+    c.relation(1, out, 2);
+    c.source(1, "a", Decoder.arrow(row), empty(row));
+    Call[] calls = {call("min", 1, "int"), call("max", 1, "int"), new Call("max_by", new int[] {2, 1}, schema("r string").apply(0).dataType(), false, -1, new Call.SortKey[0], 0)};
+    c.operator(11, Operator.reduce(row, new int[] {0}, calls, true));
+    c.edge(1, empty(row), 11, 0);
+    c.output(11, empty(out), 1);
+    c.seal();
+    Running r = new Running(c, 1);
+    r.tick(arrow("a", row, List.of(plus(1, 5, "five"), plus(1, 7, "seven"), plus(2, null, "none"))));
+    assertEquals(Bag.of(row(1, 5, 7, "seven"), row(2, null, null, null)), r.relation(1));
+    r.tick(arrow("a", row, List.of(plus(1, 6, "six"), plus(1, 9, "nine"), plus(1, 9, "also"), plus(2, -1, "one"))));
+    assertEquals(Bag.of(row(1, 5, 9, "also"), row(2, -1, -1, "one")), r.relation(1));
+    r.tick(arrow("a", row, List.of(plus(1, 8, "eight"))));
+    assertEquals(Bag.of(row(1, 5, 9, "also"), row(2, -1, -1, "one")), r.relation(1));
+    assertThrows(RuntimeException.class, () -> r.tick(arrow("a", row, List.of(minus(1, 9, "nine")))));
+  }
+
+  private static Call call(String function, int column, String result) {
+    return new Call(function, new int[] {column}, schema("r " + result).apply(0).dataType(), false, -1, new Call.SortKey[0], 0);
+  }
 }

@@ -1,0 +1,174 @@
+"""What a tick costs with many views: 20 of their own operators (20 joins, 20 aggregates), 20 over one shared join, and one alone.
+
+Orders and changes of customers come from Kafka at a steady rate. A tick's time is from its start to its durable entry, read from the log;
+CPU is that of the driver and of its JVM, of all their threads. Beside it in the same run DuckDB computes the same queries anew over the
+same rows, in memory: what answers as fresh cost without keeping them up to date. At the end each view equals DuckDB's answer.
+
+    .venv/bin/python bench/views.py [--views 20] [--rate 1000] [--seconds 60] [--only own]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from catchup import STATEMENTS, Shop  # beside this file
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from embedded.kafka import Kafka
+from engine.runtime import kafka as broker
+from lake import Lake
+from tests.engine.runtime.parts import EngineProcess, rows, until
+
+BEFORE = 50_000  # orders that were there before the views
+CUSTOMERS = 10_000
+WARM_S = 30.0  # the JVM's compiler
+ANSWER_S = 300.0
+STEP_S = 0.05
+TICK = os.sysconf("SC_CLK_TCK")
+
+OWN = """SELECT c.segment, o.item, count(*) AS orders, sum(o.amount) AS amount
+         FROM orders o JOIN customers c ON o.customer_id = c.id WHERE o.amount > {n} GROUP BY c.segment, o.item"""
+SHARED = """SELECT c.segment, o.item, count(*) AS orders, sum(o.amount + {n}) AS amount
+            FROM orders o JOIN customers c ON o.customer_id = c.id GROUP BY c.segment, o.item"""
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+class Steady(threading.Thread):
+    """Orders, with a change of a customer for each hundred, until it is told to stop."""
+
+    def __init__(self, shop: Shop, rate: int) -> None:
+        super().__init__(daemon=True)
+        self.shop, self.rate, self.ended = shop, rate, threading.Event()
+
+    def run(self) -> None:
+        began, sent = time.monotonic(), 0
+        while not self.ended.wait(STEP_S):
+            due = int((time.monotonic() - began) * self.rate)
+            self.shop.order(due - sent)
+            sent = due
+
+    def stop(self) -> None:
+        self.ended.set()
+        self.join()
+
+
+def caught_up(lake: Lake, brokers: str) -> bool:
+    """Whether all that the topics hold is in the log."""
+    newest = lake.log.newest()
+    assert newest is not None
+    at = {topic: parts for reader in newest.offsets.values() for topic, parts in reader.items()}
+    there = broker.look(brokers, ["orders", "customers"], {})
+    return all(at.get(t, {}).get(p, 0) >= high for t, found in there.items() for p, (_, high) in found.bounds.items())
+
+
+def ticks_ms(lake: Lake, seconds: float) -> list[float]:
+    """Of the ticks of so many seconds: from the tick's time to the link of its entry."""
+    found = []
+    newest = lake.log.newest()
+    assert newest is not None
+    n, until = newest.n, time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(1.0)
+        newest = lake.log.newest()
+        assert newest is not None
+        for n in range(n + 1, newest.n + 1):  # noqa: B020  # it goes on from the last one
+            header = lake.log.header(n)
+            if header.kind == "tick":
+                found.append((lake.log.folder / str(n)).stat().st_ctime * 1000 - header.time)
+    return sorted(found)
+
+
+def duckdb_ms(shop: Shop, queries: list[str]) -> tuple[float, list[Counter[tuple[Any, ...]]]]:
+    names = ("id", "customer_id", "item", "amount")
+    orders = pa.table({n: list(c) for n, c in zip(names, zip(*shop.orders, strict=True), strict=True)})
+    customers = pa.table({"id": list(shop.customers), "segment": list(shop.customers.values())})
+    with duckdb.connect() as engine:
+        engine.register("o", orders)
+        engine.register("c", customers)
+        engine.execute("CREATE TABLE orders AS SELECT id, customer_id, item, amount::DECIMAL(10,2) AS amount FROM o")
+        engine.execute("CREATE TABLE customers AS FROM c")
+        began = time.monotonic()
+        answers = [Counter(engine.execute(q).fetchall()) for q in queries]
+        return (time.monotonic() - began) * 1000, answers
+
+
+def measured(name: str, queries: list[str], rate: int, seconds: float) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as folder:
+        kafka = Kafka(Path(folder) / "kafka")
+        kafka.start()
+        engine = EngineProcess(Path(folder) / "lake")
+        try:
+            admin = AdminClient({"bootstrap.servers": kafka.address})
+            for made in admin.create_topics([NewTopic(t, 1, 1) for t in ("orders", "customers")]).values():
+                made.result(30)
+            shop = Shop(kafka.address, CUSTOMERS)
+            shop.order(BEFORE)
+            engine.start()
+            for statement in STATEMENTS[:2]:
+                engine.execute(statement.format(kafka=kafka.address))
+            for i, query in enumerate(queries):
+                engine.execute(f"CREATE MATERIALIZED VIEW v{i} AS {query}")
+            lake = Lake(Path(folder) / "lake")
+            load = Steady(shop, rate)
+            load.start()
+            time.sleep(WARM_S)
+            pids = {"driver": engine.pid, "jvm": engine.jvm}
+            before, began = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic()
+            found = ticks_ms(lake, seconds)
+            after, took = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic() - began
+            load.stop()
+            until(lambda: caught_up(lake, kafka.address), ANSWER_S)
+            recomputed, answers = duckdb_ms(shop, queries)
+            for i, answer in enumerate(answers):
+                assert rows(lake, f"v{i}") == answer, f"v{i} is not DuckDB's answer"
+            return {
+                "case": name,
+                "views": len(queries),
+                "ticks": len(found),
+                "p50_ms": round(found[len(found) // 2], 1),
+                "p95_ms": round(found[int(len(found) * 0.95)], 1),
+                "max_ms": round(found[-1], 1),
+                **{f"{p}_cpu_ms_per_tick": round((after[p] - before[p]) * 1000 / len(found), 1) for p in pids},
+                "cpu_percent": round(sum(after[p] - before[p] for p in pids) / took * 100),
+                "duckdb_ms": round(recomputed, 1),
+                "load": os.getloadavg()[0],
+            }
+        finally:
+            if engine.child is not None:
+                engine.stop()
+            kafka.stop()
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--views", type=int, default=20)
+    options.add_argument("--rate", type=int, default=1000)
+    options.add_argument("--seconds", type=float, default=60.0)
+    options.add_argument("--only", default="", choices=("", "one", "own", "shared"))
+    chosen = options.parse_args()
+    cases = {
+        "one": [OWN.format(n=0)],
+        "own": [OWN.format(n=n) for n in range(chosen.views)],
+        "shared": [SHARED.format(n=n) for n in range(chosen.views)],
+    }
+    for name, queries in cases.items():
+        if chosen.only in ("", name):
+            print(json.dumps(measured(name, queries, chosen.rate, chosen.seconds)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""A tick's message as the JVM writes it."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+from engine.runtime.ticked import ticked
+
+
+def test_what_a_tick_gives() -> None:
+    head = json.dumps(
+        {
+            "relations": [[16384, 2, 3, None], [16385, 9, 0, "/state/results/a.arrow"], [16386, 1, 2, None]],
+            "state": '{"partitions": 1}',
+            "due": 7,
+            "counters": {"3.records": 5},
+            "forgotten": [4, 6],
+        }
+    ).encode()
+    found = ticked(struct.pack(">I", len(head)) + head + b"abc" + b"de")
+    assert found.changes == ((16384, b"abc"), (16385, Path("/state/results/a.arrow")), (16386, b"de"))
+    assert (found.state, found.due, found.counters, found.forgotten) == ('{"partitions": 1}', 7, {"3.records": 5}, (4, 6))
