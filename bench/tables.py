@@ -4,7 +4,7 @@ session and of many at once.
     .venv/bin/python bench/tables.py [--rows 400000] [--repeat 3] [--sessions 16]
 
 Both servers get the same bytes from the same client. Tailgate's rows are durable in the lake, committed by a tick and readable when COPY
-answers; PostgreSQL runs with its defaults (fsync and synchronous_commit on). CPU is that of the server and its children, for each row copied.
+answers; PostgreSQL runs with its defaults (fsync and synchronous_commit on). CPU: of all processes of the server, for each row copied.
 """
 
 from __future__ import annotations
