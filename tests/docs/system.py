@@ -17,6 +17,7 @@ from tests.docs.pages import INTERRUPT, Changes, Example, Part, Records
 from tests.docs.terminal import Terminal
 
 KINDS = ("sink", "materialized view", "view", "source", "table")  # in the order in which they are dropped
+STATEMENT_MS = 120_000  # a statement that hangs is cancelled
 INCLUDE = "\\i "
 KAFKA, REGISTRY = "kafka:9092", "http://schema-registry:8081"
 
@@ -41,7 +42,7 @@ class System:
     @property
     def dsn(self) -> str:
         host, _, port = self.supervisor.plan.listen.rpartition(":")
-        return f"host={host} port={port} user=ann dbname=shop"
+        return f"host={host} port={port} user=ann dbname=shop options='-c statement_timeout={STATEMENT_MS}'"
 
     def terminal(self) -> Terminal:
         return Terminal(self.dsn)

@@ -129,3 +129,23 @@ def test_a_topic_made_anew_is_not_mixed_with_the_old_one(world: World) -> None:
     until(lambda: world.status("neighbour")["status"] == "stalled")
     world.send("remade", "still read")
     until(lambda: ("still read",) in world.rows("remade_v"))
+
+
+def test_rows_that_only_come_are_kept(world: World) -> None:
+    """CREATE MATERIALIZED SOURCE, and a view of it that is made later; also after a restart."""
+    world.kafka.create_topic("heard")
+    world.send("heard", "one")
+    where = f"FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'heard' FORMAT TEXT"
+    world.engine.execute(f"CREATE MATERIALIZED SOURCE heard {where}")
+    until(lambda: world.rows("heard") == [("one",)])
+    world.send("heard", "two")
+    world.send("heard", "one")
+    until(lambda: rows(world.lake, "heard") == {("one",): 2, ("two",): 1})
+    world.engine.execute("CREATE MATERIALIZED VIEW heard_often AS SELECT text, count(*) AS n FROM heard GROUP BY text")
+    assert world.rows("heard_often") == [("one", 2), ("two", 1)]
+    world.engine.kill(jvm=True)
+    world.engine.start()
+    world.send("heard", "two")
+    until(lambda: world.rows("heard_often") == [("one", 2), ("two", 2)])
+    assert rows(world.lake, "heard") == {("one",): 2, ("two",): 2}
+    world.engine.execute("DROP SOURCE heard CASCADE")

@@ -1,0 +1,22 @@
+"""Old records of a topic come as soon as they are there."""
+
+from __future__ import annotations
+
+import time
+
+from confluent_kafka import Producer
+
+from embedded.kafka import Kafka
+from engine.runtime.kafka import IDLE_S, history
+
+
+def test_few_records_are_not_waited_for(kafka: Kafka) -> None:
+    kafka.create_topic("few", partitions=2)
+    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
+    for n in range(10):
+        producer.produce("few", str(n).encode(), partition=n % 2)
+    producer.flush()
+    began = time.monotonic()
+    found = [int(r.value or b"") for r in history("c", kafka.address, "few", {"1": 2}, {"0": 5, "1": 5}, {})]
+    assert sorted(found) == [0, 2, 4, 5, 6, 7, 8, 9]
+    assert time.monotonic() - began < IDLE_S / 2
