@@ -12,6 +12,7 @@ from embedded.children import free_port
 from embedded.supervisor import Plan, Supervisor
 from examples.shop.debezium import Table, topic
 from lake import Lake
+from lake.schemas import BUILT_IN
 from sql.statements import split
 from tests.docs.pages import INTERRUPT, Changes, Example, Part, Records
 from tests.docs.terminal import Terminal
@@ -83,9 +84,12 @@ class System:
     def clear(self) -> None:
         """Drops everything."""
         terminal, catalog = self.terminal(), Lake.open(self.folder).catalog()
+        for schema in catalog.schemas.values():
+            if schema.id not in BUILT_IN:
+                terminal.type(f'DROP SCHEMA "{schema.name}" CASCADE')
         for kind in KINDS:
             for item in catalog.visible:
-                if item.kind == kind:
+                if item.kind == kind and item.schema in BUILT_IN:
                     terminal.type(f'DROP {kind.upper()} IF EXISTS "{item.name}" CASCADE')
         for item in catalog.visible:
             if item.kind == "function":
