@@ -153,7 +153,7 @@ def said_item(binder: Expressions, node: exp.Column) -> int:
     at, said = position(node), Name(node.text("table"), node.text("db"))
     found = binder.level.names.catalog.find(said) if not node.args.get("catalog") else None
     if found is None:
-        raise UndefinedTable(f'missing FROM-clause entry for table "{said.name}"', position=at)
+        raise missing_table(binder, said.name, at)
     if at is not None:
         binder.level.names.places[at] = found.id
     return found.id

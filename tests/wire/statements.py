@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from engine import ddl
+from engine.ddl.names import kept
 from engine.runtime.control import Control
 from lake.catalog import Item
 from lake.engines import Announcement
+from lake.names import listed
 from sql.bind import bind_view
-from sql.statements import AlterRole, CreateRole, CreateView, Drop, DropRole, Grant, parse
+from sql.statements import AlterItem, AlterRole, CreateRole, CreateSchema, CreateView, Drop, DropRole, Grant, parse
 from tests.wire.live import Live
 
 
@@ -31,6 +33,7 @@ class Statements:
         notices: list[Any] = []
         match statement:
             case CreateView():
+                catalog = catalog.along(listed(settings["search_path"]))
                 query = bind_view(statement, catalog)
                 item = Item(
                     catalog.next_id,
@@ -41,14 +44,24 @@ class Statements:
                     errors=(catalog.next_id + 1) * statement.materialized,
                     depends=query.depends,
                     query=statement.query.text,
+                    sql=sql,
                     owner=catalog.role(settings["role"]).id,
+                    schema=catalog.home(statement.name).id,
                 )
-                made.put(item)
+                made.put(kept(item, statement, catalog))
                 tag = "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
             case Drop():
-                change, notices = ddl.drop(statement, catalog)
+                change, notices = ddl.drop(statement, catalog.along(listed(settings["search_path"])))
                 made.writer.append(kind="catalog", catalog=change)
                 tag = f"DROP {statement.kind.upper()}"
+            case CreateSchema():
+                tag = "CREATE SCHEMA"
+                change, notices = ddl.create_schema(statement, settings["role"], catalog)
+                made.writer.append(kind="catalog", catalog=change)
+            case AlterItem():
+                tag = "ALTER"
+                change, notices = ddl.alter(statement, catalog.along(listed(settings["search_path"])))
+                made.writer.append(kind="catalog", catalog=change)
             case CreateRole() | AlterRole() | DropRole() | Grant():
                 tag, change, notices = ddl.change_roles(statement, catalog)
                 made.writer.append(kind="catalog", catalog=change)

@@ -1,0 +1,207 @@
+"""What a name means depends on the session that says it: search_path, temporary views, privileges of schemas; caches shared by sessions
+give each its own answer."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from lake.catalog import Change
+from lake.schemas import Schema
+from tests.wire.live import Live
+from tests.wire.statements import Statements
+
+
+@pytest.fixture
+def two(live: Live, statements: Statements) -> Live:
+    """`v` of public, with four rows, and another one in the schema s, with two."""
+    made = live.made
+    schema = Schema(made.writer.catalog.next_id, "s")
+    made.writer.append(kind="catalog", catalog=Change(put_schemas=(schema,)))
+    other = made.create("v", schema=schema.id)
+    time = made.tick({other.id: [((10, "ten", 1.0), 1), ((11, "eleven", 2.0), 1)]})
+    live.call(live.serving.wait(time - 1, 10))
+    return live
+
+
+def connect(live: Live, path: str = "") -> psycopg.Connection:
+    connection = psycopg.connect(live.dsn, autocommit=True)
+    if path:
+        connection.execute(f"SET search_path = {path}")  # type: ignore[call-overload]
+    return connection
+
+
+def test_each_session_has_its_own_answer(two: Live) -> None:
+    """Of equal texts: polls, look-ups by key, prepared statements."""
+    with connect(two) as here, connect(two, "s, public") as there, connect(two, "nothing") as nowhere:
+        for _ in range(30):
+            assert here.execute("SELECT count(*) FROM v").fetchone() == (4,)
+            assert there.execute("SELECT count(*) FROM v").fetchone() == (2,)
+            assert here.execute("SELECT name FROM v WHERE id = 10").fetchall() == []
+            assert there.execute("SELECT name FROM v WHERE id = 10").fetchall() == [("ten",)]
+            assert here.execute("SELECT name FROM v WHERE id = %s", (1,), prepare=True).fetchall() == [("name 1",)]
+            assert there.execute("SELECT name FROM v WHERE id = %s", (1,), prepare=True).fetchall() == []
+            with pytest.raises(errors.UndefinedTable):
+                nowhere.execute("SELECT count(*) FROM v")
+            assert nowhere.execute("SELECT count(*) FROM s.v").fetchone() == (2,)
+        two.tick([((20, "new", 0.0), 1)])
+        assert here.execute("SELECT count(*) FROM v").fetchone() == (5,)
+        assert there.execute("SELECT count(*) FROM v").fetchone() == (2,)
+
+
+def test_a_statement_that_was_prepared_follows_the_path(two: Live) -> None:
+    with connect(two) as connection:
+        ask = "SELECT count(*) FROM v WHERE id > %s"
+        assert connection.execute(ask, (0,), prepare=True).fetchone() == (3,)
+        connection.execute("SET search_path = s")
+        assert connection.execute(ask, (0,), prepare=True).fetchone() == (2,)
+        with connection.transaction():
+            connection.execute("SET LOCAL search_path = public")
+            assert connection.execute(ask, (0,), prepare=True).fetchone() == (3,)
+        assert connection.execute(ask, (0,), prepare=True).fetchone() == (2,)
+
+
+def test_the_start_up_may_name_a_path(two: Live) -> None:
+    with psycopg.connect(two.dsn, autocommit=True, options="-c search_path=s") as connection:
+        assert connection.execute("SELECT count(*) FROM v").fetchone() == (2,)
+        connection.execute("SET search_path = public")
+        connection.execute("RESET search_path")
+        assert connection.execute("SHOW search_path").fetchone() == ("s",)
+    with pytest.raises(psycopg.OperationalError, match="invalid value for parameter"):
+        psycopg.connect(two.dsn, options="-c search_path=s,,s")
+
+
+def test_changes_of_what_the_path_means(two: Live) -> None:
+    with connect(two, "s") as connection, connection.cursor() as cursor:
+        rows = cursor.stream("TAIL v WITH (SNAPSHOT)")
+        assert sorted(next(rows)[2] for _ in range(2)) == [10, 11]
+        rows.close()
+    with connect(two, "s") as connection, connection.cursor() as cursor:
+        rows = cursor.stream("SUBSCRIBE (SELECT id FROM v)")
+        assert sorted(next(rows)[2] for _ in range(2)) == [10, 11]
+        rows.close()
+
+
+def test_user_schema(two: Live) -> None:
+    """$user is the schema of the session's own name."""
+    with connect(two) as connection:
+        connection.execute("CREATE SCHEMA ann")
+        connection.execute("CREATE MATERIALIZED VIEW v AS SELECT 1 AS one")
+        assert connection.execute("SELECT current_schemas(true)").fetchone() == (["pg_catalog", "ann", "public"],)
+        assert connection.execute("SELECT schemaname FROM pg_matviews WHERE matviewname = 'v' ORDER BY 1").fetchall() == [
+            ("ann",), ("public",), ("s",)
+        ]  # fmt: skip
+        assert connection.execute("SHOW OBJECTS").fetchall() == [("v", "materialized view")]
+        assert connection.execute("SHOW OBJECTS FROM s").fetchall() == [("v", "materialized view")]
+        with pytest.raises(errors.InvalidSchemaName):
+            connection.execute("SHOW OBJECTS FROM nothing")
+
+
+# --- temporary views
+
+
+def test_a_temporary_view_is_its_sessions(two: Live) -> None:
+    with connect(two) as one, connect(two) as another:
+        one.execute("CREATE TEMPORARY VIEW v AS SELECT id FROM v WHERE id < 2")
+        one.execute("CREATE VIEW w AS SELECT max(id) AS id FROM v")
+        for _ in range(3):
+            assert one.execute("SELECT count(*) FROM v").fetchone() == (2,)
+            assert another.execute("SELECT count(*) FROM v").fetchone() == (4,)
+            assert one.execute("SELECT * FROM w").fetchall() == [(1,)]
+            with pytest.raises(errors.UndefinedTable):
+                another.execute("SELECT * FROM w")
+        assert one.execute("SELECT count(*) FROM public.v").fetchone() == (4,)
+        two.tick([((-1, None, None), 1)])
+        assert one.execute("SELECT count(*) FROM v").fetchone() == (3,)
+        assert one.execute("SELECT relpersistence FROM pg_class WHERE relname = 'w'").fetchone() == ("t",)
+        assert another.execute("SELECT count(*) FROM pg_class WHERE relname = 'w'").fetchone() == (0,)
+        with one.cursor() as cursor:
+            rows = cursor.stream("TAIL w WITH (SNAPSHOT)")
+            assert next(rows)[2] == 1
+            rows.close()
+    with connect(two) as again, pytest.raises(errors.UndefinedTable):
+        again.execute("SELECT * FROM w")
+
+
+def test_an_engine_hears_nothing_of_temporary_views(two: Live, statements: Statements) -> None:
+    with connect(two) as connection:
+        before = len(statements.seen)
+        connection.execute("CREATE TEMP VIEW a AS SELECT 1 AS x")
+        connection.execute("CREATE OR REPLACE TEMP VIEW a AS SELECT 2 AS x, 3 AS y")
+        connection.execute("CREATE TEMP VIEW b AS TABLE a")
+        connection.execute("ALTER VIEW a RENAME TO c")
+        assert connection.execute("SELECT * FROM b").fetchall() == [(2, 3)] or connection.execute("SELECT x FROM b").fetchall() == [(2,)]
+        connection.execute("DROP VIEW c CASCADE")
+        connection.execute("CREATE TEMP VIEW a AS SELECT 1 AS x")
+        connection.execute("DISCARD ALL")
+        connection.execute("CREATE TEMP VIEW a AS SELECT 1 AS x")
+        assert len(statements.seen) == before
+        connection.execute("CREATE VIEW durable AS SELECT id FROM v")
+        assert [settings["search_path"] for _, settings in statements.seen[before:]] == ["public"]
+
+
+def test_a_temporary_view_follows_what_it_reads(two: Live) -> None:
+    with connect(two) as connection, connect(two) as another:
+        connection.execute("CREATE TEMP VIEW few AS SELECT v.id FROM v WHERE public.v.id < 2")
+        connection.execute("CREATE TEMP VIEW fewer AS SELECT * FROM few LIMIT 1")
+        another.execute("CREATE MATERIALIZED VIEW base AS SELECT 7 AS x")
+        connection.execute("CREATE TEMP VIEW of_base AS TABLE base")
+        assert connection.execute("SELECT count(*) FROM of_base").fetchone() == (0,)
+        another.execute("ALTER MATERIALIZED VIEW base SET SCHEMA s")
+        another.execute("ALTER MATERIALIZED VIEW s.base RENAME TO ground")
+        assert connection.execute("SELECT count(x) FROM of_base").fetchone() == (0,)
+        assert connection.execute("SELECT pg_get_viewdef('of_base'::regclass)").fetchone() == (" TABLE s.ground;",)
+        another.execute("DROP MATERIALIZED VIEW s.ground")
+        with pytest.raises(errors.UndefinedTable):
+            connection.execute("SELECT * FROM of_base")
+        assert connection.execute("SELECT count(*) FROM fewer").fetchone() == (1,)
+        with pytest.raises(errors.DependentObjectsStillExist) as error:
+            connection.execute("DROP MATERIALIZED VIEW v")
+        assert error.value.diag.message_detail == "view few depends on materialized view v\nview fewer depends on view few"
+
+
+def test_not_in_a_block(two: Live) -> None:
+    with connect(two) as connection, connection.transaction(), pytest.raises(errors.ActiveSqlTransaction):
+        connection.execute("CREATE TEMP VIEW a AS SELECT 1 AS x")
+
+
+# --- privileges
+
+
+def test_privileges_of_schemas(two: Live) -> None:
+    with connect(two) as operator:
+        operator.execute("CREATE ROLE ann LOGIN SUPERUSER")
+        operator.execute("CREATE ROLE bob LOGIN")
+        operator.execute("GRANT SELECT ON s.v, public.v TO bob")
+        operator.execute("SET search_path = s, public")
+        operator.execute("SET ROLE bob")
+        assert operator.execute("SELECT count(*) FROM v").fetchone() == (4,)  # s may not be used, so the path leaves it out
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for schema s"):
+            operator.execute("SELECT * FROM s.v")
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for database"):
+            operator.execute("CREATE SCHEMA mine")
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for schema s"):
+            operator.execute("CREATE VIEW s.mine AS SELECT 1 AS x")
+        operator.execute("RESET ROLE")
+        operator.execute("GRANT USAGE, CREATE ON SCHEMA s TO bob")
+        operator.execute("CREATE SCHEMA bobs AUTHORIZATION bob")
+        operator.execute("SET ROLE bob")
+        assert operator.execute("SELECT count(*) FROM v").fetchone() == (2,)
+        operator.execute("CREATE VIEW mine AS SELECT id FROM v")
+        operator.execute("CREATE VIEW bobs.mine AS SELECT id FROM v")
+        with pytest.raises(errors.InsufficientPrivilege, match="permission denied for schema public"):
+            operator.execute("ALTER VIEW mine SET SCHEMA public")
+        assert operator.execute("SELECT has_schema_privilege('s', 'USAGE'), has_schema_privilege('public', 'CREATE')").fetchone() == (
+            True,
+            False,
+        )
+        assert operator.execute("SELECT nspacl FROM pg_namespace WHERE nspname = 's'").fetchone() == (
+            ["tailgate=UC/tailgate", "bob=UC/tailgate"],
+        )
+        with pytest.raises(errors.InsufficientPrivilege, match="must be owner of schema s"):
+            operator.execute("ALTER SCHEMA s RENAME TO other")
+        operator.execute("RESET ROLE")
+        with pytest.raises(errors.DependentObjectsStillExist) as error:
+            operator.execute("DROP ROLE bob")
+        assert "owner of schema bobs" in str(error.value.diag.message_detail)
