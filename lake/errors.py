@@ -83,6 +83,7 @@ BadCopyFileFormat = _condition("BadCopyFileFormat", "22P04")
 # class 23: constraints
 NotNullViolation = _condition("NotNullViolation", "23502")
 UniqueViolation = _condition("UniqueViolation", "23505")
+CheckViolation = _condition("CheckViolation", "23514")
 # class 25, 26, 34, 40: transactions, statements, cursors
 ActiveSqlTransaction = _condition("ActiveSqlTransaction", "25001")
 ReadOnlySqlTransaction = _condition("ReadOnlySqlTransaction", "25006")

@@ -15,6 +15,7 @@ from sql.plan import Relation
 
 INCOMING = 0  # a relation id that no item has
 PLACE = Field("place", INT8, False)
+Checks: TypeAlias = tuple[tuple[str, Relation], ...]  # by the name of a constraint, over INCOMING: the places of rows that it forbids
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class InsertRows:
     returning: Relation | None = None
     parameters: tuple[Type, ...] = ()
     depends: tuple[int, ...] = ()
+    checks: Checks = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class ChangeRows:
     returning: tuple[Field, ...] | None = None
     parameters: tuple[Type, ...] = ()
     depends: tuple[int, ...] = field(default=())
+    checks: Checks = ()
 
 
 @dataclass(frozen=True, slots=True)

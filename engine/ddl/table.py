@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine.ddl.names import check_columns, free, kept
 from lake.catalog import Catalog, Item
-from lake.errors import DuplicateColumn, FeatureNotSupported, TailgateError, UndefinedColumn
+from lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
 from lake.types import Field
-from sql.binding.targets import default_of
+from sql.binding.targets import check_of, default_of
+from sql.rewrite import columns_of
 from sql.statements import CreateTable
 
 UNCOMPARABLE = ("jsonb", "interval")  # equal values have different stored forms
 
 
 def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
-    """The item of a table; `text` is the statement as typed. Its options: `defaults` by column, `constraint`."""
+    """The item of a table; `text` is the statement as typed. Its options: `defaults` by column, `constraint`, `checks`."""
     schema = free(statement.name, catalog)
     names = [c.name for c in statement.columns]
     for column in statement.key:
@@ -36,6 +39,7 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
             if error.position is not None and column.default_position is not None:
                 error.position += column.default_position
             raise
+    checks = _checks(statement, columns)
     item = Item(
         id=catalog.next_id,
         kind="table",
@@ -44,7 +48,33 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
         key=tuple(names.index(k) for k in statement.key) or None,
         stored=True,
         sql=text,
-        options={"defaults": defaults, "constraint": statement.constraint},
+        options={"defaults": defaults, "constraint": statement.constraint, **({"checks": checks} if checks else {})},
         schema=schema.id,
     )
     return kept(item, statement, catalog)
+
+
+def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str, Any]]:
+    """The checks, in the order of their names, which is that in which PostgreSQL asks them. Raises 42710 and what their expressions do."""
+    table, found = statement.name.name, dict[str, dict[str, Any]]()
+    taken = {c.name for c in statement.checks if c.name is not None}
+    for check in statement.checks:
+        try:
+            read = columns_of(check_of(table, columns, check.text))
+        except TailgateError as error:
+            if error.position is not None:
+                error.position += check.position
+            raise
+        name = check.name or _free("_".join((table, *(columns[i].name for i in read if len(read) == 1), "check")), taken)
+        if name in found:
+            raise DuplicateObject(f'check constraint "{name}" already exists')
+        if name == statement.constraint:
+            raise DuplicateObject(f'constraint "{name}" for relation "{table}" already exists')
+        taken.add(name)
+        found[name] = {"name": name, "text": check.text, "columns": sorted(read)}
+    return [found[name] for name in sorted(found, key=str.encode)]
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, with a number behind it if it is taken."""
+    return next(n for n in (name, *(f"{name}{i}" for i in range(1, len(taken) + 2))) if n not in taken)

@@ -343,6 +343,11 @@ class Functions:
         return by_oid
 
     def constraintdef(self, oid: int, pretty: bool = False) -> str | None:
+        if oid >= rows.CHECKS:
+            id, number = divmod(oid - rows.CHECKS, rows.CHECKS_MAX)
+            table = self.facts.item(id)
+            checks = table.options.get("checks", ()) if table is not None else ()
+            return f"CHECK (({checks[number]['text']}))" if number < len(checks) else None
         item = self.facts.item(oid - rows.CONSTRAINTS)
         if item is None or not item.key:
             return None

@@ -18,7 +18,8 @@ from lake.roles import PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from lake.routines import routine
 from lake.schemas import BUILT_IN, TEMPORARY_ID, Schema
 
-TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS = (n << 28 for n in (4, 5, 6, 7, 8, 9, 10))
+TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS, CHECKS = (n << 28 for n in range(4, 12))
+CHECKS_MAX = 1 << 4  # of a table that have oids
 
 DATABASE = 5
 HEAP, BTREE, HASH = 2, 403, 405  # pg_am
@@ -103,7 +104,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             "relam": 0 if kind == "v" else HEAP, "relfilenode": 0 if kind == "v" else item.id, "reltablespace": 0, "relpages": 0,
             "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in with_index,
             "relisshared": False, "relpersistence": "t" if item.schema == TEMPORARY_ID else "p", "relkind": kind,
-            "relnatts": len(item.columns), "relchecks": 0,
+            "relnatts": len(item.columns), "relchecks": len(item.options.get("checks", ())),
             "relhasrules": kind != "r", "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
             "relforcerowsecurity": False, "relacl": access_list(item, catalog),
             "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
@@ -233,6 +234,14 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
                 "condeferred": False, "convalidated": True, "conrelid": item.id, "contypid": 0, "conindid": INDEXES + item.id,
                 "conparentid": 0, "confrelid": 0, "confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", "conislocal": True,
                 "coninhcount": 0, "connoinherit": True, "conkey": [i + 1 for i in item.key or ()],
+            }  # fmt: skip
+    for item in relations(catalog):
+        for number, check in enumerate(item.options.get("checks", ())[:CHECKS_MAX]):
+            yield {
+                "oid": CHECKS + item.id * CHECKS_MAX + number, "conname": check["name"], "connamespace": item.schema, "contype": "c",
+                "condeferrable": False, "condeferred": False, "convalidated": True, "conrelid": item.id, "contypid": 0, "conindid": 0,
+                "conparentid": 0, "confrelid": 0, "confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", "conislocal": True,
+                "coninhcount": 0, "connoinherit": False, "conkey": [i + 1 for i in check["columns"]], "conbin": check["text"],
             }  # fmt: skip
 
 

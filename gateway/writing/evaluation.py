@@ -1,6 +1,6 @@
 """A write on the mirrors: which rows come and go, by PostgreSQL's rules, and what that was made from.
 
-    plans, values, [rows of COPY] ──► DuckDB ──► rows ──► NOT NULL ──► keys ──► Effect
+    plans, values, [rows of COPY] ──► DuckDB ──► rows ──► NOT NULL, CHECK ──► keys ──► Effect
 
 Runs on a thread, with a connection that sees the tables at one time. Rows are put under `sql.writes.INCOMING` for the plans that read them.
 Checks look at whole statements, not at row after row: UPDATE t SET id = id + 1 never meets itself.
@@ -25,7 +25,7 @@ from gateway.serving.prepared import nodes, scans
 from gateway.writing.fitting import fitted
 from gateway.writing.hashes import hashes
 from lake.catalog import Catalog, Item
-from lake.errors import CardinalityViolation, NotNullViolation, NumericValueOutOfRange, UniqueViolation
+from lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, NumericValueOutOfRange, UniqueViolation
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
 from sql import plan
@@ -102,7 +102,7 @@ class Evaluation:
             reads = frozenset(s.relation for s in scans(write.rows))
         rows = fitted(rows, table.columns)
         if table.key is None:
-            self.not_null(table, rows)
+            self.allowed(write, rows)
             return Effect(rows.num_rows, {table.id: net(weighted(rows, 1))}, {}, reads, self.returned(write, rows))
         found = _hashes(table, rows)
         effect_rows, changes, count = self._keyed(write, rows, found)
@@ -125,11 +125,11 @@ class Evaluation:
         there = met.column(0).to_numpy()
         if write.conflict == "error":
             bad = min([*again[:1], *there[:1]], default=None)
-            self.not_null(table, rows, before=bad)
+            self.allowed(write, rows, before=bad)
             if bad is not None:
                 raise self._duplicate(table, rows.slice(int(bad), 1))
             return rows, weighted(rows, 1), rows.num_rows
-        self.not_null(table, rows)
+        self.allowed(write, rows)
         if write.conflict == "nothing":
             kept = np.ones(rows.num_rows, bool)
             kept[there] = False
@@ -147,7 +147,7 @@ class Evaluation:
         came = np.ones(rows.num_rows, bool)
         came[there] = False
         fresh = rows.filter(pa.array(came))
-        self.not_null(table, new)
+        self.allowed(write, new)
         self._moved_keys(table, old, new, fresh)
         after = pa.concat_tables([fresh, new])
         order = np.argsort(np.concatenate([np.flatnonzero(came), passing.column(0).to_numpy()]), kind="stable")
@@ -182,7 +182,7 @@ class Evaluation:
         new = None
         if write.updates:
             new = fitted(found.select(range(width + 1, 2 * width + 1)), table.columns)
-            self.not_null(table, new)
+            self.allowed(write, new)
             parts.append(weighted(new, weights))
         reads = {s.relation for s in scans(write.rows)}
         keys = {}
@@ -255,19 +255,29 @@ class Evaluation:
 
     # ---- checks --------------------------------------------------------------------------------------------------------------
 
-    def not_null(self, table: Item, rows: pa.Table, before: int | None = None) -> None:
-        """23502 for the first row, of those up to `before`, that lacks what it must have."""
-        first: tuple[int, int] | None = None
+    def allowed(self, write: InsertRows | ChangeRows, rows: pa.Table, before: int | None = None) -> None:
+        """23502 or 23514 for the first row, of those up to `before`, that lacks what it must have or that a check forbids."""
+        table, first = write.table, (len(rows), 0)
         for i, column in enumerate(table.columns):
             if not column.nullable and rows.column(i).null_count:
-                place = pc.index(pc.is_null(rows.column(i)), True).as_py()
-                first = min(first, (place, i)) if first is not None else (place, i)
-        if first is not None and (before is None or first[0] <= before):
-            raise NotNullViolation(
-                f'null value in column "{table.columns[first[1]].name}" of relation "{table.name}" violates not-null constraint',
-                detail=f"Failing row contains ({', '.join(self._texts(table, rows.slice(first[0], 1)))}).",
-                names={"s": self.catalog.schema_of(table).name, "t": table.name, "c": table.columns[first[1]].name},
-            )
+                first = min(first, (pc.index(pc.is_null(rows.column(i)), True).as_py(), i))
+        if write.checks and rows.num_rows:
+            with self.incoming(rows):
+                for i, (_, forbidden) in enumerate(write.checks, len(table.columns)):
+                    places = self.query(forbidden).column(0)
+                    first = min(first, (pc.min(places).as_py(), i)) if len(places) else first
+        place, failed = first
+        if place == len(rows) or (before is not None and place > before):
+            return
+        detail = f"Failing row contains ({', '.join(self._texts(table, rows.slice(place, 1)))})."
+        names = {"s": self.catalog.schema_of(table).name, "t": table.name}
+        if failed < len(table.columns):
+            name = table.columns[failed].name
+            message = f'null value in column "{name}" of relation "{table.name}" violates not-null constraint'
+            raise NotNullViolation(message, detail=detail, names={**names, "c": name})
+        name = write.checks[failed - len(table.columns)][0]
+        message = f'new row for relation "{table.name}" violates check constraint "{name}"'
+        raise CheckViolation(message, detail=detail, names={**names, "n": name})
 
     def _texts(self, table: Item, row: pa.Table) -> list[str]:
         found = []

@@ -22,6 +22,7 @@ from lake.errors import (
 )
 from lake.names import Name
 from lake.types import UNKNOWN, Field
+from sql.binding import scope as scopes
 from sql.binding.coercion import MODIFIED, Parameters, coerce, common_numeric, plain
 from sql.binding.expressions import Expressions
 from sql.binding.levels import Level
@@ -29,6 +30,7 @@ from sql.binding.queries import Queries
 from sql.binding.scope import Scope
 from sql.binding.tables import Names
 from sql.grammar.expressions import expression
+from sql.grammar.names import position
 from sql.input.numbers import RANGES
 from sql.plan import Literal, Scalar
 from sql.statements.written import ColumnName
@@ -85,6 +87,21 @@ def default_of(column: Field, text: str | None) -> Scalar:
     except DatatypeMismatch as error:
         error.message = error.message.replace("but expression is", "but default expression is")
         raise
+
+
+def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
+    """What a CHECK asks of a row."""
+    cursor = Cursor(text)
+    tree = expression(cursor)
+    cursor.finish()
+    if (inner := next(tree.find_all(exp.Select), None)) is not None:
+        raise FeatureNotSupported("cannot use subquery in check constraint", position=position(inner.parent or inner))
+    return Expressions(scopes.of(table, columns), nowhere(Parameters()), "check constraints", aggregates=False).boolean(tree, "CHECK")
+
+
+def checks_of(table: Item) -> tuple[tuple[str, Scalar], ...]:
+    """The checks of a table by name, in the order in which they are asked."""
+    return tuple((c["name"], check_of(table.name, table.columns, c["text"])) for c in table.options.get("checks", ()))
 
 
 def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:

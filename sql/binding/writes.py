@@ -27,15 +27,15 @@ from sql.binding.places import leftmost
 from sql.binding.queries import Queries, written_out
 from sql.binding.scope import Named, Scope, Table, placed
 from sql.binding.tables import Names, Source, beside
-from sql.binding.targets import assigned, columns_named, constraint_of, default_of, fields_of, nowhere, written_table
+from sql.binding.targets import assigned, checks_of, columns_named, constraint_of, default_of, fields_of, nowhere, written_table
 from sql.decorrelation import decorrelate
 from sql.functions import catalogue
 from sql.grammar.names import position
-from sql.plan import Aggregate, AggregateCall, And, Column, Filter, Join, Literal, Project, Relation, Scalar, Scan, nullable
+from sql.plan import Aggregate, AggregateCall, And, Column, Filter, Join, Literal, Not, Project, Relation, Scalar, Scan, nullable
 from sql.properties import fixed
 from sql.statements.values import QueryText
 from sql.statements.written import Assignment, ColumnName, CopyFrom, Default, Delete, Expression, Given, Insert, Returned, Truncate, Update
-from sql.writes import INCOMING, PLACE, ChangeRows, InsertRows, TruncateTables
+from sql.writes import INCOMING, PLACE, ChangeRows, Checks, InsertRows, TruncateTables
 
 
 class Writes:
@@ -74,7 +74,8 @@ class Writes:
         self.level.tables.extend(scope.tables)
         returning = self._returning(incoming, scope, statement.returning)
         plans = (None if p is None else decorrelate(p) for p in (existing, returning))
-        return InsertRows(table, decorrelate(rows), next(plans), conflict, next(plans), self._types(), tuple(self.names.used))
+        used = tuple(self.names.used)
+        return InsertRows(table, decorrelate(rows), next(plans), conflict, next(plans), self._types(), used, _checks(table))
 
     def copy(self, statement: CopyFrom) -> tuple[InsertRows, tuple[int, ...]]:
         """The write of COPY, and the positions of the columns that come. Columns that do not come have their defaults."""
@@ -89,7 +90,7 @@ class Writes:
             filled = self._filled(table, found)
             rows = Project(incoming, filled, fields_of(table.columns, [filled]))
         existing, conflict = self._existing(table, Insert(statement.table, None))
-        return InsertRows(table, rows, existing, conflict), targets
+        return InsertRows(table, rows, existing, conflict, checks=_checks(table)), targets
 
     def _values(
         self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], given: tuple[tuple[Given, ...], ...]
@@ -263,7 +264,9 @@ class Writes:
             behind = width + 1 + len(new)
             if len(fields) > behind:
                 rows = Project(rows, tuple(Column(i, f.type) for i, f in enumerate(fields[:behind])), fields[:behind])
-        return ChangeRows(table, decorrelate(rows), assignments is not None, pinned, returning, self._types(), tuple(self.names.used))
+        checks = _checks(table) if assignments is not None else ()
+        used = tuple(self.names.used)
+        return ChangeRows(table, decorrelate(rows), assignments is not None, pinned, returning, self._types(), used, checks)
 
     def _set(self, table: Item, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
         """The new row; columns that are not set stay those from `begin` on."""
@@ -318,6 +321,13 @@ class Writes:
             if item not in tables:
                 tables.append(item)
         return TruncateTables(tuple(tables))
+
+
+def _checks(table: Item) -> Checks:
+    """What a row must not be: one for which a check is false."""
+    incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), table.name)
+    place = Column(len(table.columns), INT8)
+    return tuple((name, Project(Filter(incoming, Not(check)), (place,), (PLACE,))) for name, check in checks_of(table))
 
 
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:

@@ -1,4 +1,4 @@
-"""CREATE TABLE: columns, defaults and the primary key; other constraints are refused by name.
+"""CREATE TABLE: columns, defaults, the primary key and CHECK; other constraints are refused by name.
 
 Source: PostgreSQL 15, "CREATE TABLE"; gram.y, columnDef, ConstraintElem.
 """
@@ -11,7 +11,7 @@ from sql.grammar import expressions as grammar
 from sql.grammar import names
 from sql.grammar.types import type_name
 from sql.statements.pieces import column_names, if_not_exists, relation_name
-from sql.statements.written import CreateTable, TableColumn
+from sql.statements.written import Check, CreateTable, TableColumn
 from sql.tokens import Cursor
 from sql.typenames import resolve
 
@@ -23,7 +23,6 @@ def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateE
 # constraints and column clauses that are known and refused: first words → what they are called
 _REFUSED: dict[tuple[str, ...], tuple[str, str | None]] = {
     ("unique",): ("UNIQUE", "Only a primary key is checked: make these columns the PRIMARY KEY."),
-    ("check",): ("CHECK", "Check the values where they are read: a view with WHERE."),
     ("references",): ("REFERENCES", None),
     ("foreign", "key"): ("FOREIGN KEY", None),
     ("exclude",): ("EXCLUDE", None),
@@ -45,9 +44,10 @@ _BEHIND = {
 
 
 class _Key:
-    """The primary key, as it is found."""
+    """The primary key and the checks, as they are found."""
 
     def __init__(self) -> None:
+        self.checks: list[Check] = []
         self.columns: tuple[str, ...] = ()
         self.constraint: str | None = None
         self.position: int | None = None
@@ -79,7 +79,7 @@ def create_table(cursor: Cursor) -> CreateTable:
     for words, what in _BEHIND.items():
         if cursor.at_word(*words):
             raise _unsupported(what, cursor.position)
-    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position)
+    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks))
 
 
 def _table_constraint(cursor: Cursor, table: Name, key: _Key) -> bool:
@@ -92,13 +92,28 @@ def _table_constraint(cursor: Cursor, table: Name, key: _Key) -> bool:
         key.set(column_names(cursor), named, table, at)
         _modes(cursor)
         return True
-    for words in (("unique",), ("check",), ("foreign", "key"), ("exclude",), ("like",)):
+    if cursor.word("check"):
+        key.checks.append(_check(cursor, named))
+        return True
+    for words in (("unique",), ("foreign", "key"), ("exclude",), ("like",)):
         if cursor.at_word(*words):
             what, hint = _REFUSED[words]
             raise _unsupported(f"{what} of a table", cursor.position, hint)
     if named is not None:
         raise cursor.error()
     return False
+
+
+def _check(cursor: Cursor, named: str | None) -> Check:
+    """After CHECK."""
+    cursor.expect("(")
+    start = cursor.position
+    grammar.expression(cursor)
+    text = _since(cursor, start)
+    cursor.expect(")")
+    cursor.word("no", "inherit")
+    _modes(cursor)
+    return Check(named, text, start)
 
 
 def _modes(cursor: Cursor) -> None:
@@ -142,6 +157,10 @@ def _column(cursor: Cursor, table: Name, key: _Key) -> TableColumn:
         elif cursor.word("primary", "key"):
             key.set((this,), constraint, table, here)
             _modes(cursor)
+            constraint = None
+        elif cursor.word("check"):
+            key.checks.append(_check(cursor, constraint))
+            constraint = None
         else:
             refused = next((words for words in _REFUSED if cursor.at_word(*words)), None)
             if refused is not None:

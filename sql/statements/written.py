@@ -27,6 +27,15 @@ class TableColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """CHECK (expression) of a table or one of its columns. `name`: None if it was not given one."""
+
+    name: str | None
+    text: str
+    position: int = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     """CREATE TABLE name (column, … [, PRIMARY KEY (…)]). `key`: its columns' names, empty without one; `constraint`: its name."""
 
@@ -36,6 +45,7 @@ class CreateTable:
     constraint: str | None = None
     if_not_exists: bool = False
     key_position: int | None = field(default=None, compare=False)
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

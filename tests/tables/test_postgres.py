@@ -10,12 +10,13 @@ import pytest
 
 from tests.tables.world import World
 
-SCRIPTS = ("statements", "functions", "indexes")
+SCRIPTS = ("statements", "functions", "indexes", "constraints")
 
 # where our answer is another one, on purpose: statement → what of it differs
 DIFFERENT: dict[str, str] = {
     "INSERT INTO t (id) VALUES (2147483647 + 1)": "message",
     "INSERT INTO kinds (i4) VALUES (2147483647 + 1)": "message",
+    "CREATE TABLE bad (a int CHECK (generate_series(1, a) > 1))": "hint",
     "INSERT INTO t VALUES (1, 'x') ON CONFLICT (nope) DO NOTHING": "hint",
 }
 
