@@ -29,10 +29,10 @@ STRICT = lake sql gateway/protocol engine/plan embedded
 PURE = lake sql gateway/protocol engine/plan embedded/subjects.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test java lint format bench docs clean
+.PHONY: help setup demo test test-long java lint format bench docs clean
 
 help: ## list these words
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 setup: .venv/.installed .jars/spark/.resolved .jars/kafka/.resolved .jars/postgres/.resolved $(ENGINE_JAR) ## virtual environment, jars, the Java library
 
@@ -44,6 +44,12 @@ test: setup java docs ## everything that needs no client programs and takes no m
 	@$(BIN)/python -m pytest -m $(FAST) $(ARGS) || \
 	  { echo "test: what failed once more, by itself: real brokers and servers are late on a busy machine"; \
 	    $(BIN)/python -m pytest -m $(FAST) --last-failed --last-failed-no-failures none $(ARGS); }
+
+test-long: setup ## the law with 10,000 random views (under two hours), then what `make test` leaves out: ARGS="-k kill"
+	@echo "test: the law"
+	@TAILGATE_CASES=$${TAILGATE_CASES:-10000} TAILGATE_LAW_SEED=$${TAILGATE_LAW_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/engine/plan/test_law.py
+	@echo "test: what is long"
+	@$(BIN)/python -m pytest -m "long and not clients" $(ARGS)
 
 java: setup ## the Java library's own tests
 	@echo "test: the Java library"

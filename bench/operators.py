@@ -30,7 +30,7 @@ from engine.plan.graph import Graph, JoinNode, ReduceNode
 from engine.runtime import session as spark
 from engine.runtime.circuits import Circuits
 from lake.types import INT4, INT8, TEXT, Field, Type
-from tests.engine.plan.test_law import Views
+from tests.engine.plan.views import Views
 from tests.worlds import Row, Table, World
 
 QUERIES = {

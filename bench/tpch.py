@@ -21,7 +21,7 @@ import duckdb
 from operators import cpu_us  # beside this file
 
 from engine.runtime import session as spark
-from tests.engine.plan.test_law import Views
+from tests.engine.plan.views import Views
 from tests.tpch import QUERIES, TABLES, Shop, generated
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from embedded.registry import Registry
 
 SEED = int(os.environ.get("TAILGATE_SEED") or random.SystemRandom().randrange(2**32))
+# What only tests run in Spark's JVM (engine/java/src/test), for every session of this process: a JVM keeps the class path of its start.
+os.environ.setdefault("SPARK_DIST_CLASSPATH", str(Path(__file__).parent.parent / "engine" / "java" / "target" / "test-classes"))
 NAMED_IN_HEADER = ("pyspark", "delta-spark", "deltalake", "duckdb", "pyarrow", "sqlglot", "confluent-kafka")
 
 

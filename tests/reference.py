@@ -18,14 +18,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
 from lake.types import Type
 from sql import plan
+from sql.relations import bottom_up, with_scalars
+from sql.rewrite import rebuilt
 from tests.reference_aggregates import Member, sort_key, total
+from tests.reference_sets import generated, json_text
 from tests.reference_windows import Seen, values
 from tests.values import NAN, Failure, Row, Value, fit, normal, order
 
@@ -63,6 +66,8 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
             return evaluate(plan.TopK(input, (), keys, count, offset), tables)
         case plan.Window():
             return window(relation, evaluate(relation.input, tables))
+        case plan.Generate():
+            return each(evaluate(relation.input, tables), lambda row: generate(relation, row))
         case plan.TopK():
             return top(relation, evaluate(relation.input, tables))
         case plan.Distinct(input=input):
@@ -90,6 +95,31 @@ def each(input: Result, function: Callable[[Row], list[Row]]) -> Result:
         except Failure as e:
             out.errors[e.sqlstate] += n
     return out
+
+
+EPOCH = datetime(1970, 1, 1)
+CLOCKS = frozenset("now transaction_timestamp statement_timestamp localtimestamp mz_now mz_logical_timestamp".split())
+
+
+def at(relation: plan.Relation, millis: int) -> plan.Relation:
+    """The plan with the time that its clock shows, in milliseconds since 1970."""
+    naive = EPOCH + timedelta(milliseconds=millis)
+
+    def told(scalar: plan.Scalar) -> plan.Scalar:
+        if not isinstance(scalar, plan.Call) or scalar.function.name not in CLOCKS:
+            return rebuilt(scalar, told)
+        shown: Any = {"timestamp": naive, "timestamptz": naive.replace(tzinfo=timezone.utc)}.get(scalar.type.name, Decimal(millis))
+        return plan.Literal(shown, scalar.type)
+
+    return bottom_up(relation, lambda node: with_scalars(node, told))
+
+
+def generate(node: plan.Generate, row: Row) -> list[Row]:
+    """The row with each of the rows that a set-returning function gives for it."""
+    made = generated(node.function.name, tuple(value(a, row) for a in node.arguments))
+    if not made and node.kind == "left":
+        return [row + (None,) * (len(node.columns) - len(row))]
+    return [row + tuple(map(normal, m)) + ((i,) if node.ordinality else ()) for i, m in enumerate(made, 1)]
 
 
 def join(node: plan.Join, left: Result, right: Result) -> Result:
@@ -328,7 +358,18 @@ def arithmetic(sign: str, arguments: Row, node: plan.Call) -> Value:
     a, b = arguments
     if isinstance(a, float) or isinstance(b, float):
         return float_arithmetic(sign, float(a), float(b))
-    if isinstance(a, datetime | date) or isinstance(b, datetime | date):
+    if isinstance(a, datetime) and isinstance(b, tuple):
+        months, days, micros = b
+        assert not months
+        step = timedelta(days=days, microseconds=micros)
+        return a + step if sign == "+" else a - step
+    if isinstance(a, tuple) and isinstance(b, datetime):
+        return arithmetic(sign, (b, a), node)
+    if isinstance(a, datetime) and isinstance(b, datetime):
+        micros = (a - b) // timedelta(microseconds=1)  # days beside what is less than a day
+        days = math.trunc(Fraction(micros, 86_400_000_000))
+        return (0, days, micros - days * 86_400_000_000)
+    if isinstance(a, date) or isinstance(b, date):
         raise NotImplementedError(str(node.function))
     if sign in ("/", "%") and b == 0:
         raise Failure("22012", "division by zero")
@@ -431,7 +472,16 @@ def date_trunc(unit: str, v: datetime) -> datetime:
     return datetime(*fields, tzinfo=v.tzinfo)
 
 
+def date_bin(stride: Any, v: datetime, origin: datetime) -> datetime:
+    months, days, micros = stride
+    assert not months
+    step = timedelta(days=days, microseconds=micros)
+    return origin + (v - origin) // step * step
+
+
 FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "date_bin": date_bin,
+    "to_jsonb": json_text,
     "abs": abs,
     "length": len,
     "char_length": len,

@@ -113,6 +113,12 @@ def by_another(call: plan.AggregateCall, rows: Rows) -> Value:
     return found[0][0] if found else None
 
 
+def by_offset(call: plan.AggregateCall, rows: Rows) -> Value:
+    last = call.function.name == "latest_by_offset"
+    found = sorted((r for r in rows if None not in r), key=lambda r: (sort_key(r[1], last), sort_key(r[0])))
+    return found[0][0] if found else None
+
+
 def bits(call: plan.AggregateCall, rows: Rows) -> Value:
     values = [r[0] for r in rows if r[0] is not None]
     if not values:
@@ -231,12 +237,16 @@ TOTALS: dict[str, Callable[[plan.AggregateCall, Rows], Value]] = {
     "max": extreme,
     "min_by": by_another,
     "max_by": by_another,
+    "earliest_by_offset": by_offset,
+    "latest_by_offset": by_offset,
     **dict.fromkeys(("bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor"), bits),
     **dict.fromkeys(("var_pop", *SAMPLES[:2], "stddev_pop", *SAMPLES[2:4]), variance),
     **dict.fromkeys(REGRESSIONS, regression),
     "array_agg": array,
     "string_agg": joined,
+    "json_agg": json_array,
     "jsonb_agg": json_array,
+    "json_object_agg": json_object,
     "jsonb_object_agg": json_object,
     "mode": mode,
     "percentile_disc": percentile,

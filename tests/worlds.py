@@ -117,7 +117,9 @@ class Name:
 
 
 class Writer:
-    """Writes one query."""
+    """Writes one query, of `most` relations in FROM."""
+
+    most = 4
 
     def __init__(self, source: random.Random, relations: tuple[Table, ...], errors: bool, determined: bool = False) -> None:
         self.random = source
@@ -324,7 +326,7 @@ class Writer:
 
     def sources(self, depth: int) -> tuple[str, list[Name]]:
         parts: list[tuple[str, list[Name]]] = []
-        for i in range(self.random.choice([1, 1, 2, 2, 3, 4])):
+        for i in range(min(self.random.choice([1, 1, 2, 2, 3, 4]), self.most)):
             alias = f"s{depth}{i}"
             table = self.random.choice(self.relations)
             if self.random.random() < 0.05:
@@ -451,4 +453,8 @@ class Writer:
             return f"{r.choice(['0.5', '2', '1e3'])}::double precision"
         if type.name == "timestamp":
             return f"timestamp '2026-01-0{r.randint(1, 3)} 0{r.randint(0, 9)}:00:00'"
+        if type.name == "timestamptz":
+            return f"timestamptz '2026-01-01 0{r.randint(0, 9)}:00:00+00'"
+        if type.name == "date":
+            return f"date '2026-01-0{r.randint(1, 5)}'"
         return f"{r.randint(0, 5)}.{r.randint(0, 9)}{r.randint(0, 9)}"

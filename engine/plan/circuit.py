@@ -146,6 +146,8 @@ class _Builder:
     dead_letter_edges: set[DeadLetterEdge] = field(default_factory=set)
     outputs: list[Output] = field(default_factory=list)
     relations: dict[int, RelationTarget] = field(default_factory=dict)
+    numbers: dict[int, dict[Stateful | Leaf, int]] = field(default_factory=dict)  # per view, of its operators, and of its leaves
+    fills: dict[int, tuple[FillInput, ...]] = field(default_factory=dict)  # per view
 
     def graph(self) -> Graph:
         return Graph(
@@ -216,33 +218,36 @@ class _Builder:
             return
         stream = self.streams(item)
         self.relations[item.id] = RelationTarget(item.id, item.columns, 0 if skips(item) else item.errors)
-        for operator in stateful(stream):
-            self._operator(item, stream, operator)
-        for place in self._places(item, stream, stream):
+        own = stateful(stream)
+        self.numbers[item.id] = {o: i for found in (own, leaves(stream)) for i, o in enumerate(found)}
+        self.fills[item.id] = fill_inputs(item, stream)
+        for operator in own:
+            self._operator(item, operator)
+        for place in self._places(item, stream):
             self.outputs.append(Output(place.node, place.shape, item.id))
 
-    def _operator(self, item: Item, stream: Stream, operator: Stateful) -> None:
-        node = self._node(item, stream, operator)
+    def _operator(self, item: Item, operator: Stateful) -> None:
+        node = self._node(item, operator)
         if node in self.operators:
             return  # another view's too, and its edges are the same
         for port, input in enumerate(inputs(operator)):
-            for place in self._places(item, stream, input):
+            for place in self._places(item, input):
                 self.edges.append(Edge(place.node, place.shape, node, port))
         self.operators[node] = _operator_node(node, operator, digest(operator, item, self.catalog))
 
-    def _node(self, item: Item, stream: Stream, operator: Stateful) -> int:
-        return nodes.node_of(item, stateful(stream).index(operator))
+    def _node(self, item: Item, operator: Stateful) -> int:
+        return nodes.node_of(item, self.numbers[item.id][operator])
 
-    def _places(self, item: Item, stream: Stream, wanted: Stream) -> list[_Place]:
+    def _places(self, item: Item, wanted: Stream) -> list[_Place]:
         """Where the changes of a part of `item`'s stream are had: live, and while it is filled also from its history."""
         if isinstance(wanted.origin, Merged):
-            return [p.then(wanted.shape) for input in wanted.origin.inputs for p in self._places(item, stream, input)]
-        places = self._live(item, stream, wanted.origin)
+            return [p.then(wanted.shape) for input in wanted.origin.inputs for p in self._places(item, input)]
+        places = self._live(item, wanted.origin)
         if not item.ready and isinstance(wanted.origin, Leaf):
-            places.append(_Place(self._history(item, stream, wanted.origin), Linear()))
+            places.append(_Place(self._history(item, wanted.origin), Linear()))
         return [p.then(wanted.shape) for p in places]
 
-    def _live(self, item: Item, stream: Stream, origin: Origin) -> list[_Place]:
+    def _live(self, item: Item, origin: Origin) -> list[_Place]:
         match origin:
             case Source(id):
                 source = self.catalog[id]
@@ -257,18 +262,18 @@ class _Builder:
             case View(id, below):
                 view = self.catalog[id]
                 self._view(view)
-                return [p.then(below.shape) for p in self._live(view, below, below.origin)]
+                return [p.then(below.shape) for p in self._live(view, below.origin)]
             case Unit():
                 return []  # it never changes
             case Merged(inputs):
-                return [p.then(i.shape) for i in inputs for p in self._live(item, stream, i.origin)]
+                return [p.then(i.shape) for i in inputs for p in self._live(item, i.origin)]
             case Joined() | Reduced() | Timed() | Paired() | Topped() | Recomputed():
-                return [_Place(self._node(item, stream, origin), Linear())]
+                return [_Place(self._node(item, origin), Linear())]
             case _:
                 assert_never(origin)
 
-    def _history(self, item: Item, stream: Stream, leaf: Leaf) -> int:
-        fill = fill_inputs(item, stream)[leaves(stream).index(leaf)]
+    def _history(self, item: Item, leaf: Leaf) -> int:
+        fill = self.fills[item.id][self.numbers[item.id][leaf]]
         if fill.node not in self.sources:
             if isinstance(leaf, Source):
                 self._source(self.catalog[leaf.item], fill.node, fill.channel)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from lake.types import arrow_schema
-from tests.engine.plan.test_law import Views
+from tests.engine.plan.views import Views
 from tests.nexmark import FUNCTION, TABLES, Row, duckdb_query, events, names, query
 from tests.worlds import Table, World
 

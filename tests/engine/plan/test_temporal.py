@@ -23,7 +23,7 @@ from sql.duckdb_functions import install
 from sql.plan import Filter, Project, Relation, Scan
 from sql.relations import walk
 from sql.rewrite import conjuncts
-from tests.engine.plan.test_law import Views
+from tests.engine.plan.views import Views
 from tests.worlds import Table, World
 
 EVENTS = (Field("k", INT4), Field("ts", TIMESTAMPTZ), Field("local", TIMESTAMP), Field("ms", INT8))

@@ -16,7 +16,7 @@ import pytest
 
 from sql.bind import bind_query
 from sql.duckdb import render
-from tests.engine.plan.test_law import Views
+from tests.engine.plan.views import Views
 from tests.tpch import QUERIES, Shop, generated, make_catalog
 
 SCALE = float(os.environ.get("TAILGATE_TPCH_SCALE", "0.01"))

@@ -36,7 +36,7 @@ import scala.reflect.ClassTag;
  * <p>Nothing of it is planned by Catalyst: one DataFrame exchange costs more planning than an ordinary tick takes in all.
  */
 final class Stages {
-  private static final StructType BYTES = new StructType().add("bytes", "binary", false);
+  static final StructType BYTES = new StructType().add("bytes", "binary", false);
   private static final int STREAM_BUFFER_COLUMNS = Sent.WIDTH;
   private static final String RESULTS = "/results";  // folder below the state's, for what is too large to be sent
   private final Circuit circuit;
@@ -69,12 +69,16 @@ final class Stages {
     Borrower circuits = new Borrower(circuit.id, shipped);
     String results = statePath + RESULTS;
     JavaRDD<InternalRow> sent = batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, partitions, rows)).iterator());
-    int levels = circuit.forgotten.isEmpty() ? circuit.levels : Math.max(circuit.levels, ids.stores().stream().mapToInt(s -> s + 1).max().orElse(0));
-    for (int level = 0; level < levels; level++) {
+    for (int level = 0; level < levels(circuit, ids); level++) {
       RDD<InternalRow> placed = exchange(sent, partitions).rdd();
       sent = new Stage<>(placed, new Level(circuit.id, shipped, time, level, partitions), statePath, level, ids.store(level), session, tag(InternalRow.class), tag(InternalRow.class)).toJavaRDD();
     }
     return exchange(sent, partitions).mapPartitions(rows -> circuits.with(c -> Tick.results(c, results, rows)).iterator());
+  }
+
+  /** How many levels a tick runs: also those where nothing is left but state to forget. */
+  static int levels(Circuit circuit, StateIds ids) {
+    return circuit.forgotten.isEmpty() ? circuit.levels : Math.max(circuit.levels, ids.stores().stream().mapToInt(s -> s + 1).max().orElse(0));
   }
 
   private static JavaRDD<InternalRow> exchange(JavaRDD<InternalRow> sent, int partitions) {

@@ -1,0 +1,383 @@
+"""Random views in forms: one for every relation and aggregate of the language, each filled in at random; all of it follows from a seed.
+
+A world has two random tables, one with a column of every type (`w`), and the three that random subqueries are of. Views ask for the forms
+in turn, so that as many views as there are forms hold each of them, whatever the seed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+
+from lake.types import BOOL, FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field, Type
+from sql.plan import JoinKind
+from tests.reference_sets import json_text
+from tests.sql import random_subqueries
+from tests.worlds import REGRESSIONS, START, VARIANCES, Name, Row, Table, Value, World, Writer
+
+EXOTIC = (
+    ("k", INT4), ("ts", TIMESTAMP), ("tz", Type("timestamptz")), ("ms", INT8), ("j", Type("jsonb")), ("o", Type("jsonb")),
+    ("a", INT4.array()), ("b", TEXT.array()), ("u", Type("uuid")), ("d", Type("date")), ("y", Type("bytea")), ("f", FLOAT8),
+    ("g", Type("float4")), ("iv", Type("interval")), ("tm", Type("time")), ("vc", Type("varchar", (4,))), ("x", TEXT),
+    ("n", Type("numeric", (10, 2))),
+)  # fmt: skip
+SORTED = ("k", "ts", "tz", "ms", "d", "f", "g", "tm", "vc", "x", "n")  # of `w`, those that min and max take
+EQUAL = (*SORTED, "u", "y", "j", "a", "b")
+SUBQUERY_MAX = 1500  # characters: what is larger tells no more
+NAN = float("nan")
+
+
+class Wide(World):
+    """Tables for every form. The clock stands among the times of rows."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, tables=2)
+        columns = [Field(name, type) for name, type in EXOTIC]
+        self.random.shuffle(columns)
+        small = {name: tuple(Field(c, Type(t)) for c, t in of) for name, of in random_subqueries.TABLES.items()}
+        own = [Table(16392, "w", tuple(columns), None)]
+        own += [Table(16396 + 4 * i, name, of, None) for i, (name, of) in enumerate(small.items())]
+        self.small = {t.id for t in own[1:]}
+        self.tables = (*self.tables, *own)
+        self.rows.update({t.id: Counter() for t in own})
+
+    def random_row(self, table: Table) -> Row:
+        if table.name == "w":
+            return tuple(self.exotic(c) for c in table.columns)
+        if table.id in self.small:
+            return tuple(self.few(c.type) for c in table.columns)
+        return super().random_row(table)
+
+    def few(self, type: Type) -> Value:
+        """Few different values, so that subqueries find something."""
+        if self.random.random() < 0.2:
+            return None
+        return self.random.choice(["x", "y", ""]) if type.name == "text" else self.random.randint(0, 3)
+
+    def exotic(self, column: Field) -> Value:
+        r, name = self.random, column.name
+        if r.random() < 0.1:
+            return None
+        if name == "ms":
+            return int((START - datetime(1970, 1, 1)).total_seconds() * 1000) + r.randint(0, 12) * 3_600_000
+        if column.type.is_array:
+            element = (lambda: r.randint(0, 3)) if name == "a" else (lambda: r.choice(["", "a", "b c"]))
+            return tuple(None if r.random() < 0.1 else element() for _ in range(r.randint(0, 3)))
+        match column.type.name:
+            case "timestamp" | "timestamptz":
+                at = START + timedelta(minutes=37 * r.randint(0, 20))
+                return at if name == "ts" else at.replace(tzinfo=timezone.utc)
+            case "jsonb":
+                return json_text(self.json(name == "o"))
+            case "uuid":
+                return f"00000000-0000-4000-8000-00000000000{r.randint(0, 4)}"
+            case "date":
+                return date(2026, 1, r.randint(1, 5))
+            case "bytea":
+                return bytes([r.randint(0, 3), 255][: r.randint(0, 2)])
+            case "float8" | "float4":
+                return r.choice([0.0, -0.0, NAN, 1.5, -2.25, 0.5, float("inf"), float(r.randint(-3, 5))])
+            case "interval":
+                return (0, r.randint(-1, 1), r.randint(-5, 5) * 1_800_000_000)
+            case "time":
+                return r.randint(0, 23) * 3_600_000_000
+            case "varchar":
+                return r.choice(["", "a", "ab", "Ω", "x y"])
+            case "text":
+                return r.choice(["", "a", "a b", "b  a", "Ω b", "7"])
+            case "numeric":
+                return Decimal(r.randint(-300, 500)) / 100
+        return r.randint(0, 4)
+
+    def json(self, object: bool) -> object:
+        r = self.random
+        if object or r.random() < 0.15:
+            return {k: r.choice([1, "a", None, [1, 2]]) for k in r.sample(["a", "b", "bb", "c"], r.randint(0, 3))}
+        return [r.choice([1, 2, "a", None, {"a": 1}]) for _ in range(r.randint(0, 3))] if r.random() < 0.95 else 7
+
+
+Form = tuple[str, JoinKind | None]  # a query; of which kind its join is instead of inner
+
+
+class Forms:
+    """`forms(n)` is the n-th view: the same n, the same form."""
+
+    def __init__(self, source: random.Random, relations: Sequence[Table]) -> None:
+        self.random = source
+        self.relations = tuple(t for t in relations if t.name.startswith("t") and len(t.name) > 1)
+        self.n = 0
+
+    def writer(self, *, errors: bool | None = None) -> Writer:
+        return Writer(self.random, self.relations, self.random.random() < 0.5 if errors is None else errors)
+
+    def __call__(self, n: int) -> Form:
+        cycle, place = divmod(n, len(FORMS))
+        form = FORMS[place]
+        self.n = cycle * FORMS.count(form) + FORMS[:place].count(form)
+        made = form(self)
+        return made if isinstance(made, tuple) else (made, None)
+
+    def turn(self, choices: Sequence[str], step: int = 1, more: int = 0) -> str:
+        """The next of some choices, each in its turn."""
+        return choices[(self.n * step + more) % len(choices)]
+
+    # ---- SELECT --------------------------------------------------------------------------------------------------------------------
+
+    def any(self) -> str:
+        return self.writer().query()
+
+    def combined(self) -> str:
+        """A set operation, each in its turn."""
+        writer = self.writer()
+        types = [self.random.choice((INT4, TEXT, BOOL, FLOAT8)) for _ in range(self.random.randint(1, 2))]
+        sign = self.turn(["UNION", "INTERSECT", "EXCEPT", "UNION ALL", "INTERSECT ALL", "EXCEPT ALL"])
+        return f"({writer.part(types, 0)}) {sign} ({writer.part(types, 0)})"
+
+    def cut(self) -> str:
+        writer = self.writer()
+        tables, scope = writer.sources(1)
+        outputs = [n.sql for n in self.random.sample(scope, min(2, len(scope)))] + [writer.expression(INT4, scope)]
+        source = f"FROM {tables}"
+        order = f"1{writer.direction()}, 2{writer.direction()}"
+        match self.n % 4:
+            case 0:
+                return f"SELECT DISTINCT ON (1) {writer.named(outputs)} {source} ORDER BY {order}"
+            case 1:
+                size = self.random.randint(1, 4)
+                return f"SELECT {writer.named(outputs)} {source} ORDER BY 1{writer.direction()} FETCH FIRST {size} ROWS WITH TIES"
+            case 2:
+                size, skipped = self.random.randint(1, 4), self.random.randint(1, 4)
+                return f"SELECT {writer.named(outputs)} {source} ORDER BY {order} LIMIT {size} OFFSET {skipped}"
+        return f"SELECT DISTINCT {writer.named(outputs)} {source}"
+
+    def ranked(self) -> str:
+        writer = self.writer()
+        tables, scope = writer.sources(1)
+        return writer.first_ranks([n.sql for n in self.random.sample(scope, min(2, len(scope)))], scope, f"FROM {tables}")
+
+    def sets(self) -> str:
+        """GROUPING SETS, ROLLUP, CUBE."""
+        writer = self.writer()
+        tables, scope = writer.sources(1)
+        keys = self.random.sample(scope, min(2, len(scope)))
+        names = [n.sql for n in keys]
+        both = ", ".join(names)
+        sets = self.turn([f"ROLLUP ({both})", f"CUBE ({both})", f"GROUPING SETS (({both}), ({names[-1]}), ())"])
+        calls = [writer.aggregate(scope), f"grouping({both})"]
+        having = " HAVING count(*) > 1" if self.random.random() < 0.3 else ""
+        return f"SELECT {writer.named([*names, *calls])} FROM {tables} GROUP BY {sets}{having}"
+
+    def aggregates(self) -> str:
+        """Aggregates, each in its turn, three a view."""
+        writer = self.writer()
+        tables, scope = writer.sources(1) if self.random.random() < 0.5 else self.wide()
+        keys = [n.sql for n in self.random.sample(scope, self.random.randint(0, min(2, len(scope))))]
+        calls = [self.aggregate(self.turn(AGGREGATES, 3, i), writer, scope) for i in range(3)]
+        group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
+        return f"SELECT {writer.named(keys + calls)} FROM {tables}{group}"
+
+    def wide(self) -> tuple[str, list[Name]]:
+        kept = [Name(f"w.{name}", dict(EXOTIC)[name]) for name in SORTED if name not in ("g", "tm", "vc", "ms")]
+        return "w", kept
+
+    def aggregate(self, call: str, writer: Writer, scope: list[Name]) -> str:
+        def value(type: Type) -> str:
+            return writer.expression(type, scope, 1)
+
+        def sorted_one() -> str:
+            return self.random.choice([n.sql for n in scope if n.type.name != "bool"] or ["1"])
+
+        parts = {
+            "int": value(INT4), "other": value(INT4), "long": value(INT8), "num": value(Type("numeric", (10, 2))), "float": value(FLOAT8),
+            "bool": value(BOOL), "text": value(TEXT), "any": self.random.choice(scope).sql, "sorted": sorted_one(),
+            "way": writer.direction(), "by": sorted_one(),
+        }  # fmt: skip
+        where = f" FILTER (WHERE {writer.condition(scope, 1)})" if self.random.random() < 0.3 else ""
+        return call.format(**parts) + where
+
+    def windows(self) -> str:
+        """Window functions, each in its turn, two a view."""
+        writer = self.writer()
+        tables, scope = writer.sources(1)
+        outputs = [n.sql for n in self.random.sample(scope, min(2, len(scope)))]
+        split = f"PARTITION BY {self.random.choice(scope).sql} " if self.random.random() < 0.7 else ""
+        sorts = ", ".join(n.sql + writer.direction() for n in self.random.sample(scope, min(2, len(scope))))
+        frame = writer.frame(True)
+        calls = []
+        for i in range(2):
+            call = self.aggregate_free(self.turn(WINDOWS, 2, i), writer, scope)
+            calls.append(f"{call} OVER (win{'' if call.startswith(RANKING) else f' {frame}'})" if frame else f"{call} OVER win")
+        calls.append(writer.windowed(scope))
+        return f"SELECT {writer.named(outputs + calls)} FROM {tables} WINDOW win AS ({split}ORDER BY {sorts})"
+
+    def aggregate_free(self, call: str, writer: Writer, scope: list[Name]) -> str:
+        return call.format(any=self.random.choice(scope).sql, int=writer.expression(INT4, scope, 1))
+
+    # ---- joins ---------------------------------------------------------------------------------------------------------------------
+
+    def joined(self) -> str:
+        """Each kind of join in its turn, with and without an equality, with more conditions."""
+        writer = self.writer()
+        left, right = (self.random.choice(self.relations) for _ in range(2))
+        scopes = [[Name(f"{a}.{c.name}", c.type) for c in t.columns] for a, t in (("l", left), ("r", right))]
+        word = self.turn(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
+        both = scopes[0] + scopes[1]
+        on = writer.condition(both) if self.n % 3 == 2 else f"l.a = r.a{'' if self.n % 3 else f' AND {writer.condition(both)}'}"
+        outputs = [n.sql for n in self.random.sample(both, min(4, len(both)))]
+        return f"SELECT {writer.named(outputs)} FROM {left.name} AS l {word} {right.name} AS r ON {on}"
+
+    def halves(self) -> Form:
+        """Semi and anti joins, with every kind of condition."""
+        return Writer(self.random, self.relations, False).halves(), ("semi", "anti")[self.n % 2]
+
+    def natural(self) -> str:
+        left, right = (self.random.choice(["r", "s", "t"]) for _ in range(2))
+        word = self.turn(["", "LEFT ", "RIGHT ", "FULL "])
+        join = f"NATURAL {word}JOIN {right} AS y" if self.n % 2 else f"{word}JOIN {right} AS y USING (a)"
+        return f"SELECT * FROM (SELECT a, count(*) AS n FROM {left} GROUP BY a) AS x {join}"
+
+    # ---- subqueries ----------------------------------------------------------------------------------------------------------------
+
+    def subquery(self) -> str:
+        while True:
+            text = random_subqueries.Writer(self.random, errors=self.random.random() < 0.3, depth=1).query()
+            if len(text) <= SUBQUERY_MAX and "SELECT" in text[6:]:
+                return text
+
+    def predicate(self) -> str:
+        """Each kind of subquery in its turn, tied to the row or not."""
+        own = random_subqueries.Writer(self.random, depth=1)
+        outer = [(f"q.{c}", t) for c, t in random_subqueries.TABLES["r"]]
+        kind = self.n % 6
+        inner = own.column("int4", outer if self.random.random() < 0.7 else [], 0)
+        negation, sign = self.random.choice(["", "NOT "]), own.sign()
+        tests = (
+            f"{negation}EXISTS ({inner})", f"q.a {negation}IN ({inner})", f"q.b {sign} ANY ({inner})", f"q.b {sign} ALL ({inner})",
+            f"q.b {sign} {own.scalar('int4', outer, 0)}", f"(q.a, q.b) {negation}IN (SELECT a, e FROM t WHERE t.e <> q.a)",
+        )  # fmt: skip
+        shown = f", {tests[kind]} AS p" if self.random.random() < 0.3 else ""
+        where = "" if shown else f" WHERE {tests[kind]}"
+        return f"SELECT q.a, q.b{shown} FROM r AS q{where}"
+
+    def lateral(self) -> str:
+        """The first rows of each row."""
+        r, word = self.random, self.turn([", LATERAL", " LEFT JOIN LATERAL"])
+        on = "" if word.startswith(",") else " ON true"
+        order = f"y.b{r.choice(['', ' DESC'])}, y.d"
+        inner = f"SELECT y.b, y.d FROM s AS y WHERE y.a {r.choice(['=', '<'])} x.a ORDER BY {order} LIMIT {r.randint(1, 2)}"
+        return f"SELECT x.a, x.c, l.b, l.d FROM r AS x{word} ({inner}) AS l{on}"
+
+    def common(self) -> str:
+        """WITH, read twice."""
+        own = random_subqueries.Writer(self.random, depth=1)
+        inner = own.select([], 0, types=["int4", "text"])[0]
+        hint = self.turn(["", "MATERIALIZED ", "NOT MATERIALIZED "])
+        return f"WITH c (p, q) AS {hint}({inner}) SELECT x.p, x.q, count(*) AS n FROM c AS x JOIN c AS y ON x.p = y.p GROUP BY 1, 2"
+
+    # ---- functions in FROM, time ---------------------------------------------------------------------------------------------------
+
+    def generated(self) -> str:
+        call, names = self.turn(SETS), ("v", "v2")
+        two = "each" in call
+        ordinal = " WITH ORDINALITY" if self.random.random() < 0.5 else ""
+        given = ", ".join([*names[: 1 + two], *(["place"] if ordinal else [])])
+        joined = f", {call}" if self.random.random() < 0.5 else f" LEFT JOIN LATERAL {call}"
+        on = "" if joined.startswith(",") else " ON true"
+        source = f"FROM w{joined}{ordinal} AS e({given}){on}"
+        if self.random.random() < 0.3:
+            return f"SELECT w.k, count(e.v) AS c, max(w.n) AS m {source} GROUP BY w.k"
+        return f"SELECT w.k, w.x, {', '.join('e.' + g for g in given.split(', '))} {source}"
+
+    def windowed(self) -> str:
+        """tumble, hop, session and date_bin."""
+        r, time = self.random, self.random.choice(["ts", "tz"])
+        size, every = r.choice([30, 60, 75]), r.choice([15, 30, 50])
+        match self.n % 4:
+            case 0:
+                relation = f"tumble(w, {time}, interval '{size} minutes')"
+            case 1:
+                relation = f"hop(w, {time}, interval '{every} minutes', interval '{size} minutes')"
+            case 2:
+                relation = f"session(w, {time}, interval '{size} minutes'{r.choice(['', ', k', ', x'])})"
+            case _:
+                zone = "" if time == "ts" else "tz"
+                bin = f"date_bin(interval '{size} minutes', {time}, timestamp{zone} '2026-01-01 00:05')"
+                return f"SELECT {bin} AS at, count(*) AS n, sum(n) AS s FROM w GROUP BY 1"
+        if r.random() < 0.5:
+            return f"SELECT k, window_start, window_end, {time} FROM {relation}"
+        return f"SELECT k, window_start, window_end, count(*) AS c, max(n) AS m FROM {relation} GROUP BY 1, 2, 3"
+
+    def timed(self) -> str:
+        """The clock compared with the times of rows."""
+        r = self.random
+        conditions = (
+            "now() < tz", "tz > now() - interval '2 hours'", "mz_now() BETWEEN ms AND ms + 7200000",
+            "ts + interval '1 hour' <= localtimestamp",
+            "now() - tz < interval '90 minutes'", "mz_now() >= ms AND mz_now() < ms + 9000000", "ts + iv > localtimestamp",
+        )  # fmt: skip
+        where = self.turn(conditions)
+        more = f" AND k {r.choice(['<', '>', '='])} {r.randint(0, 4)}" if r.random() < 0.3 else ""
+        match r.randint(0, 3):
+            case 0:
+                return f"SELECT k, count(*) AS c, max(n) AS m FROM w WHERE {where}{more} GROUP BY k"
+            case 1:
+                return f"SELECT x.k, x.x, y.a FROM (SELECT * FROM w WHERE {where}) AS x LEFT JOIN r AS y ON y.a = x.k"
+            case 2:
+                return f"SELECT k, x, n FROM w WHERE {where}{more} ORDER BY n DESC, k LIMIT 2"
+        return f"SELECT k, x, tz FROM w WHERE {where}{more}"
+
+    def typed(self) -> str:
+        """A column of each type as a key, in its turn."""
+        r, column, other = self.random, self.turn(EQUAL), self.turn(SORTED)
+        last = self.turn(["k", "x", "n"])
+        return r.choice(
+            (
+                f"SELECT {column}, count(*) AS c, count(DISTINCT {other}) AS e, min({other}) AS l, max({other}) AS m FROM w GROUP BY 1",
+                f"SELECT DISTINCT {column}, {last} FROM w",
+                f"SELECT x.{column}, y.{other} FROM w AS x JOIN w AS y ON x.{column} = y.{column} AND x.k < y.k",
+                f"SELECT x.k, y.{column} FROM w AS x FULL JOIN (SELECT {column}, n FROM w WHERE k > 1) AS y ON x.{column} = y.{column}",
+                f"SELECT {column} FROM w WHERE k < 3 EXCEPT ALL SELECT {column} FROM w WHERE k > 1",
+                f"SELECT k, {column}, lag({column}) OVER (PARTITION BY k ORDER BY {other}, {last}, n) AS p FROM w",
+                f"SELECT array_agg({other} ORDER BY {other}, n) AS g, max_by({column}, {other}) AS b FROM w"
+                if column in SORTED
+                else f"SELECT k, {column} FROM w ORDER BY {other} FETCH FIRST 3 ROWS WITH TIES",
+            )
+        )
+
+    def over(self, views: Sequence[Table]) -> str:
+        """A view of views, joined with a table."""
+        writer = Writer(self.random, (*views, self.random.choice(self.relations)), self.random.random() < 0.5)
+        writer.most = 2
+        return writer.query()
+
+
+FORMS: tuple[Callable[[Forms], str | Form], ...] = (
+    Forms.aggregates, Forms.joined, Forms.windows, Forms.predicate, Forms.generated, Forms.windowed, Forms.timed, Forms.typed, Forms.cut,
+    Forms.aggregates, Forms.combined, Forms.halves, Forms.subquery, Forms.any, Forms.sets, Forms.natural, Forms.lateral, Forms.ranked,
+    Forms.aggregates, Forms.joined, Forms.windows, Forms.any, Forms.common, Forms.typed,
+)  # fmt: skip
+SETS = (
+    "generate_series(0, w.k)", "generate_series(w.k, 6, 2)", "unnest(w.a)", "unnest(w.b)", "jsonb_array_elements(w.j)",
+    "jsonb_array_elements_text(w.j)", "jsonb_each(w.o)", "jsonb_each_text(w.o)", "jsonb_object_keys(w.o)", "generate_series(3, 0, w.k)",
+)  # fmt: skip
+RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")
+WINDOWS = (
+    "row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)", "lag({any})", "lead({any}, 2)",
+    "first_value({any})", "last_value({any})", "nth_value({any}, 2)", "sum({int})", "count(*)", "avg({int})", "min({int})", "max({int})",
+    "array_agg({any})", "count({any})",
+)  # fmt: skip
+AGGREGATES = (
+    "count(*)", "count({any})", "count(DISTINCT {any})", "sum({int})", "sum({long})", "sum({num})", "sum({float})", "sum(DISTINCT {int})",
+    "avg({int})", "avg({num})", "avg({float})", "min({sorted})", "max({sorted})", "bool_and({bool})", "bool_or({bool})", "every({bool})",
+    "bit_and({int})", "bit_or({int})", "bit_xor({int})", *(f"{v}({{num}})" for v in VARIANCES), "stddev(({int} % 100)::float8)",
+    *(f"{v}({{int}} % 100, {{other}} % 100)" for v in REGRESSIONS), "array_agg({any} ORDER BY {by}{way}, {any})",
+    "array_agg(DISTINCT {sorted})", "string_agg({text}, '-' ORDER BY {text}{way})", "string_agg(DISTINCT {text}, ',')",
+    "jsonb_agg({int} ORDER BY {by}{way}, {int})", "json_agg({text})", "jsonb_object_agg({text}, {int})",
+    "json_object_agg(coalesce({text}, ''), {text})", "mode() WITHIN GROUP (ORDER BY {sorted})",
+    "percentile_cont(0.25) WITHIN GROUP (ORDER BY {int}{way})", "percentile_disc(0.9) WITHIN GROUP (ORDER BY {sorted}{way})",
+    "max_by({any}, {by})", "min_by({any}, {by})", "latest_by_offset({any}, {long})", "earliest_by_offset({any}, {long})",
+    "avg(DISTINCT {num})", "sum(DISTINCT {float})", "count(DISTINCT {num})",
+)  # fmt: skip

@@ -1,0 +1,241 @@
+"""The law on random cases: views in every form, ticks with shuffles, restarts and lost attempts, and what is left of a failure when all
+that it does not need is taken away.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from lake.errors import FeatureNotSupported
+from sql.plan import JoinKind
+from tests.engine.plan.coverage import features
+from tests.engine.plan.forms import Forms, Wide
+from tests.engine.plan.views import Straight
+from tests.worlds import START, Row, Table
+
+FORMED, OVER = 10, 2  # views of a world in forms, and over those
+TICKS = 6
+SHRINKING_S = 60.0  # longest search for less that fails
+START_MS = int((START - datetime(1970, 1, 1)).total_seconds() * 1000)
+HOUR_MS = 3_600_000
+Change = tuple[Table, Row, int]
+View = tuple[str, str, JoinKind | None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A tick at a time (ms); `lost`: changes of an attempt before it that never enters the log.
+
+    Until the last piece of the history, weights may be below zero and nothing is compared.
+    """
+
+    time: int
+    changes: tuple[Change, ...]
+    compared: bool = True
+    lost: tuple[Change, ...] | None = None
+    restart: bool = False
+    maintain: bool = False
+
+
+@dataclass(frozen=True)
+class Given:
+    """What views read."""
+
+    tables: tuple[Table, ...]
+    random: random.Random
+
+
+@dataclass(frozen=True)
+class Case:
+    """Views, those that others read before them, and what happens to their tables."""
+
+    seed: int
+    tables: tuple[Table, ...]
+    views: tuple[View, ...]
+    steps: tuple[Step, ...]
+    partitions: int
+
+
+class Broken(AssertionError):
+    """A view is not its query."""
+
+    def __init__(self, view: str, step: int, why: str) -> None:
+        super().__init__(why)
+        self.view, self.step = view, step
+
+
+def steps(world: Wide) -> Iterator[Step]:
+    """What happens to a world: its history in pieces, in any order, then changes."""
+    r, now = world.random, START_MS + world.random.randint(0, 6) * HOUR_MS
+    history = [c for _ in range(3) for c in world.change(16)]
+    pieces = r.choice([1, 1, 2, 3])
+    if pieces > 1:
+        r.shuffle(history)
+    for i in range(pieces):
+        yield Step(now + i, tuple(history[i::pieces]), compared=i == pieces - 1)
+    now += pieces
+    for _ in range(TICKS):
+        now += r.choice([1, 20 * 60_000, HOUR_MS])
+        changes = world.change(8) if r.random() < 0.9 else []
+        r.shuffle(changes)
+        lost = tuple(changes[: r.randint(0, len(changes))]) if r.random() < 0.25 else None
+        yield Step(now, tuple(changes), True, lost, r.random() < 0.25, r.random() < 0.15)
+
+
+class Law:
+    """Runs cases in one session."""
+
+    def __init__(self, session: Any, folder: Path) -> None:
+        self.session, self.folder = session, folder
+        self.cases, self.exact = 0, 0  # views; comparisons without a failing row
+        self.covered: Counter[str] = Counter()
+        self.refused: list[str] = []
+
+    def world(self, seed: int, number: int) -> None:
+        """The views of a world; `Broken` with all that is needed to see it again."""
+        world = Wide(seed * 1_000_000 + number)
+        forms = Forms(world.random, world.tables)
+        views = self.opened(Given(world.tables, world.random), number % 4 % 3 + 1)
+        try:
+            made: list[View] = []
+            for i in range(FORMED):
+                made.append((f"v{i}", *forms(number * FORMED + i)))
+            views.add_all(made)
+            views.tick(())
+            items = [i for i in views.catalog.items.values() if i.kind == "materialized view" and not views.rows[i.errors]]
+            below = [Table(i.id, i.name, i.columns) for i in items]
+            over = [(f"o{i}", forms.over(below), None) for i in range(OVER)]
+            views.add_all(over)
+            happens = tuple(steps(world))
+            kept = tuple(v for v in [*made, *over] if v[0] in views.queries)
+            case = Case(seed, world.tables, kept, happens, views.partitions)
+            self.run(views, case)
+        except Broken as e:
+            raise AssertionError(self.told(case, e, number)) from None
+        finally:
+            self.closed(views)
+        self.cases += len(kept)
+        for name, query, _ in kept:
+            item = views.catalog.relation(name)
+            self.covered.update(features(query, views.bound(item, views.catalog)))
+
+    def opened(self, given: Given, partitions: int) -> Straight:
+        self.folder.mkdir(exist_ok=True)
+        views = Watched(self.session, self.folder, given, partitions)  # type: ignore[arg-type]
+        views.refusals = self.refused
+        return views
+
+    def closed(self, views: Straight) -> None:
+        views.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def run(self, views: Straight, case: Case) -> None:
+        for n, step in enumerate(case.steps):
+            views.time = step.time
+            if step.restart:
+                views.restart()
+            if step.lost is not None:
+                views.lost(step.lost)
+            views.tick(step.changes)
+            if step.maintain:
+                views.maintain()
+            for name in views.queries if step.compared else ():
+                try:
+                    self.exact += views.compared(name)
+                except AssertionError as e:
+                    raise Broken(name, n, str(e)) from None
+
+    # ---- what is left of a failure -------------------------------------------------------------------------------------------------
+
+    def told(self, case: Case, broken: Broken, number: int) -> str:
+        """A failure, as small as it could be made, for people."""
+        small, why = self.shrunk(case, broken)
+        out = [f"TAILGATE_LAW_SEED={case.seed} TAILGATE_LAW_WORLD={number}: view {broken.view} is not its query", why, ""]
+        for table in small.tables:
+            if any(re.search(rf"\b{table.name}\b", v[1]) for v in small.views):
+                out.append(f"CREATE TABLE {table.name} ({', '.join(f'{c.name} {c.type}' for c in table.columns)});")
+        out += [f"CREATE MATERIALIZED VIEW {n} AS {q};{f'  -- its inner join {kind}' if kind else ''}" for n, q, kind in small.views]
+        out.append(f"-- {small.partitions} partitions")
+        for step in small.steps:
+            chores = [c for c, on in (("restart", step.restart), (f"lost {step.lost}", step.lost is not None)) if on]
+            out.append(f"-- at {step.time} {' '.join(chores)}")
+            out += [f"--   {weight:+d} {table.name} {row}" for table, row, weight in step.changes]
+        return "\n".join(out)
+
+    def shrunk(self, case: Case, broken: Broken) -> tuple[Case, str]:
+        """Less and less of a case, as long as it fails."""
+        end = time.monotonic() + SHRINKING_S
+        case = replace(case, steps=case.steps[: broken.step + 1])
+        why = str(broken)
+
+        def fails(less: Case) -> bool:
+            nonlocal case, why
+            if time.monotonic() > end:
+                return False
+            found = self.again(less)
+            if found is not None:
+                case, why = less, found
+            return found is not None
+
+        fails(replace(case, views=read_by(broken.view, case.views)))
+        fails(replace(case, partitions=1))
+        fails(replace(case, steps=tuple(replace(s, restart=False, lost=None, maintain=False) for s in case.steps)))
+        for n in reversed(range(len(case.steps) - 1)):  # a tick's changes go into the next
+            ticks = list(case.steps)
+            ticks[n : n + 2] = [replace(ticks[n + 1], changes=ticks[n].changes + ticks[n + 1].changes)]
+            fails(replace(case, steps=tuple(ticks)))
+        size = max(len(rows_of(case)) // 2, 1)
+        while size:
+            rows = rows_of(case)
+            for start in range(0, len(rows), size):
+                fails(replace(case, steps=tuple(without(s, set(rows[start : start + size])) for s in case.steps)))
+            size //= 2
+        return case, why
+
+    def again(self, case: Case) -> str | None:
+        """How a case fails."""
+        views = self.opened(Given(case.tables, random.Random(case.seed)), case.partitions)
+        try:
+            for view in case.views:
+                views.add_all([view])
+                views.tick(())
+            self.run(views, case)
+        except Broken as e:
+            return str(e)
+        finally:
+            self.closed(views)
+        return None
+
+
+def rows_of(case: Case) -> list[tuple[Table, Row]]:
+    return list(dict.fromkeys((t, r) for s in case.steps for t, r, _ in s.changes))
+
+
+def without(step: Step, rows: set[tuple[Table, Row]]) -> Step:
+    """A step that some rows take no part in."""
+    changes, lost = (tuple(c for c in of if c[:2] not in rows) for of in (step.changes, step.lost or ()))
+    return replace(step, changes=changes, lost=None if step.lost is None else lost)
+
+
+def read_by(name: str, views: tuple[View, ...]) -> tuple[View, ...]:
+    """A view, and those that it reads before it."""
+    query = next(q for n, q, _ in views if n == name)
+    return tuple(v for v in views if v[0] == name or re.search(rf"\b{v[0]} AS\b", query))
+
+
+class Watched(Straight):
+    """Notes what is refused."""
+
+    refusals: list[str]
+
+    def refused(self, name: str, query: str, error: FeatureNotSupported) -> None:
+        self.refusals.append(f"{error.args[0]}: {query}")

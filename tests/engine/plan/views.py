@@ -1,0 +1,250 @@
+"""Views over random tables, kept up to date by the real circuit, and compared with the reference. Their history comes in the tick after
+they were added; they are never called ready.
+
+    Views       ticks are jobs of Spark, as the engine runs them
+    Straight    ticks run straight over the state stores (engine/java's tests, Straight); they may be lost, and all but the files with them
+
+A view of views is compared with its query over what those views hold.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from engine.ddl import create_function
+from engine.plan import circuit, nodes
+from engine.plan.plans import Streams
+from lake.catalog import Catalog, Change, Item
+from lake.errors import FeatureNotSupported, TailgateError
+from lake.inbox import TABLE
+from lake.roles import OPERATOR_ID
+from lake.types import Field, arrow_schema
+from sql import plan
+from sql.bind import bind_query
+from sql.relations import bottom_up
+from sql.statements import CreateFunction, parse
+from tests.reference import NAN, Row, at, evaluate
+from tests.worlds import Table, World
+
+KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+Record = tuple[bytes, str]  # an Arrow stream and its channel
+Changes = Sequence[tuple[Table, Row, int]]
+
+
+class Views:
+    def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
+        from engine.runtime.circuits import Circuits
+
+        self.session, self.folder, self.world, self.ids, self.partitions = session, folder, world, "", partitions
+        self.time = 0  # of the next tick, in ms
+        self.circuits = Circuits(session)
+        put = tuple(Item(t.id, "table", t.name, t.columns, t.key, stored=True) for t in world.tables)
+        self.catalog = Catalog().apply(Change(put=put))
+        self.queries: dict[str, str] = {}
+        self.kinds: dict[str, plan.JoinKind] = {}
+        self.fills: dict[str, int] = {}  # channels of histories, and the relation that each is of (0: the row that constants are made of)
+        self.told: set[str] = set()  # those that have had it
+        self.rows: dict[int, Counter[Row]] = {t.id: Counter() for t in world.tables}
+
+    # ---- views ---------------------------------------------------------------------------------------------------------------------
+
+    def bound(self, item: Item, catalog: Catalog) -> plan.Relation:
+        """The plan of a view; of those in `kinds` its inner join is of that kind."""
+        relation = bind_query(item.query, catalog, view=True).plan
+        kind = self.kinds.get(item.name)
+        return relation if kind is None else bottom_up(relation, lambda n: replace(n, kind=kind) if isinstance(n, plan.Join) else n)
+
+    def streams(self, catalog: Catalog) -> Streams:
+        return Streams(catalog, self.bound)
+
+    def function(self, text: str) -> None:
+        """Makes a function that queries may call."""
+        statement = parse(text)
+        assert isinstance(statement, CreateFunction)
+        self.catalog = self.catalog.apply(Change(put=create_function(statement, text, self.catalog, OPERATOR_ID)))
+
+    def add(self, name: str, query: str, kind: plan.JoinKind | None = None) -> bool:
+        """Whether the query can be kept up to date. Constants that fail are told when a view is bound or built: such ones are left out."""
+        return self.add_all([(name, query, kind)]) == 1
+
+    def add_all(self, views: Iterable[tuple[str, str, plan.JoinKind | None]]) -> int:
+        """How many can be; their circuit is built once. None reads another of them."""
+        items, id = [], self.catalog.next_id
+        for name, query, kind in views:
+            if kind is not None:
+                self.kinds[name] = kind
+            try:
+                bound = bind_query(query, self.catalog, view=True)
+                item = Item(id, "materialized view", name, bound.columns, None, True, id + 1, bound.depends, query=query)
+                after = self.catalog.apply(Change(put=(item,)))
+                stream = self.streams(after)(item)
+            except FeatureNotSupported as e:
+                self.refused(name, query, e)
+            except TailgateError:
+                pass
+            else:
+                items.append(nodes.number(replace(item, ready=False), after, stream))
+                id += 2
+        return self._install(items)
+
+    def refused(self, name: str, query: str, error: FeatureNotSupported) -> None:
+        """Called for what cannot be kept up to date."""
+
+    def _install(self, items: list[Item]) -> int:
+        before, self.catalog = self.catalog, self.catalog.apply(Change(put=tuple(items)))
+        try:
+            self.build()
+        except Exception as e:  # of several kinds
+            if not isinstance(e, TailgateError) and "SqlError" not in str(e) and "SQLSTATE: 22" not in str(e):
+                raise
+            self.catalog = before
+            if len(items) < 2:
+                return 0
+            return self._install(items[: len(items) // 2]) + self._install(items[len(items) // 2 :])
+        for item in items:
+            self.queries[item.name] = item.query
+            self.rows[item.id], self.rows[item.errors] = Counter(), Counter()
+        return len(items)
+
+    def build(self) -> None:
+        streams = self.streams(self.catalog)
+        self.circuit = self.circuits.build(circuit.compile_catalog(self.catalog, streams))
+        views = (i for i in self.catalog.items.values() if i.kind == "materialized view")
+        self.fills = {fill.channel: fill.item for item in views for fill in circuit.fill_inputs(item, streams(item))}
+
+    # ---- ticks ---------------------------------------------------------------------------------------------------------------------
+
+    def tick(self, changes: Changes) -> None:
+        """A tick that enters the log."""
+        self._take(self._run(self._records(changes)))
+        for table, row, weight in changes:
+            self._add(table.id, row, weight)
+        self.told = set(self.fills)
+
+    def _records(self, changes: Changes) -> list[Record]:
+        """What is written to tables, and before it to new views what is there already."""
+        records: list[Record] = []
+        for channel in sorted(set(self.fills) - self.told):
+            item = self.fills[channel]
+            columns, there = (self.catalog[item].columns, self.rows[item]) if item else (circuit.UNIT, Counter({(True,): 1}))
+            if there:
+                records.append((_arrow(columns, list(there.items())), channel))
+        for table in self.world.tables:
+            mine = [(row, weight) for t, row, weight in changes if t == table]
+            if mine:
+                records.append((_arrow(table.columns, mine), f"{TABLE}{table.id}"))
+        return records
+
+    def _run(self, records: list[Record]) -> list[tuple[int, bytes]]:
+        """The net changes of relations, as Arrow streams."""
+        if not records:
+            return []
+        rows = [(None, bytearray(data), channel, 0, 0, datetime(2026, 1, 1), 0) for data, channel in records]
+        frame = self.session.createDataFrame(rows, KAFKA)
+        result = self.circuit.tick(frame._jdf, str(self.folder), self.time, self.ids, self.partitions)
+        self.ids = result.stateIds()
+        return [(relation, bytes(result.changes(i))) for i, relation in enumerate(result.relations())]
+
+    def _take(self, changes: list[tuple[int, bytes]]) -> None:
+        for relation, stream in changes:
+            data = pa.ipc.open_stream(stream).read_all()
+            for *values, weight in zip(*(c.to_pylist() for c in data.columns), strict=True):
+                self._add(relation, tuple(map(_plain, values)), weight)
+
+    def _add(self, relation: int, row: Row, weight: int) -> None:
+        rows = self.rows[relation]
+        rows[row] += weight
+        if not rows[row]:
+            del rows[row]
+
+    def check(self) -> int:
+        """How many views were compared without any failing row."""
+        return sum(self.compared(name) for name in self.queries)
+
+    def compared(self, name: str) -> bool:
+        """Whether no row failed, here or in a view above; otherwise it may hold more than its query (fewer rows failed), and says so."""
+        item = self.catalog.relation(name)
+        expected = evaluate(at(self.bound(item, self.catalog), self.time), self.rows)
+        found, errors = self.rows[item.id], self.rows[item.errors]
+        failed = expected.errors or any(self.rows[self.catalog[d].errors] for d in item.depends if self.catalog[d].errors)
+        assert all(n > 0 for n in errors.values()), f"errors below zero: {errors}"
+        assert failed or not errors, f"errors of nothing: {errors}"
+        if not failed:
+            assert found == expected.rows, f"missing: {expected.rows - found}, too much: {found - expected.rows}"
+        return not failed
+
+
+class Straight(Views):
+    """Ticks without Spark's jobs. To be ended."""
+
+    straight: Any = None
+
+    def build(self) -> None:
+        super().build()
+        self.end()
+        make, seed = self.session._jvm.tailgate.Straight, self.world.random.getrandbits(60)
+        self.straight = make(self.session._jsparkSession, self.circuit, str(self.folder), self.partitions, self.ids, seed)
+
+    def lost(self, changes: Changes) -> None:
+        """A tick that never enters the log."""
+        self._attempt(self._records(changes))
+
+    def restart(self) -> None:
+        """As after the end of the process."""
+        self.straight.restart()
+
+    def maintain(self) -> None:
+        """What happens in the background: snapshots of the state."""
+        self.straight.maintain()
+
+    def end(self) -> None:
+        if self.straight is not None:
+            self.ids = self.straight.ids()
+            self.straight.restart()
+
+    def _run(self, records: list[Record]) -> list[tuple[int, bytes]]:
+        answer = self._attempt(records)
+        self.straight.commit()
+        out, place = [], 4
+        for _ in range(struct.unpack_from(">i", answer)[0]):
+            relation, length = struct.unpack_from(">ii", answer, place)
+            out.append((relation, answer[place + 8 : place + 8 + length]))
+            place += 8 + length
+        return out
+
+    def _attempt(self, records: list[Record]) -> bytes:
+        batch = bytearray()
+        for data, channel in records:
+            name = channel.encode()
+            batch += struct.pack(f">ii{len(data)}si{len(name)}siq", -1, len(data), data, len(name), name, 0, 0)
+        return bytes(self.straight.tick(batch, self.time))
+
+
+def _arrow(columns: tuple[Field, ...], changes: list[tuple[Row, int]]) -> bytes:
+    schema = arrow_schema(columns, weight=True)
+    values: list[list[Any]] = [[row[i] for row, _ in changes] for i in range(len(columns))]
+    for i, column in enumerate(columns):
+        if column.type.name == "interval":
+            values[i] = [v and dict(zip(("months", "days", "micros"), v, strict=True)) for v in values[i]]
+    arrays = [pa.array(v, type=f.type) for v, f in zip([*values, [w for _, w in changes]], schema, strict=True)]
+    out = io.BytesIO()
+    with pa.ipc.new_stream(out, schema) as writer:
+        writer.write_batch(pa.record_batch(arrays, schema=schema))
+    return out.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return tuple(value.values())
+    return NAN if isinstance(value, float) and value != value else value

@@ -1,0 +1,76 @@
+"""What functions in FROM mean: the rows that each gives for its arguments, the slow way. jsonb is its canonical text."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+from tests.values import Failure, Row, Value
+
+EPOCH = datetime(1970, 1, 1)
+
+
+def generated(name: str, arguments: Row) -> list[Row]:
+    """The rows of a call; none where an argument is NULL."""
+    if any(a is None for a in arguments):
+        return []
+    first: Any = arguments[0]
+    match name:
+        case "generate_series":
+            return [(v,) for v in series(*arguments)]
+        case "unnest":
+            return [(v,) for v in first]
+        case "regexp_split_to_table":
+            return [(v,) for v in re.split(str(arguments[1]), first)]
+        case "hop":
+            return windows(*arguments)
+        case "jsonb_array_elements" | "jsonb_array_elements_text":
+            elements = of_kind(first, list, "cannot extract elements from an object")
+            return [(plain_text(e) if name.endswith("_text") else json_text(e),) for e in elements]
+    members = sorted(of_kind(first, dict, f"cannot call {name} on a non-object").items(), key=lambda m: (len(m[0].encode()), m[0].encode()))
+    if name == "jsonb_object_keys":
+        return [(k,) for k, _ in members]
+    if name in ("jsonb_each", "jsonb_each_text"):
+        return [(k, plain_text(v) if name.endswith("_text") else json_text(v)) for k, v in members]
+    raise NotImplementedError(name)
+
+
+def series(first: Any, last: Any, step: Any = 1) -> list[Value]:
+    if step == 0:
+        raise Failure("22023", "step size cannot equal zero")
+    return list(range(first, last + (1 if step > 0 else -1), step))
+
+
+def windows(time: Any, every: Any, size: Any) -> list[Row]:
+    """Each window that holds the time; they begin at multiples of `every`."""
+    epoch = EPOCH.replace(tzinfo=time.tzinfo)
+    step, length = (timedelta(days=days, microseconds=micros) for _, days, micros in (every, size))
+    start = epoch + (time - length - epoch) // step * step + step
+    out: list[Row] = []
+    while start <= time:
+        out.append((start, start + length))
+        start += step
+    return out
+
+
+def of_kind(text: str, kind: type, message: str) -> Any:
+    found = json.loads(text)
+    if not isinstance(found, kind):
+        raise Failure("22023", message)
+    return found
+
+
+def json_text(value: Any) -> str:
+    """Canonical text; of whole numbers, text, and what is made of them."""
+    if isinstance(value, dict):
+        members = sorted(value.items(), key=lambda m: (len(m[0].encode()), m[0].encode()))
+        return "{" + ", ".join(f"{json_text(k)}: {json_text(v)}" for k, v in members) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def plain_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json_text(value)
