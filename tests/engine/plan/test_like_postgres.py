@@ -19,7 +19,7 @@ from sql.compute.jsonborder import jsonb_order
 from sql.duckdb import render
 from sql.duckdb_functions import install
 from sql.input.literals import parse
-from tests.engine.plan.test_law import Views
+from tests.engine.plan.views import Views
 from tests.sql.oracle import normal, stored, unstored
 from tests.sql.samples import SAMPLES
 from tests.worlds import Table, World
