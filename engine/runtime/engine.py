@@ -139,6 +139,13 @@ class Engine:
             self._wake.set()
         return header
 
+    def history(
+        self, channel: str, brokers: str, topic: str, options: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
+    ) -> Any:
+        """Old records, [begin, end) of each partition, decoded for a channel of the circuit that runs: tailgate.History."""
+        jvm: Any = self.session._jvm
+        return jvm.tailgate.History(self._circuit, channel, brokers, topic, begin, end, options)
+
     def append(self, changes: Changes = (), **fields: Any) -> Header:
         """The next entry; call it inside the boundary."""
         fields.setdefault("time", max(time.time_ns() // 1_000_000, self.newest.time + 1))

@@ -4,8 +4,9 @@
     history up to n0 ──► pieces ──► inbox, channel $fill/… ──► the view's operators     (weights may be below zero meanwhile)
     last piece is in ──► entry: the view is ready, operators that equal others' are shared
 
-A stored input is read from the lake at the time of n0, a topic from its first record to its offsets in n0. One piece is under way
-at a time, at most PIECE_BYTES, so memory is bounded, and the next is made smaller if its tick took long. After a crash the fill
+A stored input is read from the lake at the time of n0, a topic from its first record to its offsets in n0: in the JVM, which fetches
+and decodes the next piece while a tick has the last one. One piece is under way at a time, so memory is bounded, and the next is made
+smaller if its tick took long. After a crash the fill
 begins anew, with operators and channels of its own: half-filled state is forgotten rather than trusted. What is not ready itself has
 no history: it began empty in the same entry, and live changes bring all of it.
 """
@@ -20,10 +21,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 
 from engine.plan.circuit import UNIT
-from engine.runtime import kafka
 from engine.runtime.engine import Engine
+from engine.runtime.readers import place
 from lake import crash
 from lake.catalog import Item
 from lake.entry import stream
@@ -32,11 +34,13 @@ from lake.types import arrow_schema
 
 log = logging.getLogger("tailgate.fills")
 
-PIECE_ROWS_MAX = 20_000
-PIECE_ROWS_MIN = 1_000
-PIECE_BYTES_MAX = 8 * 1024 * 1024
+PIECE = "$piece/"  # begins the channel of a record that stands for a piece in the JVM's memory (tailgate.History)
+PIECE_ROWS_MAX = 100_000
+PIECE_ROWS_MIN = 10_000
+PIECE_ROWS = 20_000  # of the first
 UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_schema(UNIT, weight=True))
-TICK_S = 0.3  # a piece whose tick takes longer makes the next one smaller
+TICK_S = 0.4  # a piece whose tick takes longer makes the next one smaller
+ANSWER_MS = 1000  # a wait for a piece is looked into so often
 RETRY_S = 2.0  # after a broker did not answer
 PROGRESS_S = 5.0  # how often a long fill says in the log how far it is
 AT_ONCE = 2  # fills side by side: each holds the rows of one stored input in memory
@@ -75,7 +79,7 @@ class Fill(threading.Thread):
         self.rows = 0
         self._engine, self._histories, self._told = engine, histories, told
         self._ended = threading.Event()
-        self._piece_rows = PIECE_ROWS_MAX // 4
+        self._piece_rows = PIECE_ROWS
         self._input, self._part = 0, 0.0  # which input is being sent, and how much of it was
 
     @property
@@ -143,34 +147,25 @@ class Fill(threading.Thread):
             yield [Record(history.channel, None, stream(piece))], piece.num_rows
 
     def _topic(self, history: History, source: Item) -> Iterator[tuple[list[Record], int]]:
+        """Fetched and decoded in the JVM, beside the ticks; a piece enters by its number."""
         at, end = dict(history.begin), dict(history.end)
         size_of_all = max(sum(end[p] - at.get(p, 0) for p in end), 1)
         while True:
-            piece: list[Record] = []
-            size = 0
+            pieces = self._engine.history(history.channel, *place(source), {p: at.get(p, 0) for p in end}, end)
             try:
-                for record in kafka.history(
-                    history.channel,
-                    source.options["brokers"],
-                    source.options["topic"],
-                    at,
-                    end,
-                    source.options.get("kafka", {}),
-                ):
-                    piece.append(record)
-                    size += len(record.value or b"") + len(record.key or b"")
-                    at[str(record.partition)] = record.offset + 1
-                    self._part = 1 - sum(max(end[p] - at.get(p, 0), 0) for p in end) / size_of_all
-                    if len(piece) >= self._piece_rows or size >= PIECE_BYTES_MAX:
-                        yield piece, len(piece)
-                        piece, size = [], 0
-                if piece:
-                    yield piece, len(piece)
+                while not pieces.ended():
+                    piece = pieces.next(self._piece_rows, ANSWER_MS)
+                    if not self.alive:
+                        return
+                    if piece is not None:
+                        at.update(piece.at())
+                        self._part = 1 - sum(max(end[p] - at.get(p, 0), 0) for p in end) / size_of_all
+                        yield [Record(PIECE + history.channel, None, None, offset=piece.number())], piece.records()
                 return
-            except kafka.ConnectionFailure as e:
-                log.warning("filling %s waits: %s", self.item.name, e.message)
-                if piece:
-                    yield piece, len(piece)
+            except Py4JJavaError as e:
+                log.warning("filling %s waits: %s", self.item.name, e.java_exception.getMessage())
                 time.sleep(RETRY_S)
                 if not self.alive:
                     return
+            finally:
+                pieces.close()

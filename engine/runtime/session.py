@@ -56,12 +56,18 @@ PLANNING = {
 }
 
 
+CLASSES = Path("engine", "java", "target", "classes.jsa")  # made by engine.runtime.classes
 LOGGING = Path(__file__).parent / "log4j2.properties"
+
+
+def home() -> Path:
+    """Where `make setup` has put what it fetched and built."""
+    return Path(os.environ.get("TAILGATE_HOME", Path(__file__).parents[2]))
 
 
 def jars() -> list[Path]:
     """The jars that pyspark lacks, and the circuit's own."""
-    root = Path(os.environ.get("TAILGATE_HOME", Path(__file__).parents[2]))
+    root = home()
     found = sorted((root / ".jars" / "spark").glob("*.jar"))
     own = root / "engine" / "java" / "target" / "tailgate.jar"
     if not found or not own.exists():
@@ -70,14 +76,25 @@ def jars() -> list[Path]:
 
 
 def start(scratch: Path, parallelism: int) -> SparkSession:
-    """Starts the JVM; `scratch` is for what may be lost (shuffles, working copies of the state)."""
+    """Starts the JVM; `scratch` is for what may be lost (shuffles, working copies of the state).
+
+    TAILGATE_JAVA_OPTIONS are options of the JVM besides ours.
+    """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     scratch.mkdir(parents=True, exist_ok=True)
+    options = ["-XX:+UseSerialGC", f"-Djava.io.tmpdir={scratch}", f"-Dlog4j2.configurationFile={LOGGING}"]
+    if (classes := home() / CLASSES).exists():
+        options += [
+            f"-XX:SharedArchiveFile={classes}",
+            "-Xlog:disable",
+            "-Xlog:all=error:stderr",
+        ]  # else a file that does not fit is a warning
+    options.append(os.environ.get("TAILGATE_JAVA_OPTIONS", ""))
     settings = {
         **SETTINGS,
         "spark.driver.extraClassPath": ":".join(map(str, jars())),
         "spark.driver.memory": DRIVER_MEMORY,
-        "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Djava.io.tmpdir={scratch} -Dlog4j2.configurationFile={LOGGING}",
+        "spark.driver.extraJavaOptions": " ".join(options).rstrip(),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }

@@ -4,7 +4,7 @@ import java.util.*;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
-import tailgate.Rows.Bytes;
+import tailgate.Tick.Change;
 
 /**
  * A join whose pairs have to pass a condition besides having equal keys.
@@ -25,15 +25,14 @@ final class ConditionalJoin extends Join {
     this.condition = condition;
   }
 
-  @Override void change(Work work, byte[] k, int side, Map<Bytes, Long> ours) {
+  @Override void change(Work work, byte[] k, int side, List<Change> ours) {
     int other = 1 - side;
     List<Mine> rows = new ArrayList<>();
-    ours.forEach((bytes, weight) -> rows.add(new Mine(side, bytes.bytes, weight, watched[side] ? work.tick.state.get(id, side, k, bytes.bytes) : null)));
-    try (State.Entries entries = work.tick.state.entries(id, other, k)) {
+    for (Change c : ours) rows.add(new Mine(c, watched[side] ? work.tick.state.get(id, side, k, c.row().getBytes()) : null));
+    try (Kept entries = new Kept(work.tick.state, k, other)) {
       while (entries.next()) {
-        byte[] bytes = entries.row();
-        InternalRow theirs = stored(other, bytes);
-        Two kept = watched[other] ? Two.of(entries.value()) : new Two(State.weight(entries.value()), 0);
+        UnsafeRow theirs = entries.row;
+        Two kept = watched[other] ? Two.of(entries.value()) : new Two(entries.weight(), 0);
         long theirWeight = kept.first(), partners = kept.second();
         long gained = 0;
         for (Mine mine : rows) {
@@ -46,14 +45,14 @@ final class ConditionalJoin extends Join {
         if (!watched[other] || gained == 0) continue;
         boolean met = partners + gained > 0;
         if (met != partners > 0) work.alone(other, theirs, met == partnered ? theirWeight : -theirWeight);
-        work.tick.state.put(id, other, k, bytes, new Two(theirWeight, partners + gained).bytes());
+        work.tick.state.put(id, other, k, theirs.getBytes(), new Two(theirWeight, partners + gained).bytes());
       }
     }
+    if (!watched[side]) {
+      if (pairs || watched[other]) work.keep(k, side, ours);
+      return;
+    }
     for (Mine mine : rows) {
-      if (!watched[side]) {
-        if (pairs || watched[other]) work.keep(k, side, mine.bytes, mine.weight);
-        continue;
-      }
       if (mine.partners > 0 == partnered) work.alone(side, mine.row, mine.weight);
       long now = mine.before + mine.weight;
       if (now == 0) work.tick.state.remove(id, side, k, mine.bytes);
@@ -79,10 +78,10 @@ final class ConditionalJoin extends Join {
     final boolean isNew;
     long partners;
 
-    Mine(int side, byte[] bytes, long weight, byte[] stored) {
-      this.bytes = bytes;
-      this.row = Rows.row(bytes, ConditionalJoin.this.row[side].length());
-      this.weight = weight;
+    Mine(Change change, byte[] stored) {
+      this.row = change.row();
+      this.bytes = row.getBytes();
+      this.weight = change.weight();
       this.isNew = stored == null;
       Two kept = isNew ? new Two(0, 0) : Two.of(stored);
       this.before = kept.first();

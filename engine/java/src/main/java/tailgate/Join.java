@@ -25,11 +25,12 @@ import tailgate.Tick.Change;
  * <p>NULL keys never match, and are not kept; key columns that are null-safe take NULL for a value. With no key columns every pair matches.
  *
  * <p>State: (side, key, row) → weight of the sides that are needed again; (2 + side, key) → number of rows of a side whose other side is watched. Cost: the matches of the changed
- * keys. A side that is append-only is written without being read: its rows get a number of their own and lie beside equal ones, which changes no sum.
+ * keys. A side that is append-only is written without being read: the rows of a key that a tick brings lie together in entries (side, key, a number of their own) → weights and rows, beside equal
+ * ones of other ticks, which changes no sum.
  */
 class Join extends Operator {
   private static final long serialVersionUID = 1;
-  private static final int NUMBER = 16;  // bytes behind a row of an append-only side
+  private static final int CHUNK = 1 << 16;  // bytes of rows in one entry of an append-only side, but for the last row
   private static final int COUNT = 2;    // port of the number of rows of side 0
   final StructType[] row;
   private final Columns[] key;
@@ -73,23 +74,29 @@ class Join extends Operator {
   @Override byte[] key(int port, UnsafeRow of) { return key[port].bytes(of); }
 
   @Override void run(Tick tick, List<List<Change>> input) {
-    Map<Bytes, List<Map<Bytes, Long>>> changes = new LinkedHashMap<>();
+    Map<Bytes, List<List<Change>>> changes = new LinkedHashMap<>();
     Work work = new Work(tick);
     for (int side = 0; side < 2; side++)
       for (Change c : input.get(side)) {
         UnsafeRow k = key[side].of(c.row());
-        if (matchable(k))
-          changes.computeIfAbsent(new Bytes(Rows.bytes(k)), x -> List.of(new LinkedHashMap<>(), new LinkedHashMap<>()))
-              .get(side).merge(new Bytes(Rows.bytes(c.row())), c.weight(), Long::sum);
+        if (matchable(k)) changes.computeIfAbsent(new Bytes(Rows.bytes(k)), x -> List.of(new ArrayList<>(1), new ArrayList<>(1))).get(side).add(c);
         else if (watched[side] && !partnered) work.alone(side, c.row(), c.weight());
       }
     changes.forEach((k, sides) -> {
       for (int side = 0; side < 2; side++) {
-        Map<Bytes, Long> ours = sides.get(side);
-        ours.values().removeIf(w -> w == 0);
+        List<Change> ours = appendOnly[side] ? sides.get(side) : net(sides.get(side));
         if (!ours.isEmpty()) change(work, k.bytes, side, ours);
       }
     });
+  }
+
+  /** Each row once. */
+  private static List<Change> net(List<Change> changes) {
+    if (changes.size() < 2) return changes;
+    Map<Bytes, Change> net = new LinkedHashMap<>();
+    for (Change c : changes) net.merge(new Bytes(c.row().getBytes()), c, (a, b) -> new Change(a.row(), Math.addExact(a.weight(), b.weight())));
+    net.values().removeIf(c -> c.weight() == 0);
+    return List.copyOf(net.values());
   }
 
   private boolean matchable(UnsafeRow k) {
@@ -98,29 +105,63 @@ class Join extends Operator {
   }
 
   /** The changes of one side under one key, against the other side as it is now. */
-  void change(Work work, byte[] k, int side, Map<Bytes, Long> ours) {
+  void change(Work work, byte[] k, int side, List<Change> ours) {
     int other = 1 - side;
     boolean turned = false, met = false;
-    if (watched[side] && work.count(other, k) > 0 == partnered) ours.forEach((mine, weight) -> work.alone(side, Rows.row(mine.bytes, row[side].length()), weight));
+    if (watched[side] && work.count(other, k) > 0 == partnered) for (Change mine : ours) work.alone(side, mine.row(), mine.weight());
     if (watched[other]) {
-      long arrived = ours.values().stream().mapToLong(w -> w).sum(), now = arrived == 0 ? 0 : work.tick.state.weigh(id, COUNT + side, k, State.NONE, arrived);
+      long arrived = ours.stream().mapToLong(Change::weight).sum(), now = arrived == 0 ? 0 : work.tick.state.weigh(id, COUNT + side, k, State.NONE, arrived);
       met = now > 0;
       turned = arrived != 0 && met != now - arrived > 0;
     }
     if (pairs || turned)
-      try (State.Entries entries = work.tick.state.entries(id, other, k)) {
-        while (entries.next()) {
-          InternalRow theirs = stored(other, entries.row());
-          long weight = State.weight(entries.value());
-          if (pairs) for (var mine : ours.entrySet()) work.pair(side, Rows.row(mine.getKey().bytes, row[side].length()), theirs, Math.multiplyExact(mine.getValue(), weight));
-          if (turned) work.alone(other, theirs, met == partnered ? weight : -weight);
+      try (Kept theirs = new Kept(work.tick.state, k, other)) {
+        while (theirs.next()) {
+          long weight = theirs.weight();
+          if (pairs) for (Change mine : ours) work.pair(side, mine.row(), theirs.row, Math.multiplyExact(mine.weight(), weight));
+          if (turned) work.alone(other, theirs.row, met == partnered ? weight : -weight);
         }
       }
-    if (pairs || watched[side]) ours.forEach((mine, weight) -> work.keep(k, side, mine.bytes, weight));
+    if (pairs || watched[side]) work.keep(k, side, ours);
   }
 
-  /** A kept row without the number that it may have. */
-  final UnsafeRow stored(int side, byte[] bytes) { return Rows.row(appendOnly[side] ? Arrays.copyOf(bytes, bytes.length - NUMBER) : bytes, row[side].length()); }
+  /** A walk over the rows of a side under a key. */
+  final class Kept implements AutoCloseable {
+    UnsafeRow row;
+    private final int side;
+    private final State.Entries entries;
+    private ByteBuffer chunk = ByteBuffer.allocate(0);  // what is left of an append-only side's entry
+    private long weight;
+
+    Kept(State state, byte[] k, int side) {
+      this.side = side;
+      this.entries = state.entries(id, side, k);
+    }
+
+    boolean next() {
+      if (!appendOnly[side]) {
+        if (!entries.next()) return false;
+        row = Rows.row(entries.row(), Join.this.row[side].length());
+        return true;
+      }
+      if (!chunk.hasRemaining()) {
+        if (!entries.next()) return false;
+        chunk = ByteBuffer.wrap(entries.value());
+      }
+      weight = chunk.getLong();
+      byte[] bytes = new byte[chunk.getInt()];
+      chunk.get(bytes);
+      row = Rows.row(bytes, Join.this.row[side].length());
+      return true;
+    }
+
+    long weight() { return appendOnly[side] ? weight : State.weight(entries.value()); }
+
+    /** Of a side that is not append-only. */
+    byte[] value() { return entries.value(); }
+
+    @Override public void close() { entries.close(); }
+  }
 
   /** What one tick of the operator does to state and output. */
   final class Work {
@@ -145,14 +186,23 @@ class Join extends Operator {
       return value == null ? 0 : State.weight(value);
     }
 
-    void keep(byte[] k, int side, byte[] bytes, long weight) {
-      if (appendOnly[side]) tick.state.put(id, side, k, numbered(bytes), State.weight(weight));
-      else tick.state.weigh(id, side, k, bytes, weight);
+    void keep(byte[] k, int side, List<Change> ours) {
+      if (appendOnly[side]) append(k, side, ours);
+      else for (Change mine : ours) tick.state.weigh(id, side, k, mine.row().getBytes(), mine.weight());
     }
 
-    /** The row with a number that is never used again: it holds a random part per tick. */
-    private byte[] numbered(byte[] bytes) {
-      return ByteBuffer.allocate(bytes.length + NUMBER).put(bytes).putLong(number.getMostSignificantBits()).putInt((int) number.getLeastSignificantBits()).putInt(numbers++).array();
+    /** Rows that came together lie together: one entry is written, or a few of CHUNK bytes. */
+    private void append(byte[] k, int side, List<Change> ours) {
+      for (int from = 0, to; from < ours.size(); from = to) {
+        int size = 0;
+        for (to = from; to < ours.size() && (to == from || size < CHUNK); to++) size += 12 + ours.get(to).row().getSizeInBytes();
+        ByteBuffer chunk = ByteBuffer.allocate(size);
+        for (Change mine : ours.subList(from, to)) chunk.putLong(mine.weight()).putInt(mine.row().getSizeInBytes()).put(mine.row().getBytes());
+        tick.state.put(id, side, k, number(), chunk.array());
+      }
     }
+
+    /** Never used again: it holds a random part per tick. */
+    private byte[] number() { return ByteBuffer.allocate(16).putLong(number.getMostSignificantBits()).putInt((int) number.getLeastSignificantBits()).putInt(numbers++).array(); }
   }
 }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
 import java.util.*;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -21,7 +22,20 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class JsonColumns extends Format {
   private static final long serialVersionUID = 1;
   private final StructType columns;
-  private transient Map<StructType, Map<String, Integer>> places;
+  private transient Map<StructType, Fields> known;
+
+  /** Of a struct: the place of each name, and what is there. */
+  private record Fields(Map<String, Integer> places, StructField[] fields, boolean[] jsonb) {
+    static Fields of(StructType type) {
+      Map<String, Integer> places = new HashMap<>();
+      boolean[] jsonb = new boolean[type.length()];
+      for (int i = 0; i < jsonb.length; i++) {
+        places.put(type.apply(i).name(), i);
+        jsonb[i] = type.apply(i).metadata().contains("jsonb");
+      }
+      return new Fields(places, type.fields(), jsonb);
+    }
+  }
 
   JsonColumns(StructType columns) {
     this.columns = columns;
@@ -39,7 +53,7 @@ final class JsonColumns extends Format {
 
   @Override Object decode(byte[] bytes) {
     Utf8.checked(bytes);
-    if (places == null) places = new IdentityHashMap<>();
+    if (known == null) known = new IdentityHashMap<>();
     try (JsonParser p = Jsonb.FACTORY.createParser(bytes)) {
       JsonToken token = p.nextToken();
       if (token == null) throw Jsonb.invalid();
@@ -53,32 +67,26 @@ final class JsonColumns extends Format {
 
   private InternalRow struct(JsonParser p, StructType type, String name) throws IOException {
     if (p.currentToken() != JsonToken.START_OBJECT) throw mismatch(p, type, name);
-    Map<String, Integer> places = this.places.computeIfAbsent(type, JsonColumns::places);
-    Object[] values = new Object[type.length()];
+    Fields of = known.computeIfAbsent(type, Fields::of);
+    Object[] values = new Object[of.fields.length];
     while (p.nextToken() != JsonToken.END_OBJECT) {
-      Integer at = places.get(p.currentName());
+      Integer at = of.places.get(p.currentName());
       p.nextToken();
       if (at == null) p.skipChildren();
-      else values[at] = value(p, type.apply(at).dataType(), type.apply(at).name(), type.apply(at).metadata());
+      else if (of.jsonb[at]) values[at] = UTF8String.fromBytes(Jsonb.canonical(p, 64));
+      else values[at] = value(p, of.fields[at].dataType(), of.fields[at].name());
     }
     return new GenericInternalRow(values);
   }
 
-  private static Map<String, Integer> places(StructType type) {
-    Map<String, Integer> places = new HashMap<>();
-    for (int i = 0; i < type.length(); i++) places.put(type.apply(i).name(), i);
-    return places;
-  }
-
-  private Object value(JsonParser p, DataType type, String name, Metadata metadata) throws IOException {
+  private Object value(JsonParser p, DataType type, String name) throws IOException {
     JsonToken token = p.currentToken();
-    if (metadata.contains("jsonb")) return UTF8String.fromBytes(Jsonb.canonical(p, 64));
     if (token == JsonToken.VALUE_NULL) return null;
     if (type instanceof StructType s) return struct(p, s, name);
     if (type instanceof ArrayType a) {
       if (token != JsonToken.START_ARRAY) throw mismatch(p, type, name);
       List<Object> elements = new ArrayList<>();
-      while (p.nextToken() != JsonToken.END_ARRAY) elements.add(value(p, a.elementType(), name, Metadata.empty()));
+      while (p.nextToken() != JsonToken.END_ARRAY) elements.add(value(p, a.elementType(), name));
       return new GenericArrayData(elements.toArray());
     }
     if (type == DataTypes.BooleanType && token.isBoolean()) return token == JsonToken.VALUE_TRUE;
@@ -97,19 +105,20 @@ final class JsonColumns extends Format {
   }
 
   private static Object number(JsonParser p, DataType type) throws IOException {
+    if (type instanceof DecimalType d) {
+      Decimal few = Numbers.few(p.getTextCharacters(), p.getTextOffset(), p.getTextLength(), d.precision(), d.scale());
+      return few != null ? few : TextInput.toNumeric(UTF8String.fromString(p.getText()), d.precision(), d.scale());
+    }
     UTF8String text = UTF8String.fromString(p.getText());
-    if (type == DataTypes.DoubleType) return TextInput.toFloat8(text);
-    if (type == DataTypes.FloatType) return TextInput.toFloat4(text);
-    DecimalType d = (DecimalType) type;
-    return TextInput.toNumeric(text, d.precision(), d.scale());
+    return type == DataTypes.DoubleType ? TextInput.toFloat8(text) : (Object) TextInput.toFloat4(text);
   }
 
   private static Object text(JsonParser p, DataType type, String name) throws IOException {
-    UTF8String text = UTF8String.fromString(p.getText());
     if (type instanceof StringType) {
-      Utf8.checked(text.getBytes());
-      return text;
+      byte[] ascii = Utf8.ascii(p.getTextCharacters(), p.getTextOffset(), p.getTextLength());
+      return UTF8String.fromBytes(ascii != null ? ascii : Utf8.checked(p.getText().getBytes(StandardCharsets.UTF_8)));
     }
+    UTF8String text = UTF8String.fromString(p.getText());
     if (type == DataTypes.DateType) return TimeInput.toDate(text);
     if (type == DataTypes.TimestampType) return TimeInput.toTimestamptz(text);
     if (type == DataTypes.TimestampNTZType) return TimeInput.toTimestamp(text);

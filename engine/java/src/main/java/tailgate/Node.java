@@ -3,6 +3,8 @@ package tailgate;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /** A source or an operator of a circuit, and where its rows go. */
 abstract class Node implements Serializable {
@@ -45,6 +47,14 @@ abstract class Node implements Serializable {
       this.channel = channel;
       this.decoder = decoder;
       this.shape = shape;
+    }
+
+    /** Adds the rows of one record, copies of their own. Throws what the decoder or an expression throws; then the rows added do not count. */
+    void rows(InternalRow kafka, List<Tick.Change> to) {
+      decoder.decode(kafka, (row, weight) -> {
+        UnsafeRow shaped = shape.apply(row);
+        if (shaped != null && weight != 0) to.add(new Tick.Change(shaped.copy(), weight));
+      });
     }
   }
 }

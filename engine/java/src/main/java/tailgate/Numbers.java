@@ -42,4 +42,26 @@ final class Numbers {
   }
 
   static SqlError overflow() { return new SqlError("22003", "value out of range: overflow"); }
+
+  /** Of a JSON number with few digits and no exponent, quickly; null if it is not such a one, or has more digits behind the point than `scale`. */
+  static Decimal few(char[] text, int from, int length, int precision, int scale) {
+    if (length > 18 || precision > 18) return null;
+    boolean negative = text[from] == '-';
+    long value = 0;
+    int digits = 0, behind = -1;
+    for (int i = negative ? 1 : 0; i < length; i++) {
+      char c = text[from + i];
+      if (c >= '0' && c <= '9') {
+        value = value * 10 + c - '0';
+        if (value != 0) digits++;
+        if (behind >= 0) behind++;
+      } else if (c == '.' && behind < 0) behind = 0;
+      else return null;
+    }
+    if (behind > scale) return null;
+    int zeros = scale - Math.max(behind, 0);
+    if (digits + zeros > precision) return null;
+    for (int i = 0; i < zeros; i++) value *= 10;
+    return Decimal.createUnsafe(negative ? -value : value, precision, scale);
+  }
 }

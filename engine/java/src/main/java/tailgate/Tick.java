@@ -107,6 +107,10 @@ final class Tick {
   /** A record enters whole or not at all. */
   private void record(InternalRow kafka) {
     String channel = kafka.getUTF8String(Circuit.TOPIC).toString();
+    if (channel.startsWith(History.PIECE)) {
+      piece(channel.substring(History.PIECE.length()), kafka.getLong(Circuit.OFFSET));
+      return;
+    }
     List<Source> sources = circuit.channels.get(channel);
     if (sources == null) return;
     boolean again = channel.startsWith(Circuit.RETRY);
@@ -133,11 +137,23 @@ final class Tick {
 
   private void enter(Source source, InternalRow kafka) {
     rows.clear();
-    source.decoder.decode(kafka, (row, weight) -> {
-      UnsafeRow shaped = source.shape.apply(row);
-      if (shaped != null && weight != 0) rows.add(new Change(shaped.copy(), weight));
-    });
+    source.rows(kafka, rows);
     for (Change c : rows) for (Edge edge : source.out) send(edge, c.row, c.weight);
+  }
+
+  /** Records that were decoded beside the ticks; those that could not be are tried again here, where it is decided what becomes of them. */
+  private void piece(String channel, long number) {
+    List<Source> sources = circuit.channels.get(channel);
+    if (sources == null) return;
+    History.Piece piece = History.piece(number);
+    for (Source source : sources) {
+      long[] count = counts.computeIfAbsent(source.id, s -> new long[Sent.COUNTS]);
+      count[0] += piece.records;
+      count[2] += piece.bytes;
+      count[3] = Math.max(count[3], piece.newest);
+      for (Change c : piece.rows.get(source.id)) for (Edge edge : source.out) send(edge, c.row, c.weight);
+    }
+    piece.failed.forEach(this::record);
   }
 
   private void failed(Source source, InternalRow kafka, SqlError error) {

@@ -18,6 +18,17 @@ final class Utf8 {
     return bytes;
   }
 
+  /** The text as bytes if it is ASCII, without a zero; null otherwise. */
+  static byte[] ascii(char[] text, int from, int length) {
+    byte[] bytes = new byte[length];
+    for (int i = 0; i < length; i++) {
+      char c = text[from + i];
+      if (c == 0 || c > 127) return null;
+      bytes[i] = (byte) c;
+    }
+    return bytes;
+  }
+
   private static int length(byte first) {
     int b = first & 255;
     return b >= 0xf0 && b < 0xf8 ? 4 : b >= 0xe0 && b < 0xf0 ? 3 : b >= 0xc0 && b < 0xe0 ? 2 : 1;
