@@ -90,7 +90,7 @@ def errors(show: Show, lake: Lake, catalog: Catalog, at: int, readable: Callable
             raise InsufficientPrivilege(f"permission denied for materialized view {wanted.name}")
         views = [i for i in views if i.id == wanted.id]
     rows = [
-        (item.name, row["sqlstate"], row["message"], row[WEIGHT])
+        (catalog.name_of(item).sql, row["sqlstate"], row["message"], row[WEIGHT])
         for item in views
         for row in sorted(lake.snapshot(item.errors, at).to_pylist(), key=lambda row: (row["sqlstate"], row["message"]))
     ]

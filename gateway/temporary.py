@@ -37,6 +37,9 @@ def answer(session: Session, bound: Bound) -> str | None:
         case s.CreateSink(from_item=name):
             if _found(session, name) is not None:
                 raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
+        case s.CreateIndex(relation=name) if (view := _found(session, name)) is not None:
+            detail = "This operation is not supported for views."
+            raise e.WrongObjectType(f'cannot create index on relation "{view.name}"', detail=detail)
         case s.Drop():
             return _drop(session, statement)
         case s.DropSchema(names=names):

@@ -118,7 +118,7 @@ class SystemCatalog:
         tree = parsed(query) if isinstance(query, str) else query
         with self._lock:
             connection = self._at(catalog)
-            self.functions.session = session
+            self.functions.session, self.functions.catalog = session, catalog
             self._facts.roles[OPERATOR_ID] = self.functions.privileges.operator()
             self._check(tree, session)
             if any(table.name.lower() == ACTIVITY for table in tree.find_all(exp.Table)):
@@ -134,7 +134,7 @@ class SystemCatalog:
         limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)  # type: ignore[attr-defined]
         with self._lock:
             connection = self._at(catalog)
-            self.functions.session = session
+            self.functions.session, self.functions.catalog = session, catalog
             made = rewrite(limited, self.functions.all, catalog)
             theirs = self._execute(connection, made, [None] * len(types))
             return _fields(tree, theirs.description, columns_of(tree, [str(d[1]) for d in theirs.description])), types

@@ -32,10 +32,6 @@ class Session(Protocol):
     def settings(self) -> SessionSettings: ...
 
     @property
-    def catalog(self) -> Catalog:
-        """As the session sees it: its path is in it."""
-
-    @property
     def role(self) -> Role:
         """With whose privileges statements run."""
 

@@ -33,6 +33,7 @@ class Functions:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.session: Session | None = None
+        self.catalog = Catalog()  # as the session sees it
         self.raised: list[TailgateError] = []  # the last error of a function
         self._path: tuple[Catalog | None, list[int]] = (None, [])
         self.privileges = Privileges(facts, lambda: self._session, self.regclass_in, self.regnamespace_in)
@@ -104,7 +105,7 @@ class Functions:
             ("pg_get_function_arguments(oid) text", s._of_function(arguments_of)),
             ("pg_get_function_result(oid) text", s._of_function(result_of)),
             ("pg_get_function_identity_arguments(oid) text", s._of_function(lambda i: arguments_of(i, defaults=False))),
-            ("pg_get_functiondef(oid) text", s._of_function(lambda i: shown(i, s._session.catalog).sql)),
+            ("pg_get_functiondef(oid) text", s._of_function(lambda i: shown(i, s.catalog).sql)),
             ("obj_description(oid, text) text", s.obj_description),
             ("obj_description(oid) text", lambda o: None),
             ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
@@ -252,7 +253,7 @@ class Functions:
 
     def namespace(self, name: str) -> int:
         """The oid of a schema. Raises 3F000."""
-        found = self._session.catalog.find_schema(name)
+        found = self.catalog.find_schema(name)
         oid = found.id if found is not None else next((o for o, n in self.facts.namespaces.items() if n == name), None)
         if oid is None:
             raise InvalidSchemaName(f'schema "{name}" does not exist')
@@ -260,7 +261,7 @@ class Functions:
 
     def path(self) -> list[int]:
         """The schemas in which a name is looked for, in order: pg_catalog is the first behind temporary views if it was not said."""
-        catalog = self._session.catalog
+        catalog = self.catalog
         if self._path[0] is catalog:
             return self._path[1]
         found = [schema.id for schema in map(catalog.find_schema, catalog.path) if schema is not None]
@@ -272,7 +273,7 @@ class Functions:
     def current_schemas(self, implicit: bool) -> list[str]:
         if implicit:
             return [self.facts.namespaces[o] for o in self.path()]
-        return [p for p in self._session.catalog.path if not p.startswith(TEMPORARY)]
+        return [p for p in self.catalog.path if not p.startswith(TEMPORARY)]
 
     def current_schema(self) -> str | None:
         return next(iter(self.current_schemas(False)), None)
@@ -312,7 +313,7 @@ class Functions:
 
     def viewdef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid)
-        return None if item is None or not item.query else f" {shown(item, self._session.catalog).query.strip().rstrip(';')};"
+        return None if item is None or not item.query else f" {shown(item, self.catalog).query.strip().rstrip(';')};"
 
     def ruledef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid - rows.RULES)

@@ -98,6 +98,29 @@ def test_user_schema(two: Live) -> None:
             connection.execute("SHOW OBJECTS FROM nothing")
 
 
+def test_every_way_of_reading_takes_the_path(two: Live) -> None:
+    with connect(two, "s") as connection, connection.cursor() as cursor:
+        with cursor.copy("COPY v (id) TO STDOUT") as copy:
+            assert sorted(b"".join(copy).split()) == [b"10", b"11"]
+        with cursor.copy("COPY (SELECT count(*) FROM v) TO STDOUT") as copy:
+            assert b"".join(copy) == b"2\n"
+        with connection.transaction():
+            cursor.execute("DECLARE c CURSOR FOR SELECT id FROM v ORDER BY id")
+            assert cursor.execute("FETCH ALL c").fetchall() == [(10,), (11,)]
+            cursor.execute("DECLARE d CURSOR FOR TAIL v WITH (SNAPSHOT)")
+            assert len(cursor.execute("FETCH 2 d").fetchall()) == 2
+        assert cursor.execute("EXPLAIN SELECT id FROM v").fetchall()[-1] == ("└─ Scan: v",)
+        assert cursor.execute("SHOW COLUMNS FROM v").fetchall()[0][0] == "id"
+        assert cursor.execute("TABLE v").fetchall() == cursor.execute("TABLE s.v").fetchall()
+        assert cursor.execute("WITH w AS (SELECT id FROM v) SELECT max(id) FROM w").fetchone() == (11,)
+        assert cursor.execute("SELECT (SELECT max(id) FROM v), EXISTS (SELECT FROM public.v WHERE id = 1)").fetchone() == (11, True)
+        assert cursor.execute("SELECT 'v'::regclass::oid = 's.v'::regclass::oid").fetchone() == (True,)
+        time = two.serving.time
+        assert cursor.execute(f"SELECT count(*) FROM v AS OF {time}").fetchone() == (2,)  # type: ignore[call-overload]
+        with pytest.raises(errors.UndefinedTable, match=r"nowhere\.v"):
+            cursor.execute("COPY nowhere.v TO STDOUT")
+
+
 # --- temporary views
 
 

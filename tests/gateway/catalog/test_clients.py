@@ -93,7 +93,6 @@ class Oracle:
             process=connection.info.backend_pid,
             settings=settings,
             role=OPERATOR,
-            catalog=self.catalog,
         )
 
     def compare(self, sql: str, values: list[str | None]) -> list[str]:
