@@ -50,7 +50,7 @@ async def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback,
             await committing.commit(session)
         except BaseException:
             transaction.move(Move.ROLLBACK)  # as PostgreSQL: a COMMIT that fails ends the block
-            session.settings.end(undo=True)
+            session.end_block(undo=True)
             raise
     if not transaction.in_block:
         if statement.chain:
@@ -61,7 +61,7 @@ async def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback,
     transaction.move(Move.COMMIT if commits else Move.ROLLBACK)
     session.drop_portals()
     if was_block:
-        session.settings.end(undo=undone)
+        session.end_block(undo=undone)
     if statement.chain:
         session.settings.begin()
         transaction.move(Move.BEGIN)

@@ -25,6 +25,10 @@ MIRROR_TIMEOUT_S = 5.0  # a statement's own entry is in this gateway's mirrors w
 
 async def change_catalog(session: Session, bound: Bound) -> str:
     if session.transaction.in_block:
+        if session.transaction.savepoints and temporary.is_about_one(session, bound.statement):
+            raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")
+        if (tag := temporary.answer(session, bound)) is not None:
+            return tag
         words = bound.text.split(None, 3)[:3]
         verb = " ".join(words[: 3 if words[1].lower() == "materialized" else 2]).upper()
         raise e.ActiveSqlTransaction(f"{verb} cannot run inside a transaction block")

@@ -34,6 +34,7 @@ class Naming:
         self._asked: tuple[str, str] | None = None
         self._known = Seen(Catalog(), 0)
         self.temporary: dict[int, Item] = {}
+        self._before: dict[int, Item] | None = None  # at the beginning of a block that has changed them
         self._next = 1
 
     @property
@@ -44,7 +45,7 @@ class Naming:
         asked = (session.settings["search_path"], session.settings["role"])
         if base is not self._base or asked != self._asked:
             path = self._path(base)
-            if base is not self._base and self.temporary:
+            if base is not self._base:
                 self._follow(base)
             self._base, self._asked = base, asked
             self._known = self._see(base, n, path)
@@ -101,23 +102,44 @@ class Naming:
 
     def put(self, *items: Item) -> None:
         """Temporary views, new ones or others under their ids."""
-        self.temporary.update((i.id, i) for i in items)
         self._next = max([self._next, *(i.id - TEMPORARY_ID + 1 for i in items)])
-        self._asked = None  # to be seen anew
+        self._change({**self.temporary, **{i.id: i for i in items}})
 
     def drop(self, ids: Iterable[int]) -> None:
-        for id in ids:
-            del self.temporary[id]
-        self._asked = None
+        gone = set(ids)
+        self._change({id: item for id, item in self.temporary.items() if id not in gone})
 
     def drop_all(self) -> None:
-        self.drop(list(self.temporary))
+        self._change({})
+
+    def _change(self, views: dict[int, Item]) -> None:
+        if self._session.transaction.in_block and self._before is None:
+            self._before = self.temporary
+        self._set(views)
+
+    def _set(self, views: dict[int, Item]) -> None:
+        self.temporary = views
+        if self._base is not None:
+            self._known = self._see(self._base, self._known.catalog_n, self._path(self._base))
+
+    def end(self, *, undo: bool) -> None:
+        """The end of a block."""
+        before, self._before = self._before, None
+        if undo and before is not None:
+            self._set(before)
 
     def _follow(self, base: Catalog) -> None:
-        """The views as they are over a later catalog."""
+        """The views as they are over a later catalog, and as a block found them."""
+        if self._before is not None:
+            self._before = self._followed(self._before, base)
+        if self.temporary:
+            self.temporary = self._followed(self.temporary, base)
+
+    def _followed(self, views: dict[int, Item], base: Catalog) -> dict[int, Item]:
         kept: dict[int, Item] = {}
-        before = self._known.catalog.stored
-        for id, item in sorted(self.temporary.items()):
+        assert self._base is not None
+        before = self._with(self._base, views)
+        for id, item in sorted(views.items()):
             after = self._with(base, {**kept, id: item})
             try:
                 made = restated(item, before, after)
@@ -125,4 +147,4 @@ class Naming:
                     kept[id] = made
             except (TailgateError, KeyError):
                 continue
-        self.temporary = kept
+        return kept

@@ -199,6 +199,11 @@ class Session:
         for name in list(self.portals):
             self.drop_portal(name)
 
+    def end_block(self, *, undo: bool) -> None:
+        """What is the session's own: settings, and temporary views."""
+        self.settings.end(undo=undo)
+        self.naming.end(undo=undo)
+
     # --- what is said
 
     def ready(self) -> None:
@@ -226,7 +231,7 @@ class Session:
         self.out.write(backend.error_response(report))
         self.out.flush()  # as PostgreSQL does: a client that asked with Flush waits for this, and its Flush is discarded
         if self.transaction.state is State.BLOCK:
-            self.settings.end(undo=True)
+            self.end_block(undo=True)
         self.transaction.move(Move.ERROR)
         self.drop_portals()
         self.machine.happened(Event.FAILED)

@@ -58,6 +58,18 @@ def answer(session: Session, bound: Bound) -> str | None:
     return None
 
 
+def is_about_one(session: Session, statement: object) -> bool:
+    """Whether a statement makes, changes or drops a temporary view, as far as one sees without looking closer."""
+    match statement:
+        case s.CreateView(temporary=said, name=name):
+            return said or name.schema == TEMPORARY or session.naming.has_temporary
+        case s.Drop(names=names):
+            return any(_found(session, n) is not None for n in names)
+        case s.AlterItem(name=name):
+            return _found(session, name) is not None
+    return False
+
+
 def _found(session: Session, name: Name) -> Item | None:
     """The temporary view of a name."""
     if not session.naming.has_temporary:

@@ -184,9 +184,34 @@ def test_a_temporary_view_follows_what_it_reads(two: Live) -> None:
         assert error.value.diag.message_detail == "view few depends on materialized view v\nview fewer depends on view few"
 
 
-def test_not_in_a_block(two: Live) -> None:
-    with connect(two) as connection, connection.transaction(), pytest.raises(errors.ActiveSqlTransaction):
-        connection.execute("CREATE TEMP VIEW a AS SELECT 1 AS x")
+def test_in_a_block(two: Live) -> None:
+    """A ROLLBACK undoes what a block did to temporary views, over what has become of the others meanwhile."""
+    with connect(two) as connection, connect(two) as another:
+        connection.execute("CREATE TEMP VIEW old AS SELECT 1 AS x")
+        another.execute("CREATE MATERIALIZED VIEW base AS SELECT 7 AS x")
+        connection.execute("CREATE TEMP VIEW of_base AS TABLE base")
+        with connection.transaction(force_rollback=True):
+            connection.execute("CREATE TEMP VIEW young AS SELECT 2 AS x")
+            connection.execute("CREATE OR REPLACE TEMP VIEW old AS SELECT 3 AS x")
+            connection.execute("DROP VIEW of_base")
+            assert connection.execute("SELECT old.x, young.x FROM old, young").fetchone() == (3, 2)
+            another.execute("ALTER MATERIALIZED VIEW base RENAME TO ground")
+        assert connection.execute("SELECT x FROM old").fetchone() == (1,)
+        with pytest.raises(errors.UndefinedTable):
+            connection.execute("SELECT * FROM young")
+        assert connection.execute("SELECT count(*) FROM of_base").fetchone() == (0,)
+        connection.execute("BEGIN")
+        connection.execute("CREATE TEMP VIEW young AS SELECT 2 AS x")
+        with pytest.raises(errors.DivisionByZero):
+            connection.execute("SELECT 1 / 0")
+        connection.execute("COMMIT")
+        with connection.transaction():
+            connection.execute("CREATE TEMP VIEW young AS SELECT 4 AS x")
+        assert connection.execute("SELECT x FROM young").fetchone() == (4,)
+        with pytest.raises(errors.ActiveSqlTransaction), connection.transaction():
+            connection.execute("CREATE VIEW durable AS SELECT 1 AS x")
+        with pytest.raises(errors.FeatureNotSupported, match="savepoint"), connection.transaction(), connection.transaction():
+            connection.execute("DROP VIEW young")
 
 
 # --- privileges
