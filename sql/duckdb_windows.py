@@ -33,9 +33,8 @@ def window(call: WindowCall, node: Window, spell: Spell) -> str:
     rows = name in PLACES or (framed and call.frame.mode == "rows")
     asked = sort_terms(node.order, spell)
     values = [f"c{i} ASC NULLS LAST" for i in range(len(node.input.columns))]
-    if rows and framed and call.frame.exclude in ("group", "ties"):
-        raise FeatureNotSupported(f"a frame of ROWS with EXCLUDE {call.frame.exclude.upper()} is not supported", position=call.position)
-    sorted_by = asked + values if rows else asked
+    peers = framed and call.frame.exclude in ("group", "ties")  # rows that are equal must stay so: which comes first is then any
+    sorted_by = asked + values if rows and not peers else asked
     if framed and call.frame.mode == "range" and _has_offset(call.frame):
         sorted_by = [_range_term(node, spell)]
     split = f"PARTITION BY {', '.join(map(spell, node.partition))}" if node.partition else ""

@@ -123,7 +123,7 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
             return like(index)
         flags = value(len(call.arguments) - 1) if len(call.arguments) > index + 1 and call.function.flagged else ""
         flags += "i" if call.function.name.endswith("~*") else ""
-        plain, everywhere = patterns.options(flags, everywhere=call.function.name == "regexp_replace")
+        plain, everywhere = patterns.options(flags, everywhere=call.function.name in ("regexp_replace", "regexp_matches"))
         if kind == "global":
             return "0" if everywhere else "1"
         return dialect.quoted(patterns.for_java(value(index), plain, kind == "search"))

@@ -76,8 +76,8 @@ def in_step(plan: Relation, calls: list[Call], *, ordinality: bool = False) -> G
 def _together(calls: list[Call]) -> Function:
     """Their arrays as one of structs."""
     types = [c.type for c in calls]
-    spark = ", ".join(f"coalesce({{{i}}}, CAST(array() AS {t.array().spark}))" for i, t in enumerate(types))
-    duckdb = ", ".join(f"coalesce({{{i}}}, CAST([] AS {t.array().duckdb}))" for i, t in enumerate(types))
+    spark = ", ".join(f"coalesce({{{i}}}, CAST(array() AS array<{t.spark}>))" for i, t in enumerate(types))
+    duckdb = ", ".join(f"coalesce({{{i}}}, CAST([] AS {t.duckdb}[]))" for i, t in enumerate(types))
     names = [f"f{i}" for i in range(len(types))]
     struct = ", ".join(f"{n}: {t.spark}" for n, t in zip(names, types, strict=True))
     record = ", ".join(f"{n} {t.duckdb}" for n, t in zip(names, types, strict=True))

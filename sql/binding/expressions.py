@@ -18,6 +18,7 @@ from lake.errors import (
     FeatureNotSupported,
     IndeterminateDatatype,
     TailgateError,
+    UndefinedColumn,
     UndefinedParameter,
 )  # fmt: skip
 from lake.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, UNKNOWN, Type, numeric
@@ -32,7 +33,7 @@ from sql.binding.windows import bind_window
 from sql.functions import catalogue
 from sql.functions.comparison import SIGNS
 from sql.functions.entry import Function
-from sql.grammar.names import position
+from sql.grammar.names import place, position
 from sql.grammar.operators import sign_of
 from sql.input.literals import literal, scale_of
 from sql.input.numbers import RANGES
@@ -110,6 +111,8 @@ class Expressions:
                 return self._not(node)
             case exp.Is():
                 return self._is(node)
+            case exp.Dot():
+                return self._field(node)
             case exp.NullSafeEQ() | exp.NullSafeNEQ():
                 return self._distinct(node)
             case exp.Between():
@@ -301,6 +304,20 @@ class Expressions:
             return IsNull(self.boolean(node.this, f"IS{' NOT' if node.meta.get('negated') else ''} UNKNOWN"))
         raise FeatureNotSupported(f"IS {test.name.upper()} is not supported", position=position(node))
 
+    def _field(self, node: exp.Dot) -> Scalar:
+        """(t).column, of an alias in FROM, and ROW(…).f1."""
+        inner, field = node.this, node.expression
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if isinstance(inner, exp.Tuple) and isinstance(field, exp.Identifier):
+            if not (field.name[:1] == "f" and field.name[1:].isdigit() and 0 < int(field.name[1:]) <= len(inner.expressions)):
+                raise UndefinedColumn(f'could not identify column "{field.name}" in record data type', position=position(field))
+            return self.typed(inner.expressions[int(field.name[1:]) - 1])
+        whole = isinstance(inner, exp.Column) and not inner.args.get("table") and not any(c.name == inner.name for c in self.scope.columns)
+        if whole and isinstance(field, exp.Identifier):
+            return self._column(place(exp.Column(this=field, table=inner.this), position(inner) or 0))
+        raise FeatureNotSupported("a field of this row is not supported", hint="Name the column: alias.column.", position=position(node))
+
     def _distinct(self, node: exp.Expr) -> Scalar:
         left, right = node.this, node.args["expression"]
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
@@ -402,10 +419,10 @@ class Expressions:
         places = [leftmost(n) for n in nodes]
         type = common(scalars, places, what)
         made = []
-        for scalar, place in zip(scalars, places, strict=True):
+        for scalar, where in zip(scalars, places, strict=True):
             found = coerce(scalar, type, self.parameters)
             if found is None:
-                raise mismatch(what, scalar, type, place)
+                raise mismatch(what, scalar, type, where)
             made.append(found)
         return tuple(made), type
 
@@ -459,7 +476,6 @@ def mismatch(what: str, scalar: Scalar, type: Type, place: int | None) -> Tailga
 
 
 WORDS: dict[type[exp.Expr], str] = {
-    exp.Dot: "a field of a row",
     exp.Tuple: "a row as a value",
     exp.BitString: "a bit string",
     exp.HexString: "a bit string",

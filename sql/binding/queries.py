@@ -24,6 +24,7 @@ from sql.binding.expanding import expanded
 from sql.binding.expressions import Expressions
 from sql.binding.grouping import Groups, has_aggregates, has_windows
 from sql.binding.grouping_sets import numbered, over_sets
+from sql.binding.identified import with_identified
 from sql.binding.levels import Closure, Level, find_table, said_item
 from sql.binding.ordering import Finish, order_of, sorted_and_cut
 from sql.binding.outputs import Output, by_name, by_number, column_name
@@ -128,6 +129,8 @@ class Queries:
         if groups is not None:
             plan, over = expanded(plan, groups.keys)
             groups = replace(groups, keys=tuple(map(over, groups.keys)))
+            read = [*scalars, *([condition] if condition is not None else [])]
+            groups = with_identified(groups, source.plan, read, names.catalog)
             outputs = [Output(o.name, over(o.scalar), o.node) for o in outputs]
             ordered, on = ([(over(s), n) for s, n in some] for some in (ordered, on))
             outputs = [Output(o.name, groups.over(o.scalar), o.node) for o in outputs]

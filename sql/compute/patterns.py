@@ -125,6 +125,13 @@ def regexp_match(text: str, pattern: str, flags: str) -> list[str | None] | None
     return _groups(match) if match else None
 
 
+@own("text", "text", "text", to="text[][]")
+def regexp_matches(text: str, pattern: str, flags: str) -> list[list[str | None]]:
+    rest, everywhere = options(flags, everywhere=True)
+    found = matches(compiled(pattern, rest), text)
+    return [_groups(match) for match in (found if everywhere else found[:1])]
+
+
 @own("text", "text", to="text")
 def regexp_part(text: str, pattern: str) -> str | None:
     """substring(text FROM pattern)"""

@@ -157,4 +157,7 @@ ROWS = (
     _aggregate("percentile_disc", ("float8", "any"), _last, "", "tg_percentile_disc(list({1}{order}){present}, {0})"),
     _aggregate("percentile_cont", ("float8", "float8"), "float8", "", "tg_percentile_cont(list({1}{order}){present}, {0})"),
     _aggregate("percentile_cont", ("float8", "interval"), "interval", "", ""),
+    _aggregate("percentile_cont", ("float8[]", "float8"), "float8[]", "", ""),
+    _aggregate("percentile_cont", ("float8[]", "interval"), "interval[]", "", ""),
+    _aggregate("percentile_disc", ("float8[]", "any"), "float8[]", "", ""),
 )  # fmt: skip

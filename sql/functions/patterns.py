@@ -5,6 +5,8 @@ A pattern is PostgreSQL's; sql.compute.patterns translates it, and refuses what 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sql.functions.entry import Function
 
 T, N = "text", "int4"
@@ -75,6 +77,10 @@ ROWS = (
          "tg_re_replace({0}, {search1}, {2}, {3}, {4})",
          "tg_regexp_replace_nth({0}, {1}, {2}, {3}, {4}, {5})", flagged=True),
     *_ranges(),
+    *(replace(row, name="regexp_split_to_table", result=T, kind="set") for row in _flagged("regexp_split_to_array", (T, T), "text[]",
+        "tg_re_split({0}, {search1})", "tg_regexp_split_to_array({0}, {1}, {flags})")),
+    *(replace(row, kind="set") for row in _flagged("regexp_matches", (T, T), "text[]",
+        "tg_re_matches({0}, {search1}, {global1})", "tg_regexp_matches({0}, {1}, {flags})")),
     _row("substring", (T, T), T, "tg_re_part({0}, {search1})", "tg_regexp_part({0}, {1})"),
     _row("substring", (T, T, T), T, "", "tg_substring_similar({0}, {1}, {2})"),
 )  # fmt: skip

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lake.types import FACTS, Type
+from sql.functions import text
 from sql.functions.entry import Function, duckdb_error, spark_error
 
 STEP = "step size cannot equal zero"
@@ -63,6 +66,17 @@ def _windows() -> dict[str, Function]:
     return rows
 
 
+def _subscripts() -> tuple[Function, ...]:
+    """The numbers of an array's elements, from 1 on or from the last one back."""
+    spark = "CASE WHEN {1} = 1 AND size({0}) > 0 THEN sequence(1, size({0})) END"
+    duckdb = "CASE WHEN {1} = 1 AND len({0}) > 0 THEN CAST(range(1, len({0}) + 1) AS INTEGER[]) END"
+    back = f"CASE WHEN {{2}} THEN reverse({spark}) ELSE {spark} END", f"CASE WHEN {{2}} THEN list_reverse({duckdb}) ELSE {duckdb} END"
+    return (
+        _set("generate_subscripts", ("anyarray", "int4"), "int4", spark, duckdb),
+        _set("generate_subscripts", ("anyarray", "int4", "bool"), "int4", *back),
+    )
+
+
 # the windows that hold a time, by its type: one every {1}, of size {2}; intervals without months, greater than zero
 WINDOWS = _windows()
 
@@ -79,6 +93,8 @@ ROWS = (
     _jsonb("jsonb_object_keys", "tg_jsonb_keys", "text"),
     _jsonb("jsonb_each", "tg_jsonb_each", "record", ("key", "text"), ("value", "jsonb")),
     _jsonb("jsonb_each_text", "tg_jsonb_each_text", "record", ("key", "text"), ("value", "text")),
+    *(replace(row, name="string_to_table", result="text", kind="set") for row in text.ROWS if row.name == "string_to_array"),
+    *_subscripts(),
     # chosen by PostgreSQL, refused here
     Function("generate_series", ("numeric", "numeric"), "numeric", kind="set"),
     Function("generate_series", ("numeric", "numeric", "numeric"), "numeric", kind="set"),

@@ -149,7 +149,7 @@ def _named(cursor: Cursor) -> exp.Expr:
         shown = ".".join(p.name for p in parts)
         raise SyntaxError_(f"improper qualified name (too many dotted names): {shown}", position=token.position)
     if cursor.at("(") and isinstance(function := parts[-1], exp.Identifier):
-        return calls.call(cursor, function, schema=parts[-2].name, position=token.position)
+        return calls.call(cursor, function, schema=parts[-2].name if len(parts) > 1 else "", position=token.position)
     if cursor.token.kind == "string" and len(parts) > 1:
         cursor.index -= 2 * len(parts) - 1
         return _typed_literal(cursor)

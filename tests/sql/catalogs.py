@@ -27,4 +27,7 @@ def make_catalog() -> Catalog:
     return catalog
 
 
-DDL = [f"CREATE TEMPORARY TABLE {name} ({', '.join(f'{c.name} {c.type}' for c in columns)})" for name, columns in COLUMNS.items()]
+DDL = [
+    f"CREATE TEMPORARY TABLE {name} ({', '.join(f'{c.name} {c.type}' for c in columns)}{', PRIMARY KEY (id)' if name in KEYS else ''})"
+    for name, columns in COLUMNS.items()
+]

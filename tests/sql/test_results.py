@@ -86,6 +86,12 @@ SELECT n, ARRAY(SELECT DISTINCT x.n FROM events x WHERE x.n <= e.n ORDER BY 1) F
 WITH a AS (SELECT user_id, count(*) n FROM orders GROUP BY 1) SELECT (SELECT n FROM a WHERE user_id = id) FROM users WHERE EXISTS (TABLE a)
 SELECT v.x, (SELECT string_agg(email, ',' ORDER BY email) FROM users WHERE id <= v.x) FROM (VALUES (1), (3), (NULL)) v(x) ORDER BY 1
 SELECT 1 FROM users HAVING count(*) > 100
+SELECT u.id, u.email || '!', sum(o.amount) FROM users u LEFT JOIN orders o ON o.user_id = u.id GROUP BY u.id HAVING u.is_vip IS NOT NULL
+SELECT u.*, count(*), rank() OVER (ORDER BY u.email) FROM users u, orders o GROUP BY u.id
+SELECT (users).email, (u.id) FROM users JOIN users AS u USING (id)
+SELECT (ROW(id, email)).f2, ROW(id, email) < ROW(2, 'z'), (id, email) IS NULL FROM users
+SELECT n, sum(n) OVER (ORDER BY n ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING EXCLUDE GROUP) FROM events
+SELECT n, count(*) OVER (ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE TIES) FROM events
 WITH RECURSIVE t(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM t WHERE n < 20) SELECT sum(n), count(*) FROM t
 WITH RECURSIVE t AS (SELECT id, 1 AS d FROM users UNION SELECT user_id, d + 1 FROM t JOIN orders o ON o.id = t.id WHERE d < 4) TABLE t
 WITH RECURSIVE t(n, s) AS (SELECT 1, 'a' UNION ALL (SELECT n + 1, s || 'b' FROM t WHERE n < 3)), u AS (TABLE t) SELECT * FROM t, u

@@ -113,6 +113,8 @@ SELECT k, js < '{1,2}', js = '{1.0}', js IS DISTINCT FROM '{1}', i IS DISTINCT F
 SELECT k, unnest(a), generate_series(1, k) * 2, jsonb_object_keys(CASE WHEN j @> '{}' THEN j ELSE '{"z": 1}' END) FROM t
 SELECT unnest(a) AS u, count(*), sum(k) FROM t GROUP BY u
 SELECT k, unnest(array_agg(k)) AS u, generate_series(1, 2) AS g FROM t GROUP BY k
+SELECT k, regexp_split_to_table(c, 'a'), regexp_matches(c, '([ab])', 'g'), generate_subscripts(a, 1) FROM t
+SELECT k, string_to_table(c, 'a') FROM t
 SELECT k, min(a), max(a) FROM t GROUP BY k
 SELECT k, sum(i) OVER (PARTITION BY k), avg(i) OVER (PARTITION BY k) FROM t
 ~ SELECT k, max(i) OVER (PARTITION BY k) FROM t

@@ -70,6 +70,20 @@ public final class Patterns {
     return Strings.list(groups);
   }
 
+  /** The groups of each match; `nth` 1: of the first one, 0: of all. */
+  @Functions.Returns("array<array<string>>")
+  public static ArrayData reMatches(UTF8String text, UTF8String pattern, int nth) {
+    List<ArrayData> found = new ArrayList<>();
+    for (MatchResult m : matches(compiled(pattern), text.toString(), 0)) {
+      List<String> groups = new ArrayList<>();
+      if (m.groupCount() == 0) groups.add(m.group());
+      for (int i = 1; i <= m.groupCount(); i++) groups.add(m.group(i));
+      found.add(Strings.list(groups));
+      if (nth != 0) break;
+    }
+    return new org.apache.spark.sql.catalyst.util.GenericArrayData(found.toArray());
+  }
+
   /** substring(text FROM pattern) */
   public static UTF8String rePart(UTF8String text, UTF8String pattern) {
     Matcher m = matcher(compiled(pattern), text.toString());
