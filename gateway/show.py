@@ -179,11 +179,11 @@ def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
     if item.kind != kind:
         article = "an" if kind == INDEX else "a"
         raise WrongObjectType(f'"{name.name}" is not {article} {kind}', hint=f"It is a {item.kind}.", position=name.position)
-    if not item.sql:
-        raise UndefinedObject(f'no statement created "{name.name}"')
     if item.kind == INDEX:
         relation = catalog[item.depends[0]]
         return item.name, definition(item.name, Name(relation.name, catalog.schema_of(relation).name).sql, relation, index(item))
+    if not item.sql:
+        raise UndefinedObject(f'no statement created "{name.name}"')
     return item.name, shown(item, catalog).sql
 
 

@@ -5,12 +5,14 @@
        ├─ Scan: users (keyed)                                    maintained by: upsert on id
        └─ Scan: pageviews (append-only)
 
-The text is stable: no ids, no digests, no Spark SQL.
+The text is stable: no ids, no digests, no Spark SQL. EXPLAIN ANALYZE puts behind each operator what it holds, and what it did in the last
+ticks: a tick counts for itself, and nothing is scanned for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from engine.plan import nodes
 from engine.plan.change import STATEFUL, Joined, Origin, Recomputed, Reduced, Stateful, Stream, Topped, stateful
@@ -31,15 +33,47 @@ GAP = 4  # blanks between the tree and what stands beside it
 WIDE = 80  # a line longer than this does not push the others' notes to the right
 
 
-def explain(item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound) -> str:
+@dataclass(frozen=True, slots=True)
+class Did:
+    """What an operator did in the last ticks, and what it holds; bytes are an estimate."""
+
+    rows_in: int
+    rows_out: int
+    nanoseconds: int
+    state_rows: int
+    state_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """`ticks`: how many are summed up. `nodes`: by node; one is missing that has not run since the engine began."""
+
+    ticks: int
+    nodes: Mapping[int, Did]
+
+
+def explain(
+    item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound, figures: Figures | None = None
+) -> str:
     """The text for a materialized view of the catalog; a plain view is explained as if it were one."""
     plan = rewrite(plan_of(item, catalog))
     explained = _Explained(item, catalog, streams)
-    tree = [(shown, _maintained(explained, node)) for shown, node in lines(plan, lambda scan: scanned(scan, catalog))]
+    tree = [
+        (shown, _maintained(explained, node) + (_told(explained.node(node), figures) if figures is not None else ""))
+        for shown, node in lines(plan, lambda scan: scanned(scan, catalog))
+    ]
     width = max((len(left) for left, _ in tree if len(left) <= WIDE), default=0) + GAP
     out = [f"{item.kind.capitalize()}: {item.name}"]
     out += [f"{left + ' ' * GAP:<{width}}maintained by: {right}" if right else left for left, right in tree]
     return "\n".join([*out, *_notes(plan, catalog)])
+
+
+def _told(node: int | None, figures: Figures) -> str:
+    did = figures.nodes.get(node) if node is not None else None
+    if did is None:
+        return ""
+    state = f"state: {did.state_rows} rows, about {did.state_bytes} bytes"
+    return f"; {state}; last {figures.ticks} ticks: {did.rows_in} rows in, {did.rows_out} out, {did.nanoseconds / 1e6:.2f} ms"
 
 
 class _Explained:
@@ -52,6 +86,17 @@ class _Explained:
         if isinstance(origin, Reduced) and isinstance(plan, Aggregate):
             self._known[id(plan.input)] = origin.input.origin  # a join is kept in the way that suits what reads it
         return origin if isinstance(origin, STATEFUL) else None
+
+    def node(self, plan: Relation) -> int | None:
+        """The number of the operator that keeps a node of the plan; of a scan, that of what keeps its source."""
+        if isinstance(plan, Scan):
+            item = self.catalog[plan.relation]
+            return nodes.upsert_node(item) if item.kind == "dead letters" or (item.kind == "source" and item.stored) else None
+        linear = not isinstance(plan, (Join, Aggregate, Distinct, SetOperation, Window, TopK))
+        if linear and not (isinstance(plan, Filter) and temporal(plan.condition)):
+            return None
+        operator = self.operator(plan)
+        return None if operator is None else nodes.by_digest(self.item).get(digest(operator, self.item, self.catalog))
 
     def shared(self, operator: Stateful) -> str:
         """Whose operator it is, too."""

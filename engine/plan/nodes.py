@@ -87,6 +87,11 @@ def digests(item: Item) -> frozenset[str]:
     return frozenset(d for d, _ in _record(item))
 
 
+def by_digest(item: Item) -> dict[str, int]:
+    """The nodes of the view's operators."""
+    return dict(_record(item))
+
+
 def node_of(item: Item, position: int) -> int:
     """The node of the operator at this position of `change.stateful`."""
     return _record(item)[position][1]

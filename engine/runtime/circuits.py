@@ -14,6 +14,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
+from engine.plan.explain import Did, Figures
 from engine.plan.graph import (
     Aggregate,
     ArrowDecoder,
@@ -61,6 +62,11 @@ class Circuits:
             if e.java_exception.getClass().getName() != "tailgate.SqlError":
                 raise
             raise of(str(e.java_exception.sqlstate()), str(e.java_exception.getMessage())) from e
+
+    def figures(self, path: str) -> Figures:
+        """What the operators over the state at a path have done and hold."""
+        told = json.loads(self._jvm.tailgate.Statistics.told(path))
+        return Figures(told["ticks"], {int(node): Did(*numbers) for node, numbers in told["nodes"].items()})
 
     def _build(self, graph: Graph, forgotten: Iterable[int]) -> Any:
         circuit = self._jvm.tailgate.Circuit()

@@ -25,6 +25,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from engine.ddl.registry import Registry
+from engine.plan.explain import Figures
 from engine.plan.graph import Graph
 from engine.runtime import kafka
 from engine.runtime import readers as inputs
@@ -173,6 +174,13 @@ class Engine:
             self.committed.wait_for(lambda: self.newest.n > n or self._stopping, timeout)
             return self.newest
 
+    def figures(self) -> Figures:
+        """What the operators have done lately, and hold."""
+        return self.circuits.figures(self._state_path())
+
+    def _state_path(self) -> str:
+        return str(self.lake.path / STATE / self.newest.extra.get("state", ""))
+
     # ---- a tick ----------------------------------------------------------------------------------------------------------
 
     def _tick(self, batch: Any, number: int, start: int) -> None:
@@ -184,9 +192,8 @@ class Engine:
                 began = time.time_ns() // 1_000_000
                 at = ends(self._checkpoint, number, self._readers, self.newest.offsets)
                 crash.point("tick.begin")
-                time_ms, extra = max(began, self.newest.time + 1), self.newest.extra
-                state = self.lake.path / STATE / extra.get("state", "")
-                result = ticked(self._circuit.ticked(batch, str(state), time_ms, self.newest.state or "", self.parallelism))
+                time_ms = max(began, self.newest.time + 1)
+                result = ticked(self._circuit.ticked(batch, self._state_path(), time_ms, self.newest.state or "", self.parallelism))
                 crash.point("state.committed")
                 changes: list[tuple[int, Any]] = [*result.changes]
                 changes += written(self.inbox, self.newest.inbox, at.inbox, self.catalog)

@@ -22,7 +22,7 @@ from engine.runtime.installing import Installation
 from engine.runtime.readers import place
 from lake.catalog import Catalog, Change, Item
 from lake.dropping import dropping
-from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable
+from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
 from lake.names import listed
 from lake.roles import OPERATOR_ID
 from lake.schemas import SCHEMA
@@ -102,8 +102,8 @@ class Statements:
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement)}
             case Show(what="topics"):
                 return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
-            case Explain(target=target) if isinstance(target, Name | CreateView):
-                return {**self._answer("EXPLAIN"), "lines": self._explain(target, text, path).splitlines()}
+            case Explain(target=target, analyze=analyze) if isinstance(target, Name | CreateView):
+                return {**self._answer("EXPLAIN"), "lines": self._explain(target, text, path, analyze).splitlines()}
         raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
 
     def newest(self, after: int, timeout: float) -> Answer:
@@ -266,14 +266,16 @@ class Statements:
                 self._installation.install(change)
         return {**self._answer(tag), "notices": said}
 
-    def _explain(self, target: Name | CreateView, text: str, path: Path) -> str:
+    def _explain(self, target: Name | CreateView, text: str, path: Path, analyze: bool) -> str:
         catalog = self._engine.catalog.along(path)
         if isinstance(target, Name):
             item = catalog.relation(target)
+            if analyze and item.kind != "materialized view":
+                raise WrongObjectType(f'"{item.name}" is not a materialized view', position=target.position)
         else:
             item = ddl.create_view(target, text, catalog)
             catalog = catalog.apply(Change(put=(item,)))
-        return explain(item, catalog, Streams(catalog))
+        return explain(item, catalog, Streams(catalog), figures=self._engine.figures() if analyze else None)
 
     def _answer(self, tag: str, notice: dict[str, Any] | None = None) -> Answer:
         newest = self._engine.newest

@@ -39,6 +39,7 @@ from sql.statements.values import (
     Select,
     Show,
     Tail,
+    option,
 )
 from sql.statements.written import CreateTable
 from sql.tokens import Cursor
@@ -210,14 +211,16 @@ def explain(cursor: Cursor) -> Explain:
     found: Options = ()
     if cursor.at("(") and not queries.at_query(cursor):
         found = options(cursor)
-    if any(name == "analyze" and value for name, value in found) or cursor.at_word("analyze") or cursor.at_word("analyse"):
-        raise FeatureNotSupported("EXPLAIN ANALYZE is not supported", position=start)
+    analyze = bool(option(found, "analyze", False)) or cursor.any_word("analyze", "analyse") is not None
     cursor.word("verbose")
     cursor.any_word("optimized", "physical", "decorrelated", "raw")
     if cursor.word("plan"):
         cursor.word("for")
-    if cursor.word("materialized", "view") or cursor.word("view"):
-        return Explain(relation_name(cursor), found)
+    if cursor.word("materialized", "view") or (not analyze and cursor.word("view")):
+        return Explain(relation_name(cursor), found, analyze)
+    if analyze:
+        hint = "EXPLAIN ANALYZE MATERIALIZED VIEW says what a view costs."
+        raise FeatureNotSupported("EXPLAIN ANALYZE of a query is not supported", hint=hint, position=start)
     target: Name | CreateView | Select | Tail
     if cursor.at_word("create"):
         made = create(cursor)

@@ -393,10 +393,14 @@ SHOWS = (
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query; words before it, in lower case, are `options`."""
+    """EXPLAIN MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query; words before it, in lower case, are `options`.
+
+    `analyze`: with what the operators of the view have done and hold.
+    """
 
     target: Name | CreateView | Select | Tail
     options: Options = ()
+    analyze: bool = False
 
 
 # --- cursors and COPY ------------------------------------------------------------------------------------------------------------

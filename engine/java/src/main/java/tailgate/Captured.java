@@ -117,14 +117,14 @@ final class Captured extends Operator {
       slots.forEach((k, slot) -> {
         if (slot.now == slot.old) return;
         if (slot.now == null) tick.state.remove(id, ROWS, k.bytes, State.NONE);
-        else tick.state.put(id, ROWS, k.bytes, State.NONE, slot.now.bytes());
+        else tick.state.put(id, ROWS, k.bytes, State.NONE, slot.now.bytes(), slot.old == null);
         byte[] old = slot.old == null ? null : slot.old.row, now = slot.now == null ? null : slot.now.row;
         if (Arrays.equals(old, now)) return;
         if (old != null) tick.emit(Captured.this, Rows.row(old, row.length()), -1);
         if (now != null) tick.emit(Captured.this, Rows.row(now, row.length()), 1);
       });
       tables.forEach((origin, table) -> {
-        if (table.changed) tick.state.put(id, TABLES, utf8(origin), State.NONE, table.bytes());
+        if (table.changed) tick.state.put(id, TABLES, utf8(origin), State.NONE, table.bytes(), false);
       });
     }
   }

@@ -43,7 +43,7 @@ final class CapturedBag extends Operator {
   @Override void run(Tick tick, List<List<Change>> input) {
     Map<String, Snapshot> snapshots = new LinkedHashMap<>();
     for (Change c : input.get(0)) for (long copy = 0; copy < c.weight(); copy++) apply(tick, c.row(), snapshots);
-    snapshots.forEach((origin, s) -> tick.state.put(id, TABLES, utf8(origin), State.NONE, s.bytes()));
+    snapshots.forEach((origin, s) -> tick.state.put(id, TABLES, utf8(origin), State.NONE, s.bytes(), false));
   }
 
   private void apply(Tick tick, UnsafeRow event, Map<String, Snapshot> snapshots) {
@@ -66,7 +66,7 @@ final class CapturedBag extends Operator {
       byte[] partition = ByteBuffer.allocate(4).putInt(e.partition()).array(), read = tick.state.get(id, READ, origin, partition);
       Lanes lanes = read == null ? Lanes.NONE : Captured.read(read, Lanes::read);
       if (lanes.reached(e)) return;
-      if (e.position() != null) tick.state.put(id, READ, origin, partition, written(lanes.with(e)::write));
+      if (e.position() != null) tick.state.put(id, READ, origin, partition, written(lanes.with(e)::write), read == null);
     }
     if (e.op() == 't') clear(tick, origin);
     if (!event.isNullAt(1) && (e.op() == 'u' || e.op() == 'd')) add(tick, origin, event.getStruct(1, row.length()), -1);

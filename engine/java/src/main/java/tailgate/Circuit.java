@@ -45,6 +45,8 @@ public final class Circuit implements Serializable {
   Operator[] order;
   final Map<String, List<Node.Source>> channels = new HashMap<>();
   int levels;
+  /** Levels and partitions that have told how much state there is. */
+  final Set<Long> told = new HashSet<>();
   private final Map<Integer, Integer> errors = new HashMap<>();
   private final List<Link> links = new ArrayList<>();
   private transient Stages stages;

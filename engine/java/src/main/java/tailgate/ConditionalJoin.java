@@ -45,7 +45,7 @@ final class ConditionalJoin extends Join {
         if (!watched[other] || gained == 0) continue;
         boolean met = partners + gained > 0;
         if (met != partners > 0) work.alone(other, theirs, met == partnered ? theirWeight : -theirWeight);
-        work.tick.state.put(id, other, k, theirs.getBytes(), new Two(theirWeight, partners + gained).bytes());
+        work.tick.state.put(id, other, k, theirs.getBytes(), new Two(theirWeight, partners + gained).bytes(), false);
       }
     }
     if (!watched[side]) {
@@ -56,7 +56,7 @@ final class ConditionalJoin extends Join {
       if (mine.partners > 0 == partnered) work.alone(side, mine.row, mine.weight);
       long now = mine.before + mine.weight;
       if (now == 0) work.tick.state.remove(id, side, k, mine.bytes);
-      else work.tick.state.put(id, side, k, mine.bytes, new Two(now, mine.partners).bytes());
+      else work.tick.state.put(id, side, k, mine.bytes, new Two(now, mine.partners).bytes(), mine.isNew);
     }
   }
 

@@ -198,7 +198,7 @@ class Join extends Operator {
         for (to = from; to < ours.size() && (to == from || size < CHUNK); to++) size += 12 + ours.get(to).row().getSizeInBytes();
         ByteBuffer chunk = ByteBuffer.allocate(size);
         for (Change mine : ours.subList(from, to)) chunk.putLong(mine.weight()).putInt(mine.row().getSizeInBytes()).put(mine.row().getBytes());
-        tick.state.put(id, side, k, number(), chunk.array());
+        tick.state.put(id, side, k, number(), chunk.array(), true);
       }
     }
 

@@ -71,7 +71,7 @@ final class Reduce extends Operator {
         if (stored != null) tick.state.remove(id, 0, k.bytes, State.NONE);
       } else {
         byte[] bytes = now.bytes();
-        if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, k.bytes, State.NONE, bytes);
+        if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, k.bytes, State.NONE, bytes, stored == null);
       }
       Object next = now.row(member);
       if (same(old, next)) return;

@@ -16,10 +16,11 @@ import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
  *   STATE          the id of the version that store `to` committed in partition n
  *   COUNT          source `to` read n records; the bytes are how many dead letters, how many bytes, and the newest time in ms
  *   REMAINS        the forgotten node `to` still has state
- *   DUE            there is something to do at time n</pre>
+ *   DUE            there is something to do at time n
+ *   STATISTICS     what the operator `to` did and holds in partition n, as {@link Statistics} counts it</pre>
  */
 record Sent(int kind, int to, byte[] bytes, long n) implements Serializable {
-  static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6;
+  static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7;
 
   /** Where it goes: all of one node and key to one place. */
   static int place(int to, byte[] key) { return Rows.hash(key, to); }

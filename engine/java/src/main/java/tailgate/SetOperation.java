@@ -41,7 +41,7 @@ final class SetOperation extends Operator {
       byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
       Two old = stored == null ? new Two(0, 0) : Two.of(stored), now = new Two(old.first() + change[0], old.second() + change[1]);
       if (now.first() == 0 && now.second() == 0) tick.state.remove(id, 0, k.bytes, State.NONE);
-      else tick.state.put(id, 0, k.bytes, State.NONE, now.bytes());
+      else tick.state.put(id, 0, k.bytes, State.NONE, now.bytes(), stored == null);
       tick.emit(this, Rows.row(k.bytes, row.schema.length()), often(now) - often(old));
     });
   }

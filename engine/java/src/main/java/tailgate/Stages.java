@@ -57,7 +57,7 @@ final class Stages {
     } catch (Exception e) {
       throw recognised(e, time);
     }
-    return result(sent, ids);
+    return result(sent, ids, statePath);
   }
 
   private JavaRDD<Sent> whole(RDD<InternalRow> batch, String statePath, long time, StateIds ids) {
@@ -87,8 +87,8 @@ final class Stages {
         .setSerializer(new UnsafeRowSerializer(Sent.WIDTH, null)).toJavaRDD().map(Tuple2::_2);
   }
 
-  private TickResult result(List<Sent> sent, StateIds ids) {
-    List<Sent> relations = new ArrayList<>(), committed = new ArrayList<>();
+  private TickResult result(List<Sent> sent, StateIds ids, String statePath) {
+    List<Sent> relations = new ArrayList<>(), committed = new ArrayList<>(), statistics = new ArrayList<>();
     Map<String, Long> counters = new TreeMap<>();
     long due = Long.MAX_VALUE;
     Set<Integer> forgotten = new TreeSet<>(circuit.forgotten);
@@ -97,6 +97,7 @@ final class Stages {
         case Node.Edge.RELATION, Sent.FILE -> relations.add(s);
         case Sent.STATE -> committed.add(s);
         case Sent.REMAINS -> forgotten.remove(s.to());
+        case Sent.STATISTICS -> statistics.add(s);
         case Sent.DUE -> due = Math.min(due, s.n());
         case Sent.COUNT -> {
           counters.merge(s.to() + ".records", s.n(), Long::sum);
@@ -107,6 +108,7 @@ final class Stages {
         }
         default -> throw new IllegalStateException(s.toString());
       }
+    Statistics.of(statePath).add(circuit, statistics);
     relations.sort(Comparator.comparingInt(Sent::to));
     return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray(), due);
   }

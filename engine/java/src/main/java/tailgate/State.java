@@ -2,7 +2,9 @@ package tailgate;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.Iterator;
+import java.util.Map;
 import org.apache.spark.sql.execution.streaming.state.ByteArrayPair;
 import org.apache.spark.sql.execution.streaming.state.RocksDB;
 import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider;
@@ -22,9 +24,13 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 final class State {
   static final byte[] NONE = new byte[0];
+  private static final int SIZE = 127;  // the port of what is counted of an operator
   private static final String FAMILY = StateStore.DEFAULT_COL_FAMILY_NAME();
   private final StateStore store;
   private final RocksDB db;
+  private final Map<Integer, Size> sizes = new HashMap<>();
+  private int sized = -1;  // whose size is the one at hand
+  private Size size;
 
   State(StateStore store) {
     this.store = store;
@@ -34,16 +40,31 @@ final class State {
   /** The value, or null. */
   byte[] get(int operator, int port, byte[] key, byte[] row) { return db.get(place(operator, port, key, row), FAMILY); }
 
-  void put(int operator, int port, byte[] key, byte[] row, byte[] value) { db.put(place(operator, port, key, row), value, FAMILY, false, false, false); }
+  /** `fresh`: there is no such entry yet. */
+  void put(int operator, int port, byte[] key, byte[] row, byte[] value, boolean fresh) {
+    byte[] place = place(operator, port, key, row);
+    db.put(place, value, FAMILY, false, false, false);
+    size(operator).put(place.length + value.length, fresh);
+  }
 
-  void remove(int operator, int port, byte[] key, byte[] row) { db.remove(place(operator, port, key, row), FAMILY, false, false, false); }
+  /** Of an entry that is there. */
+  void remove(int operator, int port, byte[] key, byte[] row) {
+    db.remove(place(operator, port, key, row), FAMILY, false, false, false);
+    size(operator).removed();
+  }
 
   /** Adds to the weight of a row; returns the new weight. A weight of zero is no entry. */
   long weigh(int operator, int port, byte[] key, byte[] row, long weight) {
     byte[] place = place(operator, port, key, row), old = db.get(place, FAMILY);
     long now = (old == null ? 0 : weight(old)) + weight;
-    if (now == 0) db.remove(place, FAMILY, false, false, false);
-    else db.put(place, weight(now), FAMILY, false, false, false);
+    if (now == 0) {
+      db.remove(place, FAMILY, false, false, false);
+      if (old != null) size(operator).removed();
+    } else {
+      byte[] value = weight(now);
+      db.put(place, value, FAMILY, false, false, false);
+      size(operator).put(place.length + value.length, old == null);
+    }
     return now;
   }
 
@@ -65,6 +86,54 @@ final class State {
       }
     }
     return false;
+  }
+
+  // ---- how much there is --------------------------------------------------------------------------------------------------
+
+  private Size size(int operator) {
+    if (operator != sized) {
+      size = sizes.computeIfAbsent(operator, o -> Size.parse(get(o, SIZE, NONE, NONE)));
+      sized = operator;
+    }
+    return size;
+  }
+
+  /** How many entries an operator has here, and about how many bytes; what was counted is kept with them. */
+  long[] sized(int operator) {
+    Size size = size(operator);
+    if (size.changed) db.put(place(operator, SIZE, NONE, NONE), size.bytes(), FAMILY, false, false, false);
+    size.changed = false;
+    return new long[] {size.entries, size.writes == 0 ? 0 : Math.round((double) size.entries * size.written / size.writes)};
+  }
+
+  /** Entries are counted. Their bytes, before compression, are taken to be those of what was written on average. */
+  private static final class Size {
+    long entries, writes, written;
+    boolean changed;
+
+    void put(int bytes, boolean fresh) {
+      if (fresh) entries++;
+      writes++;
+      written += bytes;
+      changed = true;
+    }
+
+    void removed() {
+      entries--;
+      changed = true;
+    }
+
+    static Size parse(byte[] bytes) {
+      Size size = new Size();
+      if (bytes == null) return size;
+      ByteBuffer in = ByteBuffer.wrap(bytes);
+      size.entries = in.getLong();
+      size.writes = in.getLong();
+      size.written = in.getLong();
+      return size;
+    }
+
+    byte[] bytes() { return ByteBuffer.allocate(24).putLong(entries).putLong(writes).putLong(written).array(); }
   }
 
   /** Commits the next version; returns its id. */

@@ -34,6 +34,8 @@ final class Tick {
   private final List<List<List<Change>>> waiting = new ArrayList<>();            // per operator and port
   private final TreeMap<Integer, Net> relations = new TreeMap<>();
   private final long[] held;                                                       // bytes that wait, per operator
+  private final long[][] done;                                                     // per operator, as Statistics counts
+  private long inside;                                                             // nanoseconds of operators within the one that runs
   private final List<Sent> notes = new ArrayList<>();                            // counts and state ids on their way to the driver
   private final List<InternalRow> onward = new ArrayList<>();                    // what goes to other partitions or later levels
   private final Map<Integer, long[]> counts = new TreeMap<>();                   // per source: records, dead letters
@@ -48,6 +50,7 @@ final class Tick {
     this.partitions = partitions;
     this.exchanged = exchanged;
     this.held = new long[circuit.order.length];
+    this.done = new long[circuit.order.length][Statistics.WIDTH];
     for (Operator o : circuit.order) {
       List<List<Change>> ports = new ArrayList<>();
       for (int i = 0; i < o.inputs; i++) ports.add(new ArrayList<>());
@@ -197,10 +200,34 @@ final class Tick {
   private void run(Operator operator) {
     List<List<Change>> input = waiting.set(operator.index, null);
     boolean here = operator.always() && Math.floorMod(Sent.place(operator.id, State.NONE), partitions) == partition;
-    if (here || operator.everywhere() || input.stream().anyMatch(port -> !port.isEmpty())) operator.run(this, input);
+    if (here || operator.everywhere() || input.stream().anyMatch(port -> !port.isEmpty())) timed(operator, input);
+  }
+
+  /** Runs it; what it takes includes the filters and projections behind it, not the operators that are drained meanwhile. */
+  private void timed(Operator operator, List<List<Change>> input) {
+    long[] did = done[operator.index];
+    for (List<Change> port : input) did[Statistics.IN] += port.size();
+    long outside = inside, began = System.nanoTime();
+    inside = 0;
+    operator.run(this, input);
+    long took = System.nanoTime() - began;
+    did[Statistics.NANOS] += took - inside;
+    inside = outside + took;
+  }
+
+  /** What the operators of a level did, and what they hold; those that did nothing tell it once. */
+  private void tell(int level) {
+    boolean first = circuit.told.add((long) level << 32 | partition);
+    for (Operator o : circuit.order) {
+      long[] did = done[o.index];
+      if ((exchanged && o.level != level) || !(first || did[Statistics.NANOS] > 0)) continue;
+      System.arraycopy(state.sized(o.id), 0, did, Statistics.ENTRIES, 2);
+      notes.add(new Sent(Sent.STATISTICS, o.id, Statistics.bytes(did), partition));
+    }
   }
 
   private void finish(int store) {
+    tell(store);
     for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
     if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
     notes.add(new Sent(Sent.STATE, store, state.commit().getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));
@@ -208,7 +235,9 @@ final class Tick {
 
   /** A change of the output of an operator. The row may be reused afterwards. */
   void emit(Operator from, InternalRow row, long weight) {
-    if (weight != 0) for (Edge edge : from.out) send(edge, row, weight);
+    if (weight == 0) return;
+    done[from.index][Statistics.OUT]++;
+    for (Edge edge : from.out) send(edge, row, weight);
   }
 
   /** Says that an operator has something to do at a later time, without input. */
@@ -253,7 +282,7 @@ final class Tick {
     for (int i = 0; i < input.size(); i++) next.add(new ArrayList<>());
     waiting.set(operator.index, next);
     held[operator.index] = 0;
-    operator.run(this, input);
+    timed(operator, input);
   }
 
   private void exchange(Edge edge, Operator to, UnsafeRow shaped, long weight) {

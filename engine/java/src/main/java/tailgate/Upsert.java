@@ -42,7 +42,7 @@ final class Upsert extends Operator {
       Kept old = stored == null ? new Kept(null, null) : Kept.parse(stored), now = old;
       for (UnsafeRow event : of) now = applied(now, event);
       if (now == old) return;
-      tick.state.put(id, 0, k.bytes, State.NONE, now.bytes());
+      tick.state.put(id, 0, k.bytes, State.NONE, now.bytes(), stored == null);
       if (Arrays.equals(old.row, now.row)) return;
       if (old.row != null) tick.emit(this, Rows.row(old.row, row.length()), -1);
       if (now.row != null) tick.emit(this, Rows.row(now.row, row.length()), 1);

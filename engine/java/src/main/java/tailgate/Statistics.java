@@ -1,0 +1,58 @@
+package tailgate;
+
+import java.nio.ByteBuffer;
+import java.util.*;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * What the operators of a lake have done lately and hold, on the driver. Nothing is asked of it while ticks run; {@link #told} answers who wants to know.
+ *
+ * <p>Each partition tells of the operators that ran in a tick, and of all at its first tick with a circuit: how many entries they have is kept in the state itself.
+ */
+public final class Statistics {
+  /** Ticks that are summed up. */
+  static final int TICKS = 60;
+  /** Longs of one {@link Sent}. */
+  static final int IN = 0, OUT = 1, NANOS = 2, ENTRIES = 3, BYTES = 4, WIDTH = 5;
+  private static final Map<String, Statistics> ALL = new ConcurrentHashMap<>();
+  private final Deque<Map<Integer, long[]>> ticks = new ArrayDeque<>();
+  private final Map<Integer, Map<Long, long[]>> held = new TreeMap<>();  // per node and partition: entries, bytes
+
+  /** By the path of the state. */
+  static Statistics of(String path) { return ALL.computeIfAbsent(path, p -> new Statistics()); }
+
+  static byte[] bytes(long[] counts) {
+    ByteBuffer out = ByteBuffer.allocate(8 * WIDTH);
+    for (long n : counts) out.putLong(n);
+    return out.array();
+  }
+
+  /** One tick. */
+  synchronized void add(Circuit circuit, List<Sent> told) {
+    Map<Integer, long[]> sums = new TreeMap<>();
+    for (Sent s : told) {
+      ByteBuffer in = ByteBuffer.wrap(s.bytes());
+      long[] sum = sums.computeIfAbsent(s.to(), n -> new long[ENTRIES]);
+      for (int i = 0; i < ENTRIES; i++) sum[i] += in.getLong();
+      held.computeIfAbsent(s.to(), n -> new TreeMap<>()).put(s.n(), new long[] {in.getLong(), in.getLong()});
+    }
+    ticks.add(sums);
+    if (ticks.size() > TICKS) ticks.remove();
+    held.keySet().retainAll(circuit.nodes.keySet());
+  }
+
+  /** JSON: the number of ticks, and by node [rows in, rows out, nanoseconds, entries of state, bytes of state]. */
+  public static String told(String path) {
+    Statistics of = of(path);
+    synchronized (of) {
+      StringJoiner nodes = new StringJoiner(", ", "{", "}");
+      of.held.forEach((node, partitions) -> {
+        long[] sum = new long[WIDTH];
+        for (Map<Integer, long[]> tick : of.ticks) for (int i = 0; i < ENTRIES; i++) sum[i] += tick.getOrDefault(node, new long[ENTRIES])[i];
+        for (long[] state : partitions.values()) for (int i = 0; i < 2; i++) sum[ENTRIES + i] += state[i];
+        nodes.add("\"" + node + "\": " + Arrays.toString(sum));
+      });
+      return "{\"ticks\": " + of.ticks.size() + ", \"nodes\": " + nodes + "}";
+    }
+  }
+}
