@@ -72,7 +72,7 @@ def _told(node: int | None, figures: Figures) -> str:
     did = figures.nodes.get(node) if node is not None else None
     if did is None:
         return ""
-    state = f"state: {did.state_rows} rows, about {did.state_bytes} bytes"
+    state = f"state: {did.state_rows} row{'s' * (did.state_rows != 1)}, about {did.state_bytes} bytes"
     return f"; {state}; last {figures.ticks} ticks: {did.rows_in} rows in, {did.rows_out} out, {did.nanoseconds / 1e6:.2f} ms"
 
 

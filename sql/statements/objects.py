@@ -182,6 +182,8 @@ def show(cursor: Cursor) -> Show:
     if cursor.word("create", "function"):
         function = function_name(cursor)
         return Show("create function", function.name, types=function.types)
+    if cursor.word("create", "materialized", "source"):
+        return Show("create source", relation_name(cursor))
     if cursor.word("create"):
         kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word("source", "view", "sink", "table", "index")
         if kind is None:
