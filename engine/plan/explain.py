@@ -72,8 +72,8 @@ def _told(node: int | None, figures: Figures) -> str:
     did = figures.nodes.get(node) if node is not None else None
     if did is None:
         return ""
-    state = f"state: {did.state_rows} row{'s' * (did.state_rows != 1)}, about {did.state_bytes} bytes"
-    return f"; {state}; last {figures.ticks} ticks: {did.rows_in} rows in, {did.rows_out} out, {did.nanoseconds / 1e6:.2f} ms"
+    state = f"state: {did.state_rows} {'entry' if did.state_rows == 1 else 'entries'}, about {did.state_bytes} bytes"
+    return f"; {state}; last {figures.ticks} ticks: {did.rows_in} changes in, {did.rows_out} out, {did.nanoseconds / 1e6:.2f} ms"
 
 
 class _Explained:

@@ -18,7 +18,9 @@ def figures(connection: psycopg.Connection[Any], view: str) -> list[tuple[int, i
     lines = [line for (line,) in connection.execute(f"EXPLAIN ANALYZE MATERIALIZED VIEW {view}").fetchall()]  # type: ignore[call-overload]
     found = []
     for line in lines:
-        if told := re.search(r"state: (\d+) rows?, about (\d+) bytes; last \d+ ticks: (\d+) rows in, (\d+) out, ([0-9.]+) ms", line):
+        if told := re.search(
+            r"state: (\d+) entr(?:y|ies), about (\d+) bytes; last \d+ ticks: (\d+) changes in, (\d+) out, ([0-9.]+) ms", line
+        ):
             found.append((*map(int, told.groups()[:4]), float(told[5])))
     return found  # type: ignore[return-value]
 
