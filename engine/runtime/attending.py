@@ -5,6 +5,8 @@ RETRY     dead letters ──► inbox, channel $retry/<source node> ──► t
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -104,15 +106,23 @@ class Attending:
         return sorted(found.items())
 
 
-def lag(source: Item, offsets: dict[str, Any]) -> int | None:
-    """Records of its topic that a source has not read; None if its broker does not say."""
-    brokers, topic, settings = place(source)
-    try:
-        bounds = kafka.topic(brokers, topic, settings).bounds
-    except TailgateError:
-        return None
-    at = offsets.get(reader_name(source), {}).get(topic, beginning(source, bounds))
-    return sum(max(0, high - at.get(p, low)) for p, (low, high) in bounds.items())
+def lags(sources: Iterable[Item], offsets: Mapping[str, Any]) -> dict[int, int]:
+    """Of each source by id: records of its topic that it has not read; without those whose broker does not say. Brokers are asked once."""
+    together: dict[str, list[Item]] = {}
+    for source in sources:
+        together.setdefault(json.dumps([source.options["brokers"], source.options.get("kafka", {})], sort_keys=True), []).append(source)
+    found: dict[int, int] = {}
+    for group in together.values():
+        brokers, _, settings = place(group[0])
+        try:
+            topics = kafka.look(brokers, sorted({i.options["topic"] for i in group}), settings)
+        except TailgateError:
+            continue
+        for source in group:
+            if (topic := topics.get(source.options["topic"])) is not None:
+                at = offsets.get(reader_name(source), {}).get(source.options["topic"], beginning(source, topic.bounds))
+                found[source.id] = sum(max(0, high - at.get(p, low)) for p, (low, high) in topic.bounds.items())
+    return found
 
 
 def _source(name: Name, catalog: Catalog) -> Item:

@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 from engine.plan import nodes
-from engine.runtime.attending import lag
+from engine.runtime.attending import lags
+from engine.runtime.engine import Stall
 from engine.runtime.installing import Installation
 from engine.runtime.readers import reader_name
 from lake.catalog import Item
@@ -28,8 +29,10 @@ class Status:
         catalog = engine.catalog
         items = catalog.visible
         durations = sorted(engine.durations)
+        sources = [i for i in items if i.kind == "source"]
+        behind = lags((i for i in sources if self._stall(i) is None), engine.newest.offsets)
         return {
-            "sources": {catalog.name_of(i).sql: self._source(i) for i in items if i.kind == "source"},
+            "sources": {catalog.name_of(i).sql: self._source(i, behind.get(i.id)) for i in sources},
             "views": {catalog.name_of(i).sql: self._view(i) for i in items if i.kind == "materialized view"},
             "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if i.kind == "sink"},
             "ticks": engine.ticks,
@@ -38,9 +41,12 @@ class Status:
             "time": engine.newest.time,
         }
 
-    def _source(self, item: Item) -> Answer:
-        engine = self._engine
-        stall = engine.stalls.get(item.options["channel"]) or engine.stalls.get(reader_name(item))
+    def _stall(self, item: Item) -> Stall | None:
+        return self._engine.stalls.get(item.options["channel"]) or self._engine.stalls.get(reader_name(item))
+
+    def _source(self, item: Item, behind: int | None) -> Answer:
+        """`behind`: how many records."""
+        engine, stall = self._engine, self._stall(item)
         counts = engine.counters.get(nodes.source_node(item), {})
         said = "paused" if item.options.get("paused") else "failed" if stall and stall.lasting else "stalled" if stall else "running"
         if stall is not None:
@@ -50,7 +56,7 @@ class Status:
         if now - before[0] > RATE_S:
             self._counted[item.id] = (now, records)
         rate = (records - before[1]) / (now - before[0]) if now > before[0] else 0.0
-        more = {"lag": lag(item, engine.newest.offsets), "per_second": round(rate, 1), "last_error": self._errors.get(item.id)}
+        more = {"lag": behind, "per_second": round(rate, 1), "last_error": self._errors.get(item.id)}
         return {"status": said, "error": stall.error if stall else None, "records": 0, "dead_letters": 0, "bytes": 0, **counts, **more}
 
     def _view(self, item: Item) -> Answer:

@@ -1,4 +1,6 @@
-r"""What psql prints for a statement, with `\pset null NULL` and `\set VERBOSITY verbose`; of errors without LINE and LOCATION.
+r"""What psql prints for a statement, with `\pset null NULL` and `\set VERBOSITY verbose`.
+
+Of errors LINE, LOCATION and names of objects are left out.
 
 Notices come first. A row asked for with `\gset` is kept: its values stand for `:name` in later statements. How far a view is filled is
 not told: it depends on the machine.
