@@ -34,7 +34,7 @@ class System:
     def __enter__(self) -> System:
         self.supervisor.__enter__()
         self.kafka, self.registry = str(self.supervisor.kafka), str(self.supervisor.registry)
-        self._producer = Producer({"bootstrap.servers": self.kafka, "log_level": 2})
+        self._producer = Producer({"bootstrap.servers": self.kafka, "enable.idempotence": True, "log_level": 2})  # in order
         return self
 
     def __exit__(self, *_: object) -> None:
