@@ -13,8 +13,8 @@ much more then looks at the whole key for each change.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import os
 import random
 import statistics
 import tempfile
@@ -56,7 +56,6 @@ QUERIES = {
 APPEND_ONLY = ("inner join", "max by group")
 TICKS = 6
 TASK = "Executor task"  # begins the name of the threads that run the circuit
-CLOCK_US = 1e6 / os.sysconf("SC_CLK_TCK")
 
 
 class Growing(Circuits):
@@ -94,13 +93,13 @@ def cpu_us(session: Any) -> float:
     return int(session._jvm.java.lang.ProcessHandle.current().info().totalCpuDuration().get().toNanos()) / 1000
 
 
-def task_us(pid: int) -> float:
-    """Of the threads that run tasks, to a hundredth of a second."""
-    found = 0.0
+def tasks_us(pid: int) -> dict[str, float]:
+    """Of each thread that runs tasks."""
+    found = {}
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        name, _, fields = (thread / "stat").read_text().partition("(")[2].rpartition(") ")
-        if name.startswith(TASK):
-            found += sum(map(int, fields.split()[11:13])) * CLOCK_US
+        with contextlib.suppress(FileNotFoundError):  # it has ended
+            if (thread / "comm").read_text().startswith(TASK):
+                found[thread.name] = int((thread / "schedstat").read_text().split()[0]) / 1e3
     return found
 
 
@@ -127,18 +126,18 @@ def measured(session: Any, name: str, query: str, options: argparse.Namespace, a
             new = [row(id + i, options.keys, chance) for i in range(count - len(gone))]
             id += count
             present += new
-            before = task_us(pid), cpu_us(session), time.perf_counter() * 1e6
+            tasks, process, wall = tasks_us(pid), cpu_us(session), time.perf_counter()
             views.tick([(a, r, -1) for r in gone] + [(a, r, 1) for r in new])
-            after = task_us(pid), cpu_us(session), time.perf_counter() * 1e6
-            costs[count].append((after[0] - before[0], after[1] - before[1], after[2] - before[2]))
+            took = (time.perf_counter() - wall) * 1e6, cpu_us(session) - process
+            costs[count].append((sum(us - tasks.get(t, 0.0) for t, us in tasks_us(pid).items()), *took))
     of_one, of_many = ([statistics.mean(c) for c in zip(*costs[n][2:], strict=True)] for n in (1, options.changes))
-    task, process, wall = ((many - one) / (options.changes - 1) for one, many in zip(of_one, of_many, strict=True))
+    task, wall, process = ((many - one) / (options.changes - 1) for one, many in zip(of_one, of_many, strict=True))
     return {
         "operator": name + (", append-only" if append_only else ""),
         "us_per_changed_row": round(task, 1),
         "process": round(process, 1),
         "wall": round(wall, 1),
-        "tick_cpu_ms": round(of_one[1] / 1000, 1),
+        "tick_cpu_ms": round(of_one[2] / 1000, 1),
     }
 
 

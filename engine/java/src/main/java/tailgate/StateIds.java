@@ -19,7 +19,7 @@ final class StateIds {
   private final int partitions;
   private final SortedMap<Integer, Store> stores = new TreeMap<>();
 
-  record Store(long version, String[] ids) {}
+  record Store(long version, String[] ids) implements java.io.Serializable {}
 
   private StateIds(int partitions) { this.partitions = partitions; }
 
