@@ -18,6 +18,7 @@ from lake import routines
 from lake.catalog import INDEX, Catalog, Item
 from lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.indexes import definition, index
+from lake.schemas import TEMPORARY_ID
 from lake.types import BOOL, FLOAT8, INT8, TEXT, TIMESTAMPTZ, WEIGHT, Field
 from sql.definitions import shown
 from sql.statements import Name, Show
@@ -128,7 +129,7 @@ def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, statu
         case "all":
             return settings.all()
         case "schemas":
-            return [(name,) for name in sorted(s.name for s in catalog.all_schemas().values())]
+            return [(name,) for name in sorted(s.name for s in catalog.all_schemas().values() if s.id != TEMPORARY_ID)]
         case "databases":
             return [(database,)]
         case "objects":

@@ -80,8 +80,7 @@ def _found(session: Session, name: Name) -> Item | None:
 
 def _is_temporary(session: Session, statement: s.CreateView) -> bool:
     """Whether a view is to be temporary: it is said, or the view reads one that is."""
-    schema = statement.name.schema
-    if statement.temporary or schema == TEMPORARY:
+    if statement.temporary or statement.name.schema in (TEMPORARY, session.naming.own.name):
         if statement.materialized:
             raise e.FeatureNotSupported("temporary materialized views are not supported", hint="Create a temporary view.")
         return True

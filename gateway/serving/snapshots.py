@@ -18,6 +18,8 @@ import duckdb
 from gateway.serving import mirror, overlay
 from lake import errors
 from lake.catalog import Catalog, Item
+from lake.names import quoted
+from lake.roles import SCHEMA_ID
 from lake.types import WEIGHT
 
 if TYPE_CHECKING:
@@ -138,7 +140,8 @@ def raise_error_of(cursor: duckdb.DuckDBPyConnection, item: Item) -> None:
 
 
 def error_of(item: Item, sqlstate: str, message: str) -> errors.TailgateError:
-    hint = f'It comes from rows of {item.kind} "{item.name}" and goes when those rows do: SHOW ERRORS FROM {item.name}. '
+    said = f"SHOW ERRORS FROM {quoted(item.name)}" if item.schema == SCHEMA_ID else "SHOW ERRORS"
+    hint = f'It comes from rows of {item.kind} "{item.name}" and goes when those rows do: {said}. '
     hint += "A view created WITH (on_error = 'skip') leaves such rows out."
     return errors.of(sqlstate, message, hint=None if sqlstate == FILLING else hint)
 

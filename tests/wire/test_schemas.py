@@ -135,6 +135,10 @@ def test_a_temporary_view_is_its_sessions(two: Live) -> None:
             with pytest.raises(errors.UndefinedTable):
                 another.execute("SELECT * FROM w")
         assert one.execute("SELECT count(*) FROM public.v").fetchone() == (4,)
+        ((own,),) = one.execute("SELECT nspname FROM pg_namespace WHERE oid = pg_my_temp_schema()").fetchall()
+        one.execute(f"CREATE VIEW {own}.x AS SELECT 1 AS x")  # type: ignore[call-overload]
+        assert one.execute("SELECT * FROM pg_temp.x").fetchone() == (1,)
+        assert one.execute("SHOW SCHEMAS").fetchall() == another.execute("SHOW SCHEMAS").fetchall()
         two.tick([((-1, None, None), 1)])
         assert one.execute("SELECT count(*) FROM v").fetchone() == (3,)
         assert one.execute("SELECT relpersistence FROM pg_class WHERE relname = 'w'").fetchone() == ("t",)
