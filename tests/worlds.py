@@ -18,12 +18,16 @@ Row = tuple[Value, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """`key`: positions of the key's columns; without one, rows may be there more than once."""
+    """`key`: positions of the key's columns; without one, rows may be there more than once.
+
+    `append_only`: a topic that is not stored.
+    """
 
     id: int
     name: str
     columns: tuple[Field, ...]
     key: tuple[int, ...] | None = None
+    append_only: bool = False
 
 
 TYPES: tuple[Type, ...] = (INT4, INT8, TEXT, BOOL, FLOAT8, TIMESTAMP, Type("numeric", (10, 2)), INT2)
@@ -83,7 +87,7 @@ class World:
         for _ in range(count):
             table = self.random.choice(self.tables)
             there = sorted(self.rows[table.id], key=repr)
-            what = self.random.random()
+            what = 1.0 if table.append_only else self.random.random()
             if there and what < 0.25:
                 add(table, self.random.choice(there), -1)
                 continue

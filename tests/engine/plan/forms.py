@@ -1,7 +1,7 @@
 """Random views in forms: one for every relation and aggregate of the language, each filled in at random; all of it follows from a seed.
 
-A world has two random tables, one with a column of every type (`w`), and the three that random subqueries are of. Views ask for the forms
-in turn, so that as many views as there are forms hold each of them, whatever the seed.
+A world has two random tables and a topic that is not stored, a table with a column of every type (`w`), and the three that random
+subqueries are of. Views ask for the forms in turn, so that as many views as there are forms hold each of them, whatever the seed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
@@ -38,9 +39,10 @@ class Wide(World):
         columns = [Field(name, type) for name, type in EXOTIC]
         self.random.shuffle(columns)
         small = {name: tuple(Field(c, Type(t)) for c, t in of) for name, of in random_subqueries.TABLES.items()}
-        own = [Table(16392, "w", tuple(columns), None)]
-        own += [Table(16396 + 4 * i, name, of, None) for i, (name, of) in enumerate(small.items())]
-        self.small = {t.id for t in own[1:]}
+        topic = replace(self._table(16392, "t2"), key=None, append_only=True)
+        own = [topic, Table(16396, "w", tuple(columns), None)]
+        own += [Table(16400 + 4 * i, name, of, None) for i, (name, of) in enumerate(small.items())]
+        self.small = {t.id for t in own[2:]}
         self.tables = (*self.tables, *own)
         self.rows.update({t.id: Counter() for t in own})
 
@@ -142,15 +144,17 @@ class Forms:
         outputs = [n.sql for n in self.random.sample(scope, min(2, len(scope)))] + [writer.expression(INT4, scope)]
         source = f"FROM {tables}"
         order = f"1{writer.direction()}, 2{writer.direction()}"
-        match self.n % 4:
+        match self.n % 5:
             case 0:
                 return f"SELECT DISTINCT ON (1) {writer.named(outputs)} {source} ORDER BY {order}"
             case 1:
-                size = self.random.randint(1, 4)
-                return f"SELECT {writer.named(outputs)} {source} ORDER BY 1{writer.direction()} FETCH FIRST {size} ROWS WITH TIES"
+                size, skipped = self.random.randint(1, 4), self.random.choice(["", "OFFSET 1 ", "OFFSET 2 "])
+                return f"SELECT {writer.named(outputs)} {source} ORDER BY 1{writer.direction()} {skipped}FETCH FIRST {size} ROWS WITH TIES"
             case 2:
                 size, skipped = self.random.randint(1, 4), self.random.randint(1, 4)
                 return f"SELECT {writer.named(outputs)} {source} ORDER BY {order} LIMIT {size} OFFSET {skipped}"
+            case 3:
+                return f"SELECT {writer.named(outputs)} {source} ORDER BY {order} OFFSET {self.random.randint(1, 4)}"
         return f"SELECT DISTINCT {writer.named(outputs)} {source}"
 
     def ranked(self) -> str:
@@ -315,7 +319,7 @@ class Forms:
         r = self.random
         conditions = (
             "now() < tz", "tz > now() - interval '2 hours'", "mz_now() BETWEEN ms AND ms + 7200000",
-            "ts + interval '1 hour' <= localtimestamp",
+            "ts + interval '1 hour' <= localtimestamp", "mz_now() >= ms AND localtimestamp < ts",
             "now() - tz < interval '90 minutes'", "mz_now() >= ms AND mz_now() < ms + 9000000", "ts + iv > localtimestamp",
         )  # fmt: skip
         where = self.turn(conditions)

@@ -94,8 +94,8 @@ def steps(world: Wide) -> Iterator[Step]:
 class Law:
     """Runs cases in one session."""
 
-    def __init__(self, session: Any, folder: Path) -> None:
-        self.session, self.folder = session, folder
+    def __init__(self, session: Any, folder: Path, *, shrinking: bool = True) -> None:
+        self.session, self.folder, self.shrinking = session, folder, shrinking
         self.cases, self.exact = 0, 0  # views; comparisons without a failing row
         self.covered: Counter[str] = Counter()
         self.refused: list[str] = []
@@ -176,6 +176,8 @@ class Law:
         end = time.monotonic() + SHRINKING_S
         case = replace(case, steps=case.steps[: broken.step + 1])
         why = str(broken)
+        if not self.shrinking:
+            return case, why
 
         def fails(less: Case) -> bool:
             nonlocal case, why

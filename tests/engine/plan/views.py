@@ -10,11 +10,13 @@ A view of views is compared with its query over what those views hold.
 from __future__ import annotations
 
 import io
+import json
 import struct
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from lake.catalog import Catalog, Change, Item
 from lake.errors import FeatureNotSupported, TailgateError
 from lake.inbox import TABLE
 from lake.roles import OPERATOR_ID
-from lake.types import Field, arrow_schema
+from lake.types import Field, arrow_schema, field_to_json
 from sql import plan
 from sql.bind import bind_query
 from sql.relations import bottom_up
@@ -36,7 +38,7 @@ from tests.reference import NAN, Row, at, evaluate
 from tests.worlds import Table, World
 
 KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
-Record = tuple[bytes, str]  # an Arrow stream and its channel
+Record = tuple[bytes, str]  # a value and its channel
 Changes = Sequence[tuple[Table, Row, int]]
 
 
@@ -47,8 +49,7 @@ class Views:
         self.session, self.folder, self.world, self.ids, self.partitions = session, folder, world, "", partitions
         self.time = 0  # of the next tick, in ms
         self.circuits = Circuits(session)
-        put = tuple(Item(t.id, "table", t.name, t.columns, t.key, stored=True) for t in world.tables)
-        self.catalog = Catalog().apply(Change(put=put))
+        self.catalog = Catalog().apply(Change(put=tuple(map(_item, world.tables))))
         self.queries: dict[str, str] = {}
         self.kinds: dict[str, plan.JoinKind] = {}
         self.fills: dict[str, int] = {}  # channels of histories, and the relation that each is of (0: the row that constants are made of)
@@ -119,7 +120,8 @@ class Views:
         streams = self.streams(self.catalog)
         self.circuit = self.circuits.build(circuit.compile_catalog(self.catalog, streams))
         views = (i for i in self.catalog.items.values() if i.kind == "materialized view")
-        self.fills = {fill.channel: fill.item for item in views for fill in circuit.fill_inputs(item, streams(item))}
+        fills = (fill for item in views for fill in circuit.fill_inputs(item, streams(item)))
+        self.fills = {fill.channel: fill.item for fill in fills if fill.kind != "topic"}  # whose views are there before its records
 
     # ---- ticks ---------------------------------------------------------------------------------------------------------------------
 
@@ -140,7 +142,9 @@ class Views:
                 records.append((_arrow(columns, list(there.items())), channel))
         for table in self.world.tables:
             mine = [(row, weight) for t, row, weight in changes if t == table]
-            if mine:
+            if table.append_only:
+                records += [(_json(table, row), str(_item(table).options["channel"])) for row, weight in mine for _ in range(weight)]
+            elif mine:
                 records.append((_arrow(table.columns, mine), f"{TABLE}{table.id}"))
         return records
 
@@ -227,6 +231,33 @@ class Straight(Views):
             name = channel.encode()
             batch += struct.pack(f">ii{len(data)}si{len(name)}siq", -1, len(data), data, len(name), name, 0, 0)
         return bytes(self.straight.tick(batch, self.time))
+
+
+def _item(table: Table) -> Item:
+    """A table, or a topic of JSON that is not stored."""
+    if not table.append_only:
+        return Item(table.id, "table", table.name, table.columns, table.key, stored=True)
+    options = {
+        "topic": table.name,
+        "brokers": "kafka:9092",
+        "channel": f"kafka:9092/{table.name}",
+        "kafka": {},
+        "value_format": {"type": "json"},
+        "key_format": None,
+        "envelope": "none",
+        "columns": [field_to_json(c) for c in table.columns],
+        "primary_key": [],
+        "include": [],
+    }
+    return Item(table.id, "source", table.name, table.columns, None, options=options)
+
+
+def _json(table: Table, row: Row) -> bytes:
+    parts = []
+    for column, value in zip(table.columns, row, strict=True):
+        text = f"{value:f}" if isinstance(value, Decimal) else json.dumps(str(value) if isinstance(value, datetime) else value)
+        parts.append(f'"{column.name}": {text}')
+    return ("{" + ", ".join(parts) + "}").encode()
 
 
 def _arrow(columns: tuple[Field, ...], changes: list[tuple[Row, int]]) -> bytes:

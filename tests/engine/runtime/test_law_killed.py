@@ -1,0 +1,175 @@
+"""The law through the whole engine: random views of random tables, which a gateway writes while the engine is killed at random instants.
+
+What a view holds at a time is compared with its query over what the tables hold at that time, between the kills and at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from datetime import time as time_of_day
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from embedded.children import Child, free_port
+from lake import Lake
+from lake.errors import TailgateError
+from lake.types import Field
+from sql.bind import bind_query
+from tests.engine.plan.forms import Forms, Wide
+from tests.engine.plan.views import _plain
+from tests.engine.runtime.parts import EngineProcess, until
+from tests.reference import at, evaluate
+from tests.worlds import Row, Table, Value
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+CASES = int(os.environ.get("TAILGATE_CASES", "20"))
+KILLS = 5
+LIFE_S = (0.5, 6.0)  # of an engine that is about to be killed
+
+
+class Shop:
+    """An engine and a gateway over random tables and views; `write` goes on in a thread of its own."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.world = Wide(seed)
+        self.engine = EngineProcess(folder / "lake")
+        self.engine.start()
+        self.lake = Lake(folder / "lake")
+        self.port = free_port()
+        command = [sys.executable, "-m", "cli", "gateway", "--data", str(folder / "lake"), "--listen", f"127.0.0.1:{self.port}"]
+        self.gateway = Child("gateway", command, log=folder / "gateway.log")
+        until(lambda: self.connect().close() is None)
+        self.written = 0
+        self.going = True
+        self.thread = threading.Thread(target=self.write, daemon=True)
+        for table in self.world.tables:
+            columns = ", ".join(f"{c.name} {c.type}" for c in table.columns)
+            key = "" if table.key is None else f", PRIMARY KEY ({', '.join(table.columns[k].name for k in table.key)})"
+            self.engine.execute(f"CREATE TABLE {table.name} ({columns}{key})")
+        forms, number, made = Forms(self.world.random, self.world.tables), 0, 0
+        while made < CASES:
+            query, _ = forms(number)
+            number += 1
+            try:
+                self.engine.execute(f"CREATE MATERIALIZED VIEW v{made} AS {query}")
+            except TailgateError as e:
+                if not e.sqlstate.startswith(("22", "42")):  # of constants, or of types
+                    raise
+                continue
+            made += 1
+
+    def connect(self) -> psycopg.Connection[Any]:
+        try:
+            return psycopg.connect(f"host=127.0.0.1 port={self.port} user=a dbname=b", autocommit=True, connect_timeout=5)
+        except psycopg.OperationalError as error:
+            raise OSError(str(error)) from error
+
+    def write(self) -> None:
+        """Inserts, updates and deletes, whether or not they are acknowledged."""
+        while self.going:
+            try:
+                with self.connect() as connection:
+                    while self.going:
+                        connection.execute(self.statement(connection))  # type: ignore[arg-type]
+                        self.written += 1
+            except (OSError, psycopg.Error):
+                continue
+
+    def statement(self, connection: psycopg.Connection[Any]) -> str:
+        r = self.random
+        table = r.choice(self.world.tables)
+        cursor = psycopg.ClientCursor(connection)
+        column = r.choice([c for c in table.columns if not c.type.is_array and c.type.name in ("int4", "text", "numeric", "bool")])
+        some = cursor.mogrify(f"{column.name} IS NOT DISTINCT FROM %s::{column.type}", [self.value(table, column)])
+        choice = r.random()
+        if choice < 0.2:
+            return f"DELETE FROM {table.name} WHERE {some}"
+        keys = () if table.key is None else tuple(table.columns[k].name for k in table.key)
+        others = [c for c in table.columns if c.name not in keys]
+        if choice < 0.35 and others:
+            set_to = r.choice(others)
+            return cursor.mogrify(f"UPDATE {table.name} SET {set_to.name} = %s WHERE {some}", [self.value(table, set_to)])
+        row = self.world.random_row(table)
+        values = [literal(v, c) for v, c in zip(row, table.columns, strict=True)]
+        conflict = f" ON CONFLICT ({', '.join(keys)}) DO NOTHING" if keys else ""
+        return cursor.mogrify(f"INSERT INTO {table.name} VALUES ({', '.join(['%s'] * len(row))}){conflict}", values)
+
+    def value(self, table: Table, column: Field) -> Value:
+        row = self.world.random_row(table)
+        return literal(row[table.columns.index(column)], column)
+
+    def rows(self, id: int, time: int) -> Counter[Row]:
+        found: Counter[Row] = Counter()
+        for *values, weight in zip(*(c.to_pylist() for c in self.lake.snapshot(id, at=time).columns), strict=True):
+            found[tuple(map(_plain, values))] += weight
+        return found
+
+    def check(self) -> int:
+        """How many views were compared without any failing row."""
+        header = self.lake.log.newest()
+        assert header is not None
+        catalog, compared = self.lake.catalog(), 0
+        tables = {i.id: self.rows(i.id, header.time) for i in catalog.items.values() if i.kind == "table"}
+        assert sum(map(len, tables.values())) > 0
+        for item in catalog.items.values():
+            if item.kind != "materialized view":
+                continue
+            assert item.ready
+            expected = evaluate(at(bind_query(item.query, catalog, view=True).plan, header.time), tables)
+            found, errors = self.rows(item.id, header.time), self.rows(item.errors, header.time)
+            assert expected.errors or not errors, (item.query, errors)
+            if not expected.errors:
+                assert found == expected.rows, (item.query, expected.rows - found, found - expected.rows)
+                compared += 1
+        return compared
+
+    def end(self) -> None:
+        self.going = False
+        self.gateway.stop()
+        self.engine.stop()
+
+
+def literal(value: Value, column: Field) -> Value:
+    """As psycopg takes it."""
+    if value is None or (isinstance(value, tuple) and column.type.is_array):
+        return None if value is None else list(value)
+    match column.type.name:
+        case "interval":
+            return timedelta(days=value[1], microseconds=value[2])
+        case "time":
+            return time_of_day(value // 3_600_000_000)
+    return value
+
+
+@pytest.fixture
+def shop(tmp_path: Path, seed: int) -> Iterator[Shop]:
+    made = Shop(tmp_path, seed)
+    yield made
+    made.end()
+
+
+def test_views_are_their_queries_whenever_the_engine_is_killed(shop: Shop) -> None:
+    compared = 0
+    shop.thread.start()
+    for _ in range(KILLS):
+        begun = shop.written
+        until(lambda begun=begun: shop.written > begun + 5)  # type: ignore[misc]
+        threading.Event().wait(shop.random.uniform(*LIFE_S))
+        shop.engine.kill(jvm=shop.random.random() < 0.7)
+        compared += shop.check()
+        shop.engine.start()
+    begun = shop.written
+    until(lambda: shop.written > begun + 5)
+    compared += shop.check()
+    assert compared > CASES
