@@ -94,39 +94,40 @@ def steps(world: Wide) -> Iterator[Step]:
 class Law:
     """Runs cases in one session."""
 
-    def __init__(self, session: Any, folder: Path, *, shrinking: bool = True) -> None:
-        self.session, self.folder, self.shrinking = session, folder, shrinking
+    def __init__(self, session: Any, folder: Path) -> None:
+        self.session, self.folder = session, folder
         self.cases, self.exact = 0, 0  # views; comparisons without a failing row
         self.covered: Counter[str] = Counter()
         self.refused: list[str] = []
 
     def world(self, seed: int, number: int) -> None:
-        """The views of a world; `Broken` with all that is needed to see it again."""
-        world = Wide(seed * 1_000_000 + number)
-        forms = Forms(world.random, world.tables)
-        views = self.opened(Given(world.tables, world.random), number % 4 % 3 + 1)
+        """The views of a world; a failure has all that is needed to see it again."""
+        views, case = self.made(seed, number)
         try:
-            made: list[View] = []
-            for i in range(FORMED):
-                made.append((f"v{i}", *forms(number * FORMED + i)))
-            views.add_all(made)
-            views.tick(())
-            items = [i for i in views.catalog.items.values() if i.kind == "materialized view" and not views.rows[i.errors]]
-            below = [Table(i.id, i.name, i.columns) for i in items]
-            over = [(f"o{i}", forms.over(below), None) for i in range(OVER)]
-            views.add_all(over)
-            happens = tuple(steps(world))
-            kept = tuple(v for v in [*made, *over] if v[0] in views.queries)
-            case = Case(seed, world.tables, kept, happens, views.partitions)
             self.run(views, case)
         except Broken as e:
             raise AssertionError(self.told(case, e, number)) from None
         finally:
             self.closed(views)
-        self.cases += len(kept)
-        for name, query, _ in kept:
+        self.cases += len(case.views)
+        for name, query, _ in case.views:
             item = views.catalog.relation(name)
             self.covered.update(features(query, views.bound(item, views.catalog)))
+
+    def made(self, seed: int, number: int) -> tuple[Straight, Case]:
+        """The views of a world, before anything happened to its tables."""
+        world = Wide(seed * 1_000_000 + number)
+        forms = Forms(world.random, world.tables)
+        views = self.opened(Given(world.tables, world.random), number % 4 % 3 + 1)
+        made: list[View] = [(f"v{i}", *forms(number * FORMED + i)) for i in range(FORMED)]
+        views.add_all(made)
+        views.tick(())
+        items = [i for i in views.catalog.items.values() if i.kind == "materialized view" and not views.rows[i.errors]]
+        below = [Table(i.id, i.name, i.columns) for i in items]
+        over = [(f"o{i}", forms.over(below), None) for i in range(OVER)]
+        views.add_all(over)
+        kept = tuple(v for v in [*made, *over] if v[0] in views.queries)
+        return views, Case(seed, world.tables, kept, tuple(steps(world)), views.partitions)
 
     def opened(self, given: Given, partitions: int) -> Straight:
         self.folder.mkdir(exist_ok=True)
@@ -176,8 +177,6 @@ class Law:
         end = time.monotonic() + SHRINKING_S
         case = replace(case, steps=case.steps[: broken.step + 1])
         why = str(broken)
-        if not self.shrinking:
-            return case, why
 
         def fails(less: Case) -> bool:
             nonlocal case, why

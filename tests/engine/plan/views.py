@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import struct
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -195,8 +196,18 @@ class Straight(Views):
     def build(self) -> None:
         super().build()
         self.end()
+        self._open()
+
+    def _open(self) -> None:
         make, seed = self.session._jvm.tailgate.Straight, self.world.random.getrandbits(60)
         self.straight = make(self.session._jsparkSession, self.circuit, str(self.folder), self.partitions, self.ids, seed)
+
+    def anew(self) -> None:
+        """As if nothing had come yet."""
+        self.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.ids, self.time, self.told, self.rows = "", 0, set(), {id: Counter() for id in self.rows}
+        self._open()
 
     def lost(self, changes: Changes) -> None:
         """A tick that never enters the log."""

@@ -33,7 +33,7 @@ from tests.worlds import Row, Table, Value
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 CASES = int(os.environ.get("TAILGATE_CASES", "20"))
-KILLS = 5
+KILLS = int(os.environ.get("TAILGATE_KILLS", "5"))
 LIFE_S = (0.5, 6.0)  # of an engine that is about to be killed
 
 
