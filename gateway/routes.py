@@ -91,7 +91,7 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
 async def _bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
     serving = session.serving
     if serving.is_catalog_query(statement):
-        columns, parameters, body = await serving.describe_catalog(statement, oids, session)
+        columns, parameters, body = await serving.describe_catalog(statement, oids, session, session.catalog)
         return replace(bound, columns=columns, parameters=parameters, is_catalog=True, body=body)
     prepared = serving.prepare(statement, oids, session.naming.seen)
     return replace(bound, columns=prepared.columns, parameters=_declared(prepared.parameters, oids), prepared=prepared)
@@ -199,7 +199,7 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
     serving = session.serving
     columns = bound.columns or ()
     if bound.is_catalog:
-        columns, table = await serving.run_catalog(bound.body, values, session)
+        columns, table = await serving.run_catalog(bound.body, values, session, session.catalog)
         return TableRows(columns, table)
     assert bound.prepared is not None
     session.access.check_query(bound.prepared)

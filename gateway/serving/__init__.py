@@ -298,20 +298,21 @@ class Serving:
         return tree is not None and is_catalog_query(tree, self.catalog)
 
     async def run_catalog(
-        self, query: Select | QueryText | exp.Expression | str, values: Sequence[object], session: Session
+        self, query: Select | QueryText | exp.Expression | str, values: Sequence[object], session: Session, catalog: Catalog
     ) -> tuple[tuple[Field, ...], pa.Table]:
-        """Columns and rows of a query of pg_catalog or information_schema. Values of parameters may be text."""
+        """Columns and rows of a query of pg_catalog or information_schema. Values of parameters may be text. `catalog`: as
+        the session sees it."""
         tree = query if isinstance(query, str) else _catalog_tree(query)
         assert tree is not None
-        return await self._jobs.run(lambda job: self._system.run(tree, values, session, session.catalog))
+        return await self._jobs.run(lambda job: self._system.run(tree, values, session, catalog))
 
     async def describe_catalog(
-        self, query: Select | QueryText | exp.Expression | str, oids: Sequence[int], session: Session
+        self, query: Select | QueryText | exp.Expression | str, oids: Sequence[int], session: Session, catalog: Catalog
     ) -> tuple[tuple[Field, ...], tuple[Type, ...], exp.Expression | str]:
         """Columns and parameter types of such a query, without running it, and what `run_catalog` is to be given."""
         tree = query if isinstance(query, str) else _catalog_tree(query)
         assert tree is not None
-        columns, types = await self._jobs.run(lambda job: self._system.describe(tree, oids, session, session.catalog))
+        columns, types = await self._jobs.run(lambda job: self._system.describe(tree, oids, session, catalog))
         return columns, types, tree
 
     def _opened(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
