@@ -166,7 +166,8 @@ class Relation:
             row = chance.choice(sorted(self.rows, key=repr)) if gone else tuple(chance.choice(POOLS[n]) for n in COLUMNS)
             self.rows[row] += -1 if gone else 1
             self.rows = +self.rows
-            changes.append((self.table, self.values(row), -1 if gone else 1))
+            values = tuple(unstored(v, t) for v, t in zip(self.values(row), COLUMNS.values(), strict=True))
+            changes.append((self.table, values, -1 if gone else 1))
         self.tell()
         return changes
 

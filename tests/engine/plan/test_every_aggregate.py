@@ -1,0 +1,114 @@
+"""Every aggregate of the catalogue, kept up to date over rows that come and go, beside PostgreSQL 15 over the same rows."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from lake.types import INT4, Field, Type
+from sql.functions.aggregates import MAINTAINED
+from sql.functions.catalogue import ROWS
+from sql.functions.entry import Function
+from sql.input.literals import parse
+from tests.engine.plan.views import Views
+from tests.sql.oracle import EXTREME, NAMES, OURS, Answer, agree, case_of, declared, normal, stored, unstored
+from tests.sql.samples import SAMPLES
+from tests.worlds import Table, World
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+TICKS, CHANGES, TOGETHER = 4, 60, 40  # aggregates in one view
+AGGREGATES = [r for r in ROWS if r.kind == "aggregate" and r.duckdb and r.name in MAINTAINED and r.name not in OURS]
+NAMES_OF_TYPES = sorted({name for row in AGGREGATES for name in row.arguments})
+COLUMNS = {"i": INT4, "k": INT4} | {f"{place}_{re.sub('[^a-z0-9]', '_', n)}": declared(n) for n in NAMES_OF_TYPES for place in "ab"}
+
+
+def expression(row: Function) -> str:
+    """The call over the columns of its arguments' types."""
+    columns = {name: f"{name}_{re.sub('[^a-z0-9]', '_', n)}" for name, n in zip(NAMES, row.arguments, strict=False)}
+    return re.sub(r"\b[ab]\b(?!')", lambda m: columns.get(m[0], m[0]), case_of(row, 0).expression)
+
+
+def pool(name: str) -> list[str | None]:
+    family = {"any": "int4", "anyarray": "int4[]"}.get(name, name)
+    # the squares of the largest are beyond a numeric of 38 digits, 22003
+    return [v for v in SAMPLES[family] if v not in EXTREME and (name != "int8" or len(v or "") < 16)]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from engine.runtime import session
+
+    running = session.start(tmp_path_factory.mktemp("spark"), 1)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"CREATE TEMPORARY TABLE t ({', '.join(f'{n} {t}' for n, t in COLUMNS.items())})")
+        yield connection
+
+
+def test_every_aggregate(session: Any, tmp_path: Path, seed: int, server: psycopg.Connection[Any]) -> None:
+    chance = random.Random(seed)
+    table = Table(16384, "t", tuple(Field(n, t) for n, t in COLUMNS.items()))
+    pools = [pool(n) for n in NAMES_OF_TYPES for _ in "ab"]
+    world = World(0, tables=0)
+    world.tables = (table,)
+    views = Views(session, tmp_path, world, 1)
+    parts = [AGGREGATES[at : at + TOGETHER] for at in range(0, len(AGGREGATES), TOGETHER)]
+    for number, part in enumerate(parts):
+        shown = ", ".join(f"{expression(r)} AS x{i}" for i, r in enumerate(part))
+        assert views.add(f"v{number}", f"SELECT k, {shown} FROM t GROUP BY k")
+    views.build()
+    rows: list[tuple[str | None, ...]] = []
+    for tick in range(TICKS):
+        changes = []
+        for change in range(CHANGES):
+            if rows and chance.random() < 0.4:
+                changes.append((table, values(rows.pop(chance.randrange(len(rows)))), -1))
+            row = (str(tick * CHANGES + change), str(chance.randint(1, 3)), *map(chance.choice, pools))
+            rows.append(row)
+            changes.append((table, values(row), 1))
+        views.tick(changes)
+        server.execute("TRUNCATE t")
+        with server.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO t VALUES ({', '.join(f'%s::{t}' for t in COLUMNS.values())})", rows)  # type: ignore[arg-type]
+        wrong = [w for number, part in enumerate(parts) for w in differences(views, f"v{number}", part, server)]
+        assert not wrong, "\n".join(wrong)
+
+
+def values(row: tuple[str | None, ...]) -> tuple[Any, ...]:
+    return tuple(unstored(stored(v, t), t) for v, t in zip(row, COLUMNS.values(), strict=True))
+
+
+def differences(views: Views, name: str, part: list[Function], server: psycopg.Connection[Any]) -> list[str]:
+    item = views.catalog.relation(name)
+    assert not views.rows[item.errors]
+    ours = {row[0]: row[1:] for row in views.rows[item.id]}
+    found = []
+    for i, row in enumerate(part):
+        type = item.columns[i + 1].type
+        bare = Type(type.name, is_array=type.is_array)
+        for k, text in server.execute(f"SELECT k, ({expression(row)})::text FROM t GROUP BY k").fetchall():  # type: ignore[arg-type]
+            expected: Answer = ("value", None if text is None else normal(parse(text, bare)))
+            got: Answer = ("value", normal(unstored(ours[k][i], type)))
+            if not agree(row, expected, got) and not close(expected[1], got[1]):
+                found.append(f"{row}: {expression(row)} of group {k} is {expected}, not {got}")
+    return found
+
+
+def close(a: Any, b: Any) -> bool:
+    """Floats: the order of the rows decides PostgreSQL's last digits, and which zero is the least."""
+    a, b = (0.0 if v == "-0.0" else v for v in (a, b))
+    return isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-5 if abs(a) > 1e9 else 1e-12, abs_tol=1e-12)
