@@ -3,8 +3,8 @@
 What happens to one statement:
 
 1. `server` takes the connection (asyncio, no thread each) and gives the bytes to `protocol`, which cuts them into messages.
-2. A text that was polled before at this time is answered by `polls` with bytes that are ready, a look-up by key by `lookups`
-   from an index of rows: nothing is parsed.
+2. A text that was polled before at this time is answered by `polls` with bytes that are ready, a look-up by a key or by what
+   CREATE INDEX named (`keys`) by `lookups` from an `index` of rows: nothing is parsed.
 3. Otherwise `session` gives a message to `starting`, `simple` or `extended`, which ask `sql.statements` what the text says, and
    `routes` who answers: SELECT goes to `serving`, or to `catalog` if it reads pg_catalog; CREATE and DROP to the engine through
    `ddl`; SET, BEGIN, PREPARE and the like to `commands`, DECLARE and FETCH to `cursors`.

@@ -2,7 +2,7 @@
 
     queries ──► scope (what names mean here) ──► expressions ──► resolution (which function) ──► coercion (which casts)
        ├──► grouping (what stands above GROUP BY)
-       └──► levels (queries further out)
+       └──► levels (queries further out; the bodies of functions: routines)
 
 Rules of types are PostgreSQL's: chapter "Type Conversion". Messages and positions are those of its parser.
 """
