@@ -234,6 +234,7 @@ TOTALS: dict[str, Callable[[plan.AggregateCall, Rows], Value]] = {
     "avg": sums,
     "min": extreme,
     "single_value": extreme,
+    "one_of": extreme,
     "max": extreme,
     "min_by": by_another,
     "max_by": by_another,

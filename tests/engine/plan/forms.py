@@ -110,6 +110,7 @@ class Forms:
     def __init__(self, source: random.Random, relations: Sequence[Table]) -> None:
         self.random = source
         self.relations = tuple(t for t in relations if t.name.startswith("t") and len(t.name) > 1)
+        self.small = tuple(t for t in relations if t.name in random_subqueries.TABLES)
         self.n = 0
 
     def writer(self, *, errors: bool | None = None) -> Writer:
@@ -175,11 +176,11 @@ class Forms:
         return f"SELECT {writer.named([*names, *calls])} FROM {tables} GROUP BY {sets}{having}"
 
     def aggregates(self) -> str:
-        """Aggregates, each in its turn, three a view."""
+        """Aggregates, each in its turn, six a view."""
         writer = self.writer()
         tables, scope = writer.sources(1) if self.random.random() < 0.5 else self.wide()
         keys = [n.sql for n in self.random.sample(scope, self.random.randint(0, min(2, len(scope))))]
-        calls = [self.aggregate(self.turn(AGGREGATES, 3, i), writer, scope) for i in range(3)]
+        calls = [self.aggregate(self.turn(AGGREGATES, 6, i), writer, scope) for i in range(6)]
         group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
         return f"SELECT {writer.named(keys + calls)} FROM {tables}{group}"
 
@@ -225,13 +226,15 @@ class Forms:
     def joined(self) -> str:
         """Each kind of join in its turn, with and without an equality, with more conditions."""
         writer = self.writer()
-        left, right = (self.random.choice(self.relations) for _ in range(2))
+        word = self.turn(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT JOIN"])
+        few = word == "LEFT JOIN" or self.random.random() < 0.4  # of small tables, where outer rows and NULLs meet
+        left, right = (self.random.choice(self.small if few else self.relations) for _ in range(2))
         scopes = [[Name(f"{a}.{c.name}", c.type) for c in t.columns] for a, t in (("l", left), ("r", right))]
-        word = self.turn(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
         both = scopes[0] + scopes[1]
         on = writer.condition(both) if self.n % 3 == 2 else f"l.a = r.a{'' if self.n % 3 else f' AND {writer.condition(both)}'}"
         outputs = [n.sql for n in self.random.sample(both, min(4, len(both)))]
-        return f"SELECT {writer.named(outputs)} FROM {left.name} AS l {word} {right.name} AS r ON {on}"
+        alone = f" WHERE {self.random.choice(scopes[1]).sql} IS NULL" if word == "LEFT JOIN" and self.random.random() < 0.5 else ""
+        return f"SELECT {writer.named(outputs)} FROM {left.name} AS l {word} {right.name} AS r ON {on}{alone}"
 
     def halves(self) -> Form:
         """Semi and anti joins, with every kind of condition."""

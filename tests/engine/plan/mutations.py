@@ -16,7 +16,7 @@ JAVA: tuple[Mutation, ...] = (
     ("Join", "if (!nullSafe[i] && k.isNullAt(i)) return false", "if (k.isNullAt(i)) return false"),
     ("Join", "else if (watched[side] && !partnered)", "else if (watched[side] && partnered)"),
     ("Join", "turned = arrived != 0 &&", "turned = arrived > 0 &&"),
-    ("Join", ".putInt(numbers++)", ".putInt(0)"),
+    ("Join", "UUID number = UUID.randomUUID();", "UUID number = new UUID(0, 0);"),
     ("Join", "else tick.state.weigh(id, side, k, bytes, weight);", "else tick.state.put(id, side, k, bytes, State.weight(weight));"),
     ("ConditionalJoin", "boolean met = partners + gained > 0;", "boolean met = partners + gained > 1;"),
     ("ConditionalJoin", "if (mine.isNew) mine.partners", "mine.partners"),

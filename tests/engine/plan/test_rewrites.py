@@ -15,15 +15,21 @@ import pytest
 from engine.plan.rewrites import PASSES, equijoin, factor, merge, narrow, order, outer, prune, push, rewrite
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import equated
+from lake.catalog import Catalog, Change, Item
+from lake.errors import TailgateError
 from lake.types import Field
 from sql import plan
+from sql.bind import bind_query
 from sql.fallible import fallible
 from sql.relations import walk
 from sql.rewrite import columns_of, conjuncts
+from tests.engine.plan.forms import FORMS, Forms, Wide
+from tests.engine.plan.law import steps
 from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans
-from tests.reference import Result, evaluate
+from tests.reference import Result, at, evaluate
 
 PLANS = 4000
+FORMS_OF = 12  # worlds, each with a view of every form
 
 
 def tables(source: random.Random) -> tuple[tuple[int, tuple[Field, ...], None], ...]:
@@ -94,6 +100,37 @@ def compare(seeds: Iterable[int]) -> int:
             assert agree(before, result), (seed, change.__name__, relation, after, before, result)
             relation, before = after, result
     return compared
+
+
+def compare_forms(seeds: Iterable[int]) -> int:
+    """Every pass over views of every form, which have more of the language than plans made without a binder."""
+    compared = 0
+    for seed in seeds:
+        world = Wide(seed)
+        forms = Forms(world.random, world.tables)
+        queries = [forms(seed * len(FORMS) + n)[0] for n in range(len(FORMS))]
+        time = [step.time for step in steps(world)][-1]
+        put = tuple(Item(t.id, "table", t.name, t.columns, t.key, stored=True) for t in world.tables)
+        catalog = Catalog().apply(Change(put=put))
+        for query in queries:
+            try:
+                relation = at(bind_query(query, catalog, view=True).plan, time)
+            except TailgateError:
+                continue
+            before = evaluate(relation, world.rows)
+            compared += not before.errors
+            for change in PASSES:
+                after = change(relation)
+                if any(isinstance(n, plan.Join) and keys_can_fail(n) for n in walk(relation)):
+                    break
+                result = evaluate(after, world.rows) if after is not relation else before
+                assert agree(before, result), (seed, change.__name__, query, before, result)
+                relation, before = after, result
+    return compared
+
+
+def test_every_pass_keeps_the_meaning_of_every_form() -> None:
+    assert compare_forms(range(FORMS_OF)) > FORMS_OF * len(FORMS) / 2
 
 
 @pytest.mark.parametrize("part", range(8))
