@@ -278,7 +278,11 @@ class Forms:
         return f"SELECT x.a, x.c, l.b, l.d FROM r AS x{word} ({inner}) AS l{on}"
 
     def common(self) -> str:
-        """WITH, read twice."""
+        """WITH, read twice; INTERSECT; an aggregate of an aggregate."""
+        if self.n % 4 == 1:
+            return "SELECT a FROM r INTERSECT SELECT a FROM s"
+        if self.n % 4 == 3:
+            return "SELECT q.n, count(*) AS times, max(q.a) AS m FROM (SELECT a, count(*) AS n FROM r GROUP BY a) AS q GROUP BY q.n"
         own = random_subqueries.Writer(self.random, depth=1)
         inner = own.select([], 0, types=["int4", "text"])[0]
         hint = self.turn(["", "MATERIALIZED ", "NOT MATERIALIZED "])
