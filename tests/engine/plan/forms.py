@@ -280,7 +280,7 @@ class Forms:
     def common(self) -> str:
         """WITH, read twice; INTERSECT; an aggregate of an aggregate."""
         if self.n % 4 == 1:
-            return "SELECT a FROM r INTERSECT SELECT a FROM s"
+            return f"SELECT a FROM r INTERSECT{' ALL' if self.n % 8 == 5 else ''} SELECT a FROM s"
         if self.n % 4 == 3:
             return "SELECT q.n, count(*) AS times, max(q.a) AS m FROM (SELECT a, count(*) AS n FROM r GROUP BY a) AS q GROUP BY q.n"
         own = random_subqueries.Writer(self.random, depth=1)

@@ -10,14 +10,13 @@ Mutation = tuple[str, str, str]
 
 JAVA: tuple[Mutation, ...] = (
     # joins
-    ("Join", "Math.multiplyExact(mine.getValue(), weight)", "mine.getValue()"),
+    ("Join", "Math.multiplyExact(mine.weight(), weight)", "mine.weight()"),
     ("Join", "met == partnered ? weight : -weight", "-weight"),
     ("Join", "work.count(other, k) > 0 == partnered", "work.count(other, k) > 1 == partnered"),
     ("Join", "if (!nullSafe[i] && k.isNullAt(i)) return false", "if (k.isNullAt(i)) return false"),
     ("Join", "else if (watched[side] && !partnered)", "else if (watched[side] && partnered)"),
     ("Join", "turned = arrived != 0 &&", "turned = arrived > 0 &&"),
     ("Join", "UUID number = UUID.randomUUID();", "UUID number = new UUID(0, 0);"),
-    ("Join", "else tick.state.weigh(id, side, k, bytes, weight);", "else tick.state.put(id, side, k, bytes, State.weight(weight));"),
     ("ConditionalJoin", "boolean met = partners + gained > 0;", "boolean met = partners + gained > 1;"),
     ("ConditionalJoin", "if (mine.isNew) mine.partners", "mine.partners"),
     ("ConditionalJoin", "if (met != partners > 0)", "if (met)"),
@@ -81,7 +80,6 @@ JAVA: tuple[Mutation, ...] = (
     ("Tick", "else onward.add(sent.row(to.key(edge.port, shaped)));", "else onward.add(sent.row());"),
     ("Columns", "normalised ? NormalizeFloatingNumbers$.MODULE$.normalize(column) : column", "column"),
     ("SortOrder", "keys[i].nullsFirst() ? NULL_FIRST : NULL_LAST", "NULL_LAST"),
-    ("State", "if (now == 0) db.remove", "if (now <= 0) db.remove"),
 )  # fmt: skip
 
 REWRITES = "engine.plan.rewrites."
