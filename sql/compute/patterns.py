@@ -206,13 +206,13 @@ def regexp_replace_nth(text: str, pattern: str, new: str, start: int, nth: int, 
 def regexp_split_to_array(text: str, pattern: str, flags: str) -> list[str]:
     if "g" in flags:
         raise InvalidParameterValue('regexp_split_to_array() does not support the "global" option')
-    out, last = [], 0
+    out, last, before = [], 0, 0
     for match in matches(compiled(pattern, options(flags)[0]), text):
-        # what is empty at an end splits nothing
-        if match.end() == match.start() and (match.end() in (0, len(text)) or match.end() == last == 0):
-            continue
-        out.append(text[last : match.start()])
-        last = match.end()
+        # what is empty at an end, or right behind another match, splits nothing
+        if match.start() < len(text) and match.end() > before:
+            out.append(text[last : match.start()])
+            last = match.end()
+        before = match.end()
     return [*out, text[last:]]
 
 

@@ -13,6 +13,11 @@ from lake.errors import FeatureNotSupported, TailgateError
 from sql.compute import patterns, regexpsearch
 
 PATTERNS, TEXTS = 400, 25
+ASKED = {
+    "regexp_match(t, %s)": lambda text, made: patterns.regexp_match(text, made, ""),
+    "regexp_split_to_array(t, %s)": lambda text, made: patterns.regexp_split_to_array(text, made, ""),
+    "regexp_count(t, %s)": lambda text, made: patterns.regexp_count(text, made, 1, ""),
+}
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +41,9 @@ def piece(chance: random.Random, depth: int) -> str:
     return atom + chance.choice(("", "", "", "*", "+", "?", "{2}", "{1,2}", "*?", "+?"))
 
 
+@pytest.mark.parametrize("function", ASKED)
 @pytest.mark.parametrize("times", [pytest.param(1, id="some"), pytest.param(30, id="many", marks=pytest.mark.long)])
-def test_found_where_postgresql_finds_it(times: int, server: psycopg.Connection[Any], seed: int) -> None:
+def test_found_where_postgresql_finds_it(function: str, times: int, server: psycopg.Connection[Any], seed: int) -> None:
     chance = random.Random(seed)
     asked = wrong = 0
     shown = []
@@ -45,11 +51,11 @@ def test_found_where_postgresql_finds_it(times: int, server: psycopg.Connection[
         made = pattern(chance)
         texts = ["".join(chance.choice("aabbcx") for _ in range(chance.randint(0, 7))) for _ in range(TEXTS)]
         try:
-            found = [patterns.regexp_match(t, made, "") for t in texts]
+            found = [ASKED[function](t, made) for t in texts]
         except FeatureNotSupported:
             continue
         asked += 1
-        expected = [r[0] for r in server.execute("SELECT regexp_match(t, %s) FROM unnest(%s::text[]) AS u(t)", (made, texts)).fetchall()]
+        expected = [r[0] for r in server.execute(f"SELECT {function} FROM unnest(%s::text[]) AS u(t)", (made, texts)).fetchall()]
         for text, theirs, ours in zip(texts, expected, found, strict=True):
             if theirs != ours:
                 wrong += 1

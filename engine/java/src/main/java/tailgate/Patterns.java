@@ -136,12 +136,14 @@ public final class Patterns {
   public static ArrayData reSplit(UTF8String text, UTF8String pattern) {
     String s = text.toString();
     List<String> out = new ArrayList<>();
-    int last = 0;
+    int last = 0, before = 0;
     for (MatchResult m : matches(compiled(pattern), s, 0)) {
-      // what is empty at an end splits nothing
-      if (m.end() == m.start() && (m.end() == 0 || m.end() == s.length())) continue;
-      out.add(s.substring(last, m.start()));
-      last = m.end();
+      // what is empty at an end, or right behind another match, splits nothing
+      if (m.start() < s.length() && m.end() > before) {
+        out.add(s.substring(last, m.start()));
+        last = m.end();
+      }
+      before = m.end();
     }
     out.add(s.substring(last));
     return Strings.list(out);
