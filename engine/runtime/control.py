@@ -33,6 +33,7 @@ log = logging.getLogger("tailgate.control")
 
 POLL_S = 10.0  # longest long poll
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
+CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops what comes beyond, and its sender tries again a second later
 WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write: `writes.TRANSACTION_BYTES_MAX`, and its head
 
 
@@ -44,6 +45,10 @@ class Client(Protocol):
 
     def gone(self) -> bool:
         """Whether nobody waits any more: what the statement began is to be undone."""
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = CONNECTIONS_WAITING_MAX
 
 
 class Control:
@@ -152,7 +157,7 @@ class Control:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.address = "{}:{}".format(*self._server.server_address[:2])
 
