@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import tempfile
 import threading
@@ -24,6 +23,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from _processes import cpu_s  # beside this file
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -45,9 +45,11 @@ ANSWER_S = 600.0
 
 
 class Shop:
-    """What was produced, so that the answer can be computed again."""
+    """Its topics, and what was produced, so that the answer can be computed again."""
 
     def __init__(self, kafka: str, customers: int) -> None:
+        for made in AdminClient({"bootstrap.servers": kafka}).create_topics([NewTopic(t, 1, 1) for t in ("orders", "customers")]).values():
+            made.result(30)
         self.producer = Producer({"bootstrap.servers": kafka, "queue.buffering.max.messages": 500_000, "linger.ms": 50})
         self.chance = random.Random(1)
         self.customers = {c: f"segment {c % SEGMENTS}" for c in range(customers)}
@@ -114,12 +116,7 @@ class Memory(threading.Thread):
 
 
 def _cpu(engine: EngineProcess) -> float:
-    """Seconds of CPU that the engine's processes have used."""
-    ticks = 0
-    for pid in (engine.pid, engine.jvm):
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return cpu_s(engine.pid) + cpu_s(engine.jvm)
 
 
 def _read(lake: Lake) -> int:
@@ -144,10 +141,6 @@ def main() -> None:
         kafka.start()
         engine = EngineProcess(Path(folder) / "lake")
         try:
-            admin = AdminClient({"bootstrap.servers": kafka.address})
-            made = admin.create_topics([NewTopic(t, 1, 1) for t in ("orders", "customers")])
-            for created in made.values():
-                created.result(30)
             shop = Shop(kafka.address, chosen.customers)
             shop.order(chosen.orders)
             memory = Memory(engine)

@@ -22,6 +22,7 @@ from pathlib import Path
 from struct import pack
 
 import pyarrow as pa
+from _processes import cpu_s  # beside this file
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -90,12 +91,6 @@ def tick(writer: Writer, item: Item, version: int, changes: int, followers: list
     return took
 
 
-def cpu_seconds(process: int) -> float:
-    """Of a process so far, in the kernel too."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def figures(seconds: list[float]) -> dict[str, float]:
     ordered = sorted(seconds)
     named = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -137,11 +132,11 @@ def main() -> None:
                 followers = [follower(port) for _ in range(options.followers)]
                 tick(writer, item, 1, options.changes, followers)
                 each = []
-                before = cpu_seconds(gateway.pid)
+                before = cpu_s(gateway.pid)
                 for version in range(2, options.ticks + 2):
                     time.sleep(options.every)
                     each.append(tick(writer, item, version, options.changes, followers))
-                used = cpu_seconds(gateway.pid) - before
+                used = cpu_s(gateway.pid) - before
             finally:
                 gateway.terminate()
         control.stop()

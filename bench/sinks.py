@@ -8,7 +8,6 @@ A view of eight columns, keyed, DEBEZIUM, Avro; ticks of 1,000 updates (an event
 from __future__ import annotations
 
 import json
-import os
 import signal
 import statistics
 import subprocess
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from _processes import cpu_s  # beside this file
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -65,11 +65,6 @@ def rows(start: int, count: int, version: int, weight: int) -> pa.Table:
 
 def update(writer: Writer, start: int, count: int, version: int) -> None:
     writer.append([(VIEW, pa.concat_tables([rows(start, count, version - 1, -1), rows(start, count, version, 1)]))])
-
-
-def cpu_seconds(pid: int) -> float:
-    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def reader(address: str, topic: str) -> Consumer:
@@ -118,18 +113,18 @@ def main(events: int) -> None:
         try:
             consumer = reader(kafka.address, "out")
             take(consumer, TICK)
-            began, before = time.time(), cpu_seconds(process.pid)
+            began, before = time.time(), cpu_s(process.pid)
             ended = take(consumer, ticks * TICK)
-            busy = cpu_seconds(process.pid) - before
+            busy = cpu_s(process.pid) - before
             latencies = []
             for version in range(ticks, ticks + SINGLE):
                 time.sleep(0.1)
                 update(writer, 0, 1, version + 1)
                 appended = time.time()
                 latencies.append((take(consumer, 1) - appended) * 1000)
-            idle = cpu_seconds(process.pid)
+            idle = cpu_s(process.pid)
             time.sleep(10)
-            idle = (cpu_seconds(process.pid) - idle) * 10
+            idle = (cpu_s(process.pid) - idle) * 10
             result = {
                 "events": ticks * TICK,
                 "events_per_second": round(ticks * TICK / (ended - began)),

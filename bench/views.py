@@ -21,8 +21,8 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from _processes import cpu_s  # beside this file
 from catchup import STATEMENTS, Shop  # beside this file
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from embedded.kafka import Kafka
 from engine.runtime import kafka as broker
@@ -34,17 +34,11 @@ CUSTOMERS = 10_000
 WARM_S = 30.0  # the JVM's compiler
 ANSWER_S = 300.0
 STEP_S = 0.05
-TICK = os.sysconf("SC_CLK_TCK")
 
 OWN = """SELECT c.segment, o.item, count(*) AS orders, sum(o.amount) AS amount
          FROM orders o JOIN customers c ON o.customer_id = c.id WHERE o.amount > {n} GROUP BY c.segment, o.item"""
 SHARED = """SELECT c.segment, o.item, count(*) AS orders, sum(o.amount + {n}) AS amount
             FROM orders o JOIN customers c ON o.customer_id = c.id GROUP BY c.segment, o.item"""
-
-
-def cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
 
 
 class Steady(threading.Thread):
@@ -112,9 +106,6 @@ def measured(name: str, queries: list[str], rate: int, seconds: float) -> dict[s
         kafka.start()
         engine = EngineProcess(Path(folder) / "lake")
         try:
-            admin = AdminClient({"bootstrap.servers": kafka.address})
-            for made in admin.create_topics([NewTopic(t, 1, 1) for t in ("orders", "customers")]).values():
-                made.result(30)
             shop = Shop(kafka.address, CUSTOMERS)
             shop.order(BEFORE)
             engine.start()

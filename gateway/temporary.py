@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lake import errors as e
-from lake.catalog import Catalog, Change, Item
+from lake.catalog import Change, Item
 from lake.dropping import described, dropping
 from lake.names import Name
 from lake.schemas import TEMPORARY, TEMPORARY_ID, Schema
@@ -114,21 +114,10 @@ def _create(session: Session, statement: s.CreateView, text: str) -> str:
     if old is not None:
         item = replace(item, id=old.id)
         check_columns(old.columns, item.columns)
-        if old.id in _below(item, catalog):
+        if old.id in catalog.below(item):
             raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
     session.naming.put(restated(item, catalog, catalog.stored.apply(Change(put=(item,))), statement))
     return "CREATE VIEW"
-
-
-def _below(item: Item, catalog: Catalog) -> set[int]:
-    found: set[int] = set()
-    queue = list(item.depends)
-    while queue:
-        id = queue.pop()
-        if id not in found:
-            found.add(id)
-            queue += catalog[id].depends
-    return found
 
 
 def _drop(session: Session, statement: s.Drop) -> str | None:

@@ -324,6 +324,17 @@ class Catalog:
         """The items whose definitions name this one, directly, and what is to replace it."""
         return tuple(i for i in self.items.values() if id in i.depends or i.replaces == id)
 
+    def below(self, item: Item) -> set[int]:
+        """All that an item is made of, at any depth."""
+        found: set[int] = set()
+        queue = list(item.depends)
+        while queue:
+            id = queue.pop()
+            if id not in found:
+                found.add(id)
+                queue += self[id].depends
+        return found
+
     def to_json(self) -> dict[str, Any]:
         roles = {"roles": [r.to_json() for r in self.roles.values()]} if self.roles else {}
         schemas = {"schemas": [s.to_json() for s in self.schemas.values()]} if self.schemas else {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.ddl.view import create_view, errors_item
-from engine.plan.replacing import ANEW, below, readers, replacement
+from engine.plan.replacing import ANEW, readers, replacement
 from lake.catalog import COMPANIONS, Catalog, Change, Item, skips
 from lake.errors import (
     DependentObjectsStillExist,
@@ -32,7 +32,7 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
         raise WrongObjectType(f'"{old.name}" is not a {kind}', position=statement.name.position)
     new = create_view(statement, text, catalog, replacing=old)
     new = replace(new, owner=old.owner)
-    if old.id in below(new, catalog):
+    if old.id in catalog.below(new):
         raise InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{old.name}"')
     above = readers([old.id], catalog)
     _check_still([old, *above], catalog)

@@ -8,7 +8,6 @@ from engine.ddl.names import free, kept
 from engine.plan.change import Unit, leaves
 from engine.plan.keys import key
 from engine.plan.plans import Streams, bound
-from engine.plan.replacing import below
 from lake.catalog import ERRORS, ON_ERROR, Catalog, Change, Item, skips
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from sql.bind import bind_view
@@ -33,7 +32,7 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
     after = catalog.stored.apply(Change(put=(view,)))
     stream = Streams(after, lambda i, c: query.plan if i.id == id else bound(i, c))(view)
     coming = catalog.replacements()
-    for changing in (catalog[i] for i in sorted(below(item, catalog)) if i in coming):
+    for changing in (catalog[i] for i in sorted(catalog.below(item)) if i in coming):
         said = f'{changing.kind} "{changing.name}" is still being replaced'
         raise ObjectNotInPrerequisiteState(said, hint="Create the view when it is ready.")
     for base in (catalog[leaf.item] for leaf in leaves(stream) if not isinstance(leaf, Unit)):

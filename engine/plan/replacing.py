@@ -29,18 +29,6 @@ def bases(item: Item, catalog: Catalog) -> set[int]:
     return found
 
 
-def below(item: Item, catalog: Catalog) -> set[int]:
-    """All that an item is made of, at any depth."""
-    found: set[int] = set()
-    queue = list(item.depends)
-    while queue:
-        id = queue.pop()
-        if id not in found:
-            found.add(id)
-            queue += catalog[id].depends
-    return found
-
-
 def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
     """The views and functions that read one of these items, directly or through others, that are not replacements themselves; lower ones
     first."""

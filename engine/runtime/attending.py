@@ -91,7 +91,7 @@ class Attending:
         bounds = kafka.topic(brokers, statement.topic, settings).bounds
         begin = {p: low if statement.beginning else max(low, high - limit) for p, (low, high) in bounds.items()}
         found = []
-        for record in kafka.history("", brokers, statement.topic, begin, {p: high for p, (_, high) in bounds.items()}, settings):
+        for record in kafka.history(brokers, statement.topic, begin, {p: high for p, (_, high) in bounds.items()}, settings):
             found.append(record)
             if statement.beginning and len(found) >= limit:
                 break

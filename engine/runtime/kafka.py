@@ -131,10 +131,8 @@ def start(
         client.close()
 
 
-def history(
-    channel: str, brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str, int], options: Mapping[str, str]
-) -> Iterator[Record]:
-    """The committed records of a topic in [begin, end) of each partition, in its order, as records for a channel of the inbox."""
+def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str, int], options: Mapping[str, str]) -> Iterator[Record]:
+    """The committed records of a topic in [begin, end) of each partition, in its order."""
     open_ = {int(p): end[p] for p in end if begin.get(p, 0) < end[p]}
     if not open_:
         return
@@ -155,7 +153,7 @@ def history(
                 elif partition in open_:
                     if message.offset() < open_[partition]:
                         yield Record(
-                            channel,
+                            topic,
                             message.key(),
                             message.value(),
                             partition,

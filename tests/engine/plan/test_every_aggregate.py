@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,23 +39,6 @@ def pool(name: str) -> list[str | None]:
     family = {"any": "int4", "anyarray": "int4[]"}.get(name, name)
     # the squares of the largest are beyond a numeric of 38 digits, 22003
     return [v for v in SAMPLES[family] if v not in EXTREME and (name != "int8" or len(v or "") < 16)]
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 1)
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute(f"CREATE TEMPORARY TABLE t ({', '.join(f'{n} {t}' for n, t in COLUMNS.items())})")
-        yield connection
 
 
 def test_every_aggregate(session: Any, tmp_path: Path, seed: int, server: psycopg.Connection[Any]) -> None:

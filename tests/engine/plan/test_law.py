@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +28,6 @@ WORLD = os.environ.get("TAILGATE_LAW_WORLD")
 COMPLETE = 300  # cases that have all of the language
 PROGRESS_S = 30.0
 REFUSED_MAX = 0.05  # of what is asked for
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 1)
-    yield running
-    running.stop()
 
 
 def test_every_view_is_its_query(session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

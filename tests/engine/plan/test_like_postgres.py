@@ -121,23 +121,6 @@ SELECT k, sum(i) OVER (PARTITION BY k), avg(i) OVER (PARTITION BY k) FROM t
 """.strip().splitlines()
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 1)
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute(f"CREATE TEMPORARY TABLE t ({', '.join(f'{n} {t}' for n, t in COLUMNS.items())})")
-        yield connection
-
-
 @pytest.fixture
 def engine() -> Iterator[duckdb.DuckDBPyConnection]:
     connection = duckdb.connect()

@@ -9,10 +9,8 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from lake.catalog import Catalog, Change, Item, ready
 from lake.errors import TailgateError
 from lake.types import arrow_schema
 from sql.statements import CreateSource, CreateView, Drop, parse
+from tests.engine.plan.views import as_json
 from tests.reference import NAN, Row, evaluate
 from tests.worlds import Table, World
 
@@ -37,15 +36,6 @@ KAFKA = "key binary, value binary, topic string, partition int, offset bigint, t
 WORLDS = int(os.environ.get("TAILGATE_WORLDS", "3"))  # about 15 s each
 STEPS, VIEWS_MAX = 24, 6
 AT = datetime(2026, 1, 1)
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 1)
-    yield running
-    running.stop()
 
 
 @dataclass
@@ -141,7 +131,7 @@ class Engine:
     def tick(self, changes: list[tuple[Table, Row, int]]) -> None:
         records: list[Any] = []
         for n, (table, row, weight) in enumerate(changes):
-            value = None if weight < 0 else bytearray(_json(table, row))
+            value = None if weight < 0 else bytearray(as_json(table, row))
             topic = self.catalog.relation(table.name).options["channel"]
             records.append((bytearray(str(row[0]).encode()), value, topic, 0, n, AT, 0))
         filling = [i for i in self.pieces if self.pieces[i]]
@@ -192,14 +182,6 @@ class Engine:
         result = evaluate(bound(item, self.catalog), tables)
         above = any(self._expected(self.catalog[d], tables)[1] for d in item.depends if self.catalog[d].kind == "materialized view")
         return result.rows, bool(result.errors) or above
-
-
-def _json(table: Table, row: Row) -> bytes:
-    parts = []
-    for column, value in zip(table.columns, row, strict=True):
-        text = f"{value:f}" if isinstance(value, Decimal) else json.dumps(str(value) if isinstance(value, datetime) else value)
-        parts.append(f'"{column.name}": {text}')
-    return ("{" + ", ".join(parts) + "}").encode()
 
 
 def _arrow(piece: Piece) -> bytearray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -23,15 +22,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 TICKS, EVENTS = 6, 400  # and as many events in each
 NOT_YET: set[str] = set()  # refused: can only shrink
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 1)
-    yield running
-    running.stop()
 
 
 def test_views_are_their_queries(session: Any, tmp_path: Path, seed: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -110,15 +109,6 @@ def test_the_clock_outside_where() -> None:
         catalog = CATALOG.apply(Change(put=(item,)))
         with pytest.raises(FeatureNotSupported, match="outside WHERE"):
             Streams(catalog)(item)
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 1)
-    yield running
-    running.stop()
 
 
 @pytest.mark.spark

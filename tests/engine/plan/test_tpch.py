@@ -58,15 +58,6 @@ def test_there_are_all() -> None:
     assert len(QUERIES) == 22
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from engine.runtime import session
-
-    running = session.start(tmp_path_factory.mktemp("spark"), 1)
-    yield running
-    running.stop()
-
-
 @pytest.mark.spark
 @pytest.mark.long
 def test_maintained(server: duckdb.DuckDBPyConnection, session: Any, tmp_path: Path, seed: int) -> None:

@@ -144,7 +144,7 @@ class Views:
         for table in self.world.tables:
             mine = [(row, weight) for t, row, weight in changes if t == table]
             if table.append_only:
-                records += [(_json(table, row), str(_item(table).options["channel"])) for row, weight in mine for _ in range(weight)]
+                records += [(as_json(table, row), str(_item(table).options["channel"])) for row, weight in mine for _ in range(weight)]
             elif mine:
                 records.append((_arrow(table.columns, mine), f"{TABLE}{table.id}"))
         return records
@@ -263,7 +263,7 @@ def _item(table: Table) -> Item:
     return Item(table.id, "source", table.name, table.columns, None, options=options)
 
 
-def _json(table: Table, row: Row) -> bytes:
+def as_json(table: Table, row: Row) -> bytes:
     parts = []
     for column, value in zip(table.columns, row, strict=True):
         text = f"{value:f}" if isinstance(value, Decimal) else json.dumps(str(value) if isinstance(value, datetime) else value)

@@ -1,0 +1,27 @@
+"""Spark for the tests of a module, and a PostgreSQL with the module's table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from engine.runtime import session
+
+    running = session.start(tmp_path_factory.mktemp("spark"), 1)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def server(postgres: str, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection[Any]]:
+    """A temporary table t with the COLUMNS of the module that asks."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"CREATE TEMPORARY TABLE t ({', '.join(f'{n} {t}' for n, t in request.module.COLUMNS.items())})")
+        yield connection
