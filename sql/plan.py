@@ -217,7 +217,8 @@ class WindowCall:
 class Scan:
     """The rows of a catalog item that has rows of its own (never a plain view: those are expanded).
 
-    `relation`: its id. `key`: positions of columns that identify a row, or None. `name` is for people.
+    `relation`: its id. `key`: positions of columns that identify a row, or None. `name` is for people. `rows`: about how many there were
+    when the view was planned, 0 if that was not known; None if the plan is not to go by sizes.
     """
 
     relation: int
@@ -225,6 +226,7 @@ class Scan:
     key: tuple[int, ...] | None = None
     name: str = field(default="", compare=False)
     position: int | None = field(default=None, compare=False)
+    rows: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from engine.plan.compile import compile_rewritten
 from engine.plan.digest import digest
 from engine.plan.plans import PlanOf, bound
 from engine.plan.rewrites import rewrite
+from engine.plan.sizes import FEW, sized
 from engine.plan.temporal import temporal
 from lake.catalog import Catalog, Item
 from sql.explain import lines
@@ -56,7 +57,7 @@ def explain(
     item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound, figures: Figures | None = None
 ) -> str:
     """The text for a materialized view of the catalog; a plain view is explained as if it were one."""
-    plan = rewrite(plan_of(item, catalog))
+    plan = rewrite(sized(plan_of(item, catalog), item))
     explained = _Explained(item, catalog, streams)
     tree = [
         (shown, _maintained(explained, node) + (_told(explained.node(node), figures) if figures is not None else ""))
@@ -118,7 +119,7 @@ def scanned(scan: Scan, catalog: Catalog) -> str:
     """What a scan reads, and what there is to know of it."""
     item = catalog[scan.relation]
     kind = ("append-only" if item.append_only else "keyed") if item.kind == "source" else item.kind
-    return f"{item.name} ({kind})"
+    return f"{item.name} ({kind}{f', about {scan.rows} rows' if (scan.rows or 0) > FEW else ''})"
 
 
 def _maintained(explained: _Explained, plan: Relation) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from engine.plan import compile
 from engine.plan.change import Stream
+from engine.plan.sizes import sized
 from lake.catalog import Catalog, Item
 from sql.definitions import bind_definition
 from sql.plan import Relation
@@ -33,5 +34,5 @@ class Streams:
     def __call__(self, item: Item) -> Stream:
         if item.id not in self._known:
             catalog = self._catalog if item.ready else self._coming
-            self._known[item.id] = compile.stream(self._plan_of(item, catalog), catalog, self)
+            self._known[item.id] = compile.stream(sized(self._plan_of(item, catalog), item), catalog, self)
         return self._known[item.id]

@@ -19,6 +19,7 @@ from engine.plan import circuit, nodes
 from engine.plan.errors import Unknown, errors_to_fill
 from engine.plan.plans import Streams
 from engine.plan.replacing import ANEW, bases, group, readers, replacement, switched
+from engine.plan.sizes import measured
 from engine.runtime import kafka
 from engine.runtime.engine import Changes, Engine
 from engine.runtime.fills import Fill, History
@@ -26,7 +27,8 @@ from engine.runtime.readers import beginning, place, reader_name
 from engine.runtime.restoring import remove_lost, restored
 from lake.catalog import ERRORS, Catalog, Change, Item, ready, skips
 from lake.entry import Header, stream
-from lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState
+from lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState, TailgateError
+from lake.sizes import about
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import negated, total
 
@@ -132,7 +134,7 @@ class Installation:
         return tuple(unready.get(i.id, i) for i in items)
 
     def _numbered(self, items: Iterable[Item], catalog: Catalog) -> list[Item]:
-        """Items about to be filled: views with where their topics begin, and operators of their own."""
+        """Items about to be filled: views with where their topics begin, how large all is that they read, and operators of their own."""
         catalog = catalog.apply(Change(put=tuple(items)))
         begun = [self._begun(i, catalog) if i.kind == "materialized view" else i for i in items]
         catalog = catalog.apply(Change(put=tuple(begun)))
@@ -140,11 +142,15 @@ class Installation:
         return [nodes.number(i, catalog, streams(i)) if i.kind == "materialized view" else i for i in begun]
 
     def _begun(self, item: Item, catalog: Catalog) -> Item:
-        """A view with where its topics begin now; where a broker does not answer, where they began when it was filled before."""
+        """A view with where its topics begin now; where a broker does not answer, where they began when it was filled before. With the
+        sizes of what it reads, but for what is not ready or about to be replaced: that will have another id."""
         known: dict[str, dict[str, int]] = item.options.get("starts", {})
-        starts = {}
+        starts, rows = {}, dict[int, int]()
+        coming = catalog.replacements()
         for id in sorted(bases(item, catalog)):
             source = catalog[id]
+            if source.stored and source.ready and id not in coming:
+                rows[id] = about(self.engine.lake, id) + self._coming(source)
             if source.kind == "source" and not source.stored:
                 try:
                     there = kafka.topic(*place(source)).bounds
@@ -154,11 +160,24 @@ class Installation:
                     starts[str(id)] = known[str(id)]
                     continue
                 starts[str(id)] = beginning(source, there)
+                rows[id] = sum(high - starts[str(id)].get(p, low) for p, (low, high) in there.items())
                 if any(begin > known.get(str(id), {}).get(p, begin) for p, begin in starts[str(id)].items()):
                     log.warning(
                         "topic %s has lost records that %s was made of; it is filled without them", source.options["topic"], item.name
                     )
-        return replace(item, options={**item.options, "starts": starts})
+        begun = replace(item, options={**item.options, "starts": starts})
+        return measured(begun, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+
+    def _coming(self, source: Item) -> int:
+        """The records of a keyed source's topic that no tick has read yet, as far as its broker says."""
+        if source.kind != "source":
+            return 0
+        try:
+            there = kafka.topic(*place(source)).bounds
+        except TailgateError:
+            return 0
+        read = self.engine.newest.offsets.get(reader_name(source), {}).get(source.options["topic"], {})
+        return sum(max(high - read.get(p, low), 0) for p, (low, high) in there.items())
 
     def _errors(self, view: Item, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
         """The sums that a new view's errors begin with; of relations that begin in the same entry nothing is to be had."""

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from lake import Lake, checkpoints, merging, reading, tending
 from lake.retention import sweep
+from lake.sizes import about
 from lake.stored import relations, table_path
 from lake.tables import Follower
 from lake.types import INT8, TEXT, Field
@@ -88,6 +89,19 @@ def test_duckdb_reads_every_type(lake: Lake) -> None:
         assert rows(seen.cast(there.schema)) == rows(there)
         first = lake.checkpoint(reading.since(lake))
         assert connection.execute(f"SELECT count(*) FROM delta_scan('{path}', version => 0)").fetchone() == (0,), first
+
+
+def test_rows_are_counted_by_the_table_and_by_what_came_since(lake: Lake) -> None:
+    assert about(lake, KEYED.id) == 0
+    filled(lake)
+    assert about(lake, KEYED.id) == len(ROWS)
+    assert about(lake, BAG.id) == len(ROWS), "equal rows are one with a count"
+    writer = open_epoch(lake)
+    writer.append([(KEYED.id, changes(KEYED, [(ROWS[0], -1)]))])
+    assert about(lake, KEYED.id) == len(ROWS) + 1, "a change is taken for a row until the table has followed"
+    Follower(lake, writer.epoch).round()
+    assert about(lake, KEYED.id) == len(ROWS) - 1
+    writer.close()
 
 
 def rows(table: pa.Table) -> Counter[str]:

@@ -1,7 +1,7 @@
 """Scripts of statements with what the planner makes of them: text in, text out.
 
     # what the case shows
-    > CREATE … | DROP … | EXPLAIN … | GRAPH [of what] | PASSES view
+    > CREATE … | DROP … | EXPLAIN … | GRAPH [of what] | PASSES view | SIZES relation rows, … (of what later views read)
     ---
     the answer
 
@@ -37,6 +37,7 @@ from engine.plan.graph import (
 )
 from engine.plan.plans import Streams, bound
 from engine.plan.rewrites import steps
+from engine.plan.sizes import measured, sized
 from lake.catalog import Catalog, Change, ready
 from lake.errors import TailgateError
 from lake.types import Field
@@ -87,6 +88,7 @@ class Shop:
 @dataclass
 class World:
     catalog: Catalog = field(default_factory=Catalog)
+    rows: dict[int, int] = field(default_factory=dict)  # of relations, when later views are made
 
     def run(self, command: str) -> str:
         try:
@@ -98,6 +100,9 @@ class World:
 
     def _run(self, command: str) -> str:
         word, _, rest = command.partition(" ")
+        if word == "SIZES":
+            self.rows = {self.catalog.relation(name).id: int(n) for name, n in (said.split() for said in rest.split(", "))}
+            return ""
         if word == "GRAPH":
             return Printer(self.catalog).text(circuit.compile_catalog(self.catalog, Streams(self.catalog)))
         if word == "FILLING":
@@ -106,7 +111,7 @@ class World:
             item = self.catalog.relation(rest)
             return "\n".join(
                 f"{name}:\n{_indented(tree(plan, lambda scan: scanned(scan, self.catalog)))}"
-                for name, plan in steps(bound(item, self.catalog))
+                for name, plan in steps(sized(bound(item, self.catalog), item))
             )
         statement = parse(command)
         match statement:
@@ -130,6 +135,9 @@ class World:
         item = ddl.create_view(statement, text, self.catalog)
         if item.kind == "materialized view":
             after = self.catalog.apply(Change(put=(item,)))
+            if self.rows:
+                item = measured(item, self.rows, self.catalog, lambda view: Streams(after.apply(Change(put=(view,))))(view))
+                after = self.catalog.apply(Change(put=(item,)))
             item = nodes.number(replace(item, ready=False), after, Streams(after)(item))
             self._put(item)
             if filled:

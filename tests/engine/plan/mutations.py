@@ -94,7 +94,7 @@ PYTHON: tuple[Mutation, ...] = (
     (f"{REWRITES}top", 'name == "rank"\n', "False\n"),
     (f"{REWRITES}top", "keys = relation.input.keys if isinstance(relation.input, Sort) else ()", "keys = ()"),
     (f"{REWRITES}narrow", "width + n for n, e in enumerate(left)", "width for n, e in enumerate(left)"),
-    (f"{REWRITES}order", "place[column] = len(joined.columns) + at", "place[column] = len(joined.columns)"),
+    (f"{REWRITES}order", "columns = left.columns + right.columns", "columns = right.columns + left.columns"),
     (f"{REWRITES}factor", "all(c in a for a in alternatives)", "any(c in a for a in alternatives)"),
     (f"{REWRITES}merge", "conjuncts(node.input.condition) + conjuncts(node.condition)", "conjuncts(node.condition)"),
     (f"{REWRITES}prune", "any(key <= set(found.right) for key in keys(join.right))", "True"),

@@ -1,0 +1,66 @@
+"""The sizes that a view was planned by are its own: it has the same plan whatever comes later."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan import nodes
+from engine.plan.plans import Streams
+from engine.plan.sizes import SIZES, measured
+from lake.catalog import Catalog, Change, Item, ready
+from lake.types import INT8, Field
+from sql.bind import bind_query
+
+TABLES = {"orders": ("id", "customer_id"), "customers": ("id", "nation_id"), "nations": ("id", "region")}
+QUERY = "SELECT o.id, n.region FROM orders o JOIN customers c ON o.customer_id = c.id JOIN nations n ON c.nation_id = n.id"
+SMALL_LAST = {16384: 1_000_000, 16386: 10_000, 16388: 20}
+SMALL_FIRST = {16384: 20, 16386: 10_000, 16388: 1_000_000}
+
+
+def world() -> Catalog:
+    tables = [
+        Item(16384 + 2 * i, "table", name, tuple(Field(c, INT8, c != "id") for c in columns), (0,), stored=True)
+        for i, (name, columns) in enumerate(TABLES.items())
+    ]
+    return Catalog().apply(Change(put=tuple(tables)))
+
+
+def planned(catalog: Catalog, name: str, rows: dict[int, int], query: str = QUERY) -> Item:
+    """A view of the catalog with these sizes of its tables, filled."""
+    id = catalog.next_id
+    bound = bind_query(query, catalog, view=True)
+    item = Item(id, "materialized view", name, bound.columns, None, True, id + 1, bound.depends, query=query, ready=False)
+    item = measured(item, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
+    after = catalog.apply(Change(put=(item,)))
+    item = nodes.number(item, after, Streams(after)(item))
+    return nodes.share(ready(item), after.apply(Change(put=(item,))))
+
+
+def test_a_restarted_engine_plans_as_before_whatever_has_grown_since() -> None:
+    catalog = world()
+    view = planned(catalog, "v", SMALL_LAST)
+    catalog = catalog.apply(Change(put=(view,)))
+    later = Catalog.from_json(catalog.to_json())
+    assert nodes.recorded(later[view.id], later, Streams(later)(later[view.id]))
+    grown = replace(view, options={**view.options, SIZES: {str(id): n for id, n in SMALL_FIRST.items()}})
+    assert not nodes.recorded(grown, catalog, Streams(catalog)(grown)), "other sizes would be another plan"
+
+
+def test_equal_views_share_all_though_a_table_has_grown_a_little() -> None:
+    catalog = world()
+    first = planned(catalog, "v", SMALL_LAST)
+    catalog = catalog.apply(Change(put=(first,)))
+    second = planned(catalog, "w", {id: 3 * n for id, n in SMALL_LAST.items()})
+    assert nodes.digests(first) == nodes.digests(second)
+    assert second.options[SIZES] == first.options[SIZES]
+    assert planned(catalog, "x", {id: 5 * n for id, n in SMALL_LAST.items()}).options[SIZES] != first.options[SIZES]
+
+
+def test_a_join_that_is_there_already_is_kept_as_typed() -> None:
+    catalog = world()
+    pairs = planned(catalog, "pairs", {}, "SELECT o.id, c.nation_id FROM orders o JOIN customers c ON o.customer_id = c.id")
+    assert SIZES in planned(catalog, "v", SMALL_LAST).options
+    catalog = catalog.apply(Change(put=(pairs,)))
+    view = planned(catalog, "v", SMALL_LAST)
+    assert SIZES not in view.options
+    assert nodes.digests(view) & nodes.digests(pairs)
