@@ -47,6 +47,7 @@ async def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback,
     commits = isinstance(statement, s.Commit)
     if commits and transaction.state is State.BLOCK:
         try:
+            await cursors.hold(session)
             await committing.commit(session)
         except BaseException:
             transaction.move(Move.ROLLBACK)  # as PostgreSQL: a COMMIT that fails ends the block
@@ -131,7 +132,7 @@ def _discard(session: Session, bound: Bound, statement: s.Discard, values: Seque
     if statement.what == "all":
         if session.transaction.in_block:
             raise e.ActiveSqlTransaction("DISCARD ALL cannot run inside a transaction block")
-        session.drop_portals()
+        session.drop_portals(held=True)
         session.statements.clear()
         session.settings.reset(None)
     if statement.what in ("all", "temp"):

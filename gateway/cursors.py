@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gateway import routes, tail, times
 from gateway.copying import CopyOut
-from gateway.portals import Bound, Portal, TableRows, Tagged
+from gateway.portals import Bound, Portal, Rows, TableRows, Tagged
 from gateway.transactions import State
 from lake import errors as e
 from sql import statements as s
@@ -17,34 +17,63 @@ from sql import statements as s
 if TYPE_CHECKING:
     from gateway.session import Session
 
+HELD_BYTES_MAX = 256 << 20  # of one session: such cursors outlive their blocks, so nothing else would bound what they keep
+
 
 async def declare(session: Session, bound: Bound, statement: s.DeclareCursor, values: Sequence[object]) -> str:
-    if statement.hold:
-        raise e.FeatureNotSupported("WITH HOLD is unsupported for cursors", hint="Fetch what is needed before the transaction ends.")
-    if statement.scroll:
-        raise e.FeatureNotSupported("SCROLL is unsupported for cursors", hint="Cursors move forward only.")
-    if session.transaction.state is State.IDLE:
+    follows = isinstance(statement.statement, s.Tail)
+    if statement.hold and follows:
+        raise e.FeatureNotSupported("WITH HOLD is unsupported for cursors of TAIL", hint="Fetch what is needed before the end.")
+    if statement.scroll and follows:
+        raise e.FeatureNotSupported("SCROLL is unsupported for cursors of TAIL", hint="They move forward only.")
+    if session.transaction.state is State.IDLE and not statement.hold:
         raise e.NoActiveSqlTransaction("DECLARE CURSOR can only be used in transaction blocks")
     if statement.name in session.portals:
         raise e.DuplicateCursor(f'cursor "{statement.name}" already exists')
     inner: Bound = bound.body
     formats = (int(statement.binary),) * len(inner.columns or ())
-    portal = Portal(statement.name, inner, tuple(values), formats, is_cursor=True, at=session.serving.time)
+    scroll = statement.scroll is not False and not follows
+    portal = Portal(statement.name, inner, tuple(values), formats, None, is_cursor=True, at=session.serving.time, scroll=scroll)
+    portal.hold = statement.hold
     session.portals[statement.name] = portal
+    if not session.transaction.in_block:
+        await hold(session)
     return "DECLARE CURSOR"
+
+
+async def hold(session: Session) -> None:
+    """Before a commit: cursors WITH HOLD keep their rows, and stay."""
+    for portal in [portal for portal in session.portals.values() if portal.hold and not portal.held]:
+        rows = await _begun(session, portal)
+        kept = sum(p.rows.nbytes for p in session.portals.values() if p.held and isinstance(p.rows, TableRows))
+        if isinstance(rows, TableRows) and kept + rows.nbytes > HELD_BYTES_MAX:
+            raise e.ProgramLimitExceeded(
+                f"cursors WITH HOLD of a session can keep at most {HELD_BYTES_MAX >> 20} MiB", hint="Close those that are no longer read."
+            )
+        portal.held = True
+
+
+async def _begun(session: Session, portal: Portal) -> Rows:
+    if portal.rows is None:
+        rows = await routes.begin(session, portal.bound, portal.values, portal.formats, portal.at)
+        assert not isinstance(rows, (str, CopyOut))
+        portal.rows = rows
+    return portal.rows
 
 
 async def fetch(session: Session, bound: Bound, statement: s.Fetch) -> routes.Result:
     portal = cursor(session, statement.cursor)
     timeout = times.timeout(statement.timeout)
-    if statement.count is not None and statement.count < 0:
-        raise e.ObjectNotInPrerequisiteState("cursor can only scan forward", hint="Declare it with SCROLL option to enable backward scan.")
-    if portal.rows is None:
-        rows = await routes.begin(session, portal.bound, portal.values, portal.formats, portal.at)
-        assert not isinstance(rows, (str, CopyOut))
-        portal.rows = rows
-    rows = portal.rows
+    rows = await _begun(session, portal)
     columns = portal.bound.columns or ()
+    if isinstance(rows, TableRows):
+        before = rows.at
+        table = rows.scroll(statement.way, statement.count)
+        if rows.at < before and not portal.scroll:
+            raise _forward_only()
+        return f"MOVE {table.num_rows}" if statement.move else Tagged(TableRows(columns, table), "FETCH")
+    if statement.way != "forward" or (statement.count is not None and statement.count < 0):
+        raise _forward_only()
     parts: list[pa.Table] = []
     count = 0
     while statement.count is None or count < statement.count:
@@ -58,6 +87,10 @@ async def fetch(session: Session, bound: Bound, statement: s.Fetch) -> routes.Re
     if not parts:
         parts = [pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(columns)]).empty_table()]
     return Tagged(TableRows(columns, pa.concat_tables(parts) if len(parts) > 1 else parts[0]), "FETCH")
+
+
+def _forward_only() -> e.TailgateError:
+    return e.ObjectNotInPrerequisiteState("cursor can only scan forward", hint="Declare it with SCROLL option to enable backward scan.")
 
 
 def close(session: Session, bound: Bound, statement: s.CloseCursor, values: Sequence[object]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from gateway.parsed import Known
+from gateway.scrolling import moved
 from lake.types import Field, Type
 
 if TYPE_CHECKING:
@@ -34,21 +35,31 @@ class Rows(Protocol):
 
 
 class TableRows:
-    """Rows that are all there. `step`: how many at most are given at once when no limit is set, to bound what is encoded in one go."""
+    """Rows that are all there. `step`: how many at most are given at once when no limit is set, to bound what is encoded in one go.
+
+    `at`: the row that was given last, from 1; 0 before the first, one more than there are behind the last.
+    """
 
     def __init__(self, columns: Sequence[Field], table: pa.Table, step: int = 65_536) -> None:
         self.columns = columns
         self._table = table
         self._step = step
-        self._at = 0
+        self.at = 0
         self.ended = False
 
     async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
-        count = self._step if limit is None else min(limit, self._step)
-        part = self._table.slice(self._at, count)
-        self._at += part.num_rows
-        self.ended = self._at >= self._table.num_rows
-        return part
+        return self.scroll("forward", self._step if limit is None else min(limit, self._step))
+
+    def scroll(self, way: str, count: int | None) -> pa.Table:
+        """The rows that FETCH gives in this direction; `ended` tells of the way forward."""
+        size = self._table.num_rows
+        first, number, self.at = moved(self.at, size, way, count)
+        self.ended = self.at >= size
+        return self._table.slice(first, number) if number > 0 else self._table.take(pa.array(range(first, first + number, -1), pa.int64()))
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._table.nbytes)
 
     async def close(self) -> None:
         self.ended = True
@@ -123,6 +134,9 @@ class Portal:
     done: bool = False
     is_cursor: bool = False
     at: int | None = None  # of a TAIL: the time at which it was declared
+    scroll: bool = True  # not NO SCROLL
+    hold: bool = False  # WITH HOLD
+    held: bool = False  # its block was committed: it stays until it is closed
 
 
 async def close(portal: Portal) -> None:

@@ -174,7 +174,7 @@ class Session:
         """The connection is gone."""
         if self._idle is not None:
             self._idle.cancel()
-        self.drop_portals()
+        self.drop_portals(held=True)
         self.transaction.release()
         self.gateway.forget(self)
 
@@ -195,9 +195,11 @@ class Session:
         if portal is not None and portal.rows is not None and not portal.rows.ended:
             self.gateway.aside(portals.close(portal))
 
-    def drop_portals(self) -> None:
-        for name in list(self.portals):
-            self.drop_portal(name)
+    def drop_portals(self, *, held: bool = False) -> None:
+        """All but cursors that are held beyond the end of their block, or those too."""
+        for name, portal in list(self.portals.items()):
+            if held or not portal.held:
+                self.drop_portal(name)
 
     def end_block(self, *, undo: bool) -> None:
         """What is the session's own: settings, and temporary views."""

@@ -1,7 +1,7 @@
 """What a client binds, to Python values in stored form: `decode(type, format, data)`.
 
     bool, int, float, str, bytes, Decimal, datetime.date │ time: µs │ timestamp: naive datetime │ timestamptz: aware, in UTC
-    interval: (months, days, µs) │ uuid, jsonb: text │ arrays: list
+    interval: {"months": …, "days": …, "micros": …} │ uuid, jsonb: text │ arrays: list
 
 Errors are PostgreSQL's: 22P02 and 22003 for text, 22P03 for binary. What Python cannot hold (infinity, year 10000) is refused.
 
@@ -210,11 +210,11 @@ def timestamp(text: str, type: Type, style: Style) -> datetime:
     return at.replace(tzinfo=found[1]).astimezone(timezone.utc)
 
 
-def _interval(type: Type, text: str) -> tuple[int, int, int]:
+def _interval(type: Type, text: str) -> dict[str, int]:
     value = interval_micros(text)
     if value is None:
         raise InvalidDatetimeFormat(f'invalid input syntax for type interval: "{text}"')
-    return value
+    return dict(zip(("months", "days", "micros"), value, strict=True))
 
 
 def _uuid(type: Type, text: str) -> str:
@@ -311,9 +311,9 @@ def _binary_timestamp(data: bytes) -> datetime:
         raise DatetimeFieldOverflow("timestamp out of range") from None
 
 
-def _binary_interval(data: bytes) -> tuple[int, int, int]:
+def _binary_interval(data: bytes) -> dict[str, int]:
     micros, days, months = unpack("!qii", data)
-    return months, days, micros
+    return {"months": months, "days": days, "micros": micros}
 
 
 def _binary_uuid(data: bytes) -> str:

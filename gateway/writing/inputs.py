@@ -96,9 +96,6 @@ def within(value: Any, type: Type) -> Any:
             if len(found.as_tuple().digits) > precision and found:
                 raise overflow(type)
             return found
-        case "interval":
-            months, days, micros = value
-            return {"months": months, "days": days, "micros": micros}
     return value
 
 

@@ -147,12 +147,13 @@ def read(cursor: Cursor) -> Select | Tail:
 def declare(cursor: Cursor) -> DeclareCursor:
     cursor.expect_word("declare")
     this = name(cursor).name
-    binary = scroll = False
+    binary, scroll = False, None
     while (word := cursor.any_word("binary", "insensitive", "asensitive", "scroll", "no")) is not None:
-        if word == "no":
-            cursor.expect_word("scroll")
+        if word in ("no", "scroll"):
+            scroll = word == "scroll"
+            if not scroll:
+                cursor.expect_word("scroll")
         binary |= word == "binary"
-        scroll |= word == "scroll"
     cursor.expect_word("cursor")
     hold = cursor.word("with", "hold")
     if not hold:
@@ -164,20 +165,7 @@ def declare(cursor: Cursor) -> DeclareCursor:
 def fetch(cursor: Cursor) -> Fetch:
     """FETCH or MOVE."""
     move = cursor.advance().value == "move"
-    start = cursor.position
-    count: int | None = 1
-    backward = cursor.token.kind == "word" and cursor.token.value in ("prior", "first", "last", "absolute", "relative", "backward")
-    if backward and cursor.peek().kind not in ("end", "operator"):
-        raise FeatureNotSupported(f"FETCH {cursor.token.text.upper()} is not supported", hint="Cursors only move forward.", position=start)
-    named = cursor.peek().kind == "end" or cursor.at(";", 1)
-    if not named and (cursor.word("forward") or cursor.word("next")):
-        pass
-    if cursor.word("all"):
-        count = None
-    elif cursor.token.kind == "integer":
-        count = cursor.integer()
-    elif cursor.at("-"):
-        raise FeatureNotSupported("FETCH of a negative count is not supported", hint="Cursors only move forward.", position=cursor.position)
+    way, count = _way(cursor)
     cursor.any_word("from", "in")
     this = name(cursor).name
     timeout: str | int | float | None = None
@@ -188,7 +176,36 @@ def fetch(cursor: Cursor) -> Fetch:
             if key != "timeout" or not isinstance(value, (str, int, float)):
                 raise InvalidParameterValue(f"unrecognized FETCH option: {key}", position=at)
             timeout = value
-    return Fetch(this, count, timeout, move)
+    return Fetch(this, count, timeout, move, way)
+
+
+def _way(cursor: Cursor) -> tuple[str, int | None]:
+    """The direction of a FETCH, and how many rows: one if nothing is said, None for ALL. A cursor may be named as a direction is."""
+    if cursor.peek().kind == "end" or cursor.at(";", 1):
+        return "forward", 1
+    match cursor.any_word("next", "prior", "first", "last", "absolute", "relative", "forward", "backward"):
+        case "next":
+            return "forward", 1
+        case "prior":
+            return "backward", 1
+        case "first":
+            return "absolute", 1
+        case "last":
+            return "absolute", -1
+        case "absolute" | "relative" as way:
+            return way, _count(cursor)
+        case way:
+            if cursor.word("all"):
+                return way or "forward", None
+            counted = cursor.token.kind == "integer" or cursor.at("-") or cursor.at("+")
+            return way or "forward", _count(cursor) if counted else 1
+
+
+def _count(cursor: Cursor) -> int:
+    sign = -1 if cursor.at("-") else 1
+    if cursor.at("-") or cursor.at("+"):
+        cursor.advance()
+    return sign * cursor.integer()
 
 
 def close(cursor: Cursor) -> CloseCursor:

@@ -408,23 +408,27 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class DeclareCursor:
-    """`hold`: WITH HOLD; `scroll`: SCROLL; `binary`: BINARY. The gateway says what of these it has."""
+    """`hold`: WITH HOLD; `scroll`: SCROLL is True, NO SCROLL is False; `binary`: BINARY. The gateway says what of these it has."""
 
     name: str
     statement: Select | Tail
     hold: bool = False
-    scroll: bool = False
+    scroll: bool | None = None
     binary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """FETCH [FORWARD] [count | ALL] [FROM] cursor [WITH (timeout = …)]. `count`: None is ALL. `timeout`: as written, or None."""
+    """FETCH [way] [count | ALL] [FROM] cursor [WITH (timeout = …)]. `count`: None is ALL. `timeout`: as written, or None.
+
+    `way`: forward, backward, absolute or relative; FIRST is absolute 1, LAST absolute -1.
+    """
 
     cursor: str
     count: int | None = 1
     timeout: str | int | float | None = None
     move: bool = False  # MOVE: as FETCH, without rows
+    way: str = "forward"
 
 
 @dataclass(frozen=True, slots=True)

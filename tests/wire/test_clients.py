@@ -7,6 +7,8 @@ import socket
 import subprocess
 import threading
 import time
+import uuid
+from datetime import datetime, timedelta
 from decimal import Decimal
 from struct import pack
 
@@ -74,6 +76,17 @@ def test_psycopg3(live: Live) -> None:
         with connection.cursor().copy("copy (select id, name from v where id < 2 order by id) to stdout (format binary)") as copy:
             copy.set_types(["int8", "text"])
             assert list(copy.rows()) == [(0, "name 0"), (1, "name 1")]
+
+
+def test_every_type_can_be_a_parameter(live: Live) -> None:
+    day = datetime(2026, 1, 2, 3, 4, 5, 6)
+    spans = (timedelta(days=40, seconds=2), [timedelta(seconds=1), None])
+    given = (day, day.date(), day.time(), *spans, uuid.UUID(int=5), b"\0\xff", Decimal("-1.50"))
+    with psycopg.connect(live.dsn) as connection:
+        for hole in ("%t", "%b"):
+            assert connection.execute(f"select {', '.join([hole] * len(given))}".encode(), given).fetchone() == given
+            found = connection.execute(f"select count(*) from v where {hole} < interval '2 days'".encode(), (timedelta(days=1),)).fetchone()
+            assert found == (4,)
 
 
 def test_psycopg2(live: Live) -> None:

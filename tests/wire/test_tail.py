@@ -100,7 +100,7 @@ def test_fetch_timing(live: Live, connection: psycopg.Connection) -> None:
         ("fetch 1 c with (timeout = '25h')", "22023", "timeout out of range"),
         ("fetch 1 nobody", "34000", 'cursor "nobody" does not exist'),
         ("declare d cursor for tail nobody", "42P01", 'relation "nobody" does not exist'),
-        ("declare d cursor with hold for tail v", "0A000", "WITH HOLD is unsupported for cursors"),
+        ("declare d cursor with hold for tail v", "0A000", "WITH HOLD is unsupported for cursors of TAIL"),
         ("fetch 1 e", "22003", "out of range integral type conversion attempted"),
         ("fetch 1 f", "22023", "Timestamp (5) is not valid for all inputs"),
     ],
