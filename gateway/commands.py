@@ -32,14 +32,14 @@ def _begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[
     return "START TRANSACTION" if statement.start else "BEGIN"
 
 
-def _modes(session: Session, modes: Sequence[str]) -> None:
+def _modes(session: Session, modes: Sequence[str], prefix: str = "transaction_", *, local: bool = True) -> None:
     for mode in modes:
         if mode.startswith("isolation level "):
-            session.settings.set("transaction_isolation", mode.removeprefix("isolation level "), local=True)
+            session.settings.set(f"{prefix}isolation", mode.removeprefix("isolation level "), local=local)
         elif mode in ("read only", "read write"):
-            session.settings.set("transaction_read_only", "on" if mode == "read only" else "off", local=True)
+            session.settings.set(f"{prefix}read_only", "on" if mode == "read only" else "off", local=local)
         elif mode in ("deferrable", "not deferrable"):
-            session.settings.set("transaction_deferrable", "on" if mode == "deferrable" else "off", local=True)
+            session.settings.set(f"{prefix}deferrable", "on" if mode == "deferrable" else "off", local=local)
 
 
 async def _end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
@@ -105,9 +105,7 @@ def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[obje
                 return "SET"
             _modes(session, statement.values)
         else:
-            for mode in statement.values:
-                if mode.startswith("isolation level "):
-                    session.settings.set("default_transaction_isolation", mode.removeprefix("isolation level "))
+            _modes(session, statement.values, "default_transaction_", local=False)
         return "SET"
     if statement.local and not session.transaction.in_block:
         session.notice("SET LOCAL can only be used in transaction blocks", "WARNING", "25P01")

@@ -293,6 +293,9 @@ CHECKS: Mapping[str, Callable[[Setting, str], str]] = {
 }
 
 
+MODES = ("isolation", "read_only", "deferrable")  # of a transaction: transaction_<mode>, which begins as default_transaction_<mode>
+
+
 def milliseconds(shown: str) -> int:
     """What `SHOW` prints of a time, as ms.
 
@@ -381,6 +384,8 @@ class Settings:
         self._local, self._before = {}, None
         for key, value in before.items() if undo and before is not None else local.items():
             self._put(key, value)
+        for mode in MODES:
+            self._put(f"transaction_{mode}", self._values[f"default_transaction_{mode}"])
 
     def all(self) -> Iterator[tuple[str, str, str]]:
         """SHOW ALL: name, value, what it is."""
@@ -394,6 +399,8 @@ class Settings:
         if self._values.get(key) == value:
             return
         self._values[key] = value
+        if self._before is None and key.removeprefix("default_transaction_") in MODES:
+            self._values[key.removeprefix("default_")] = value  # of the next transaction
         row = TABLE.get(key)
         if row is not None and row.reported:
             self.changed = True

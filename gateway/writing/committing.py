@@ -79,7 +79,7 @@ def _items(session: Session, write: BoundWrite) -> list[Item]:
 
 async def run(session: Session, write: BoundWrite, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
     """Runs a statement that writes: done and visible when this returns, or part of the block that is open."""
-    if session.settings["transaction_read_only"] == "on" or session.settings["default_transaction_read_only"] == "on":
+    if session.settings["transaction_read_only"] == "on":
         named = "COPY FROM" if rows is not None else verb(write)
         raise ReadOnlySqlTransaction(f"cannot execute {named} in a read-only transaction")
     check_access(session, write)

@@ -84,8 +84,9 @@ KINDS: list[dict[str, Any]] = [
     },
     {"id": 3, "a_boolean": None, "a_numeric": None, "a_text": None, "a_bytea": None, "a_timestamptz": None, "a_jsonb": None, "texts": None},
     {
-        "id": 4, "a_text": 'two\nlines\t"quoted" \\ € 😀', "a_bytea": b"\\", "a_date": date(9999, 12, 31), 
-        "an_interval": timedelta(microseconds=1), "a_uuid": UUID(int=2**128 - 1), "a_jsonb": "text", "integers": [2147483647], "texts": [None],
+        "id": 4, "a_text": 'two\nlines\t"quoted" \\ € 😀', "a_bytea": b"\\", "a_date": date(9999, 12, 31),
+        "an_interval": timedelta(microseconds=1),
+      "a_uuid": UUID(int=2**128 - 1), "a_jsonb": "text", "integers": [2147483647], "texts": [None],
     },
 ]  # fmt: skip
 

@@ -1,0 +1,49 @@
+"""Modes of transactions: where each begins, what changes it and until when, beside PostgreSQL 15."""
+
+from __future__ import annotations
+
+from psycopg.conninfo import make_conninfo
+
+from tests.wire.beside import same
+from tests.wire.live import Live
+
+
+def test_a_transaction_begins_with_the_defaults(live: Live, postgres: str) -> None:
+    same(
+        live.dsn,
+        postgres,
+        "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        "SHOW transaction_isolation",
+        "SHOW default_transaction_isolation",
+        "SHOW default_transaction_read_only",
+        "SHOW transaction_read_only",
+        "BEGIN",
+        "SHOW transaction_isolation",
+        "SHOW transaction_read_only",
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "SHOW transaction_isolation",
+        "COMMIT",
+        "SHOW transaction_isolation",
+        "BEGIN READ WRITE ISOLATION LEVEL READ COMMITTED",
+        "SHOW transaction_isolation",
+        "SHOW transaction_read_only",
+        "SET default_transaction_isolation = 'serializable'",
+        "SHOW transaction_isolation",
+        "COMMIT",
+        "SHOW transaction_isolation",
+        "BEGIN",
+        "SHOW transaction_isolation",
+        "SET default_transaction_isolation = 'read committed'",
+        "ROLLBACK",
+        "SHOW transaction_isolation",
+        "RESET ALL",
+        "SHOW transaction_isolation",
+        "SHOW transaction_read_only",
+    )
+
+
+def test_of_the_start_up(live: Live, postgres: str) -> None:
+    options = "-c default_transaction_isolation=serializable -c default_transaction_read_only=on"
+    steps = ("SHOW transaction_isolation", "BEGIN", "SHOW transaction_isolation", "SHOW transaction_read_only", "ROLLBACK")
+    ours, theirs = (make_conninfo(dsn, options=options) for dsn in (live.dsn, postgres))
+    same(ours, theirs, *steps, "SET default_transaction_read_only = off", *steps)
