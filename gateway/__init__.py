@@ -12,5 +12,6 @@ What happens to one statement:
 4. `delivery` sends what came of it at the client's pace: `encode` turns Arrow columns into DataRow or COPY bytes, a column at a time.
 
 What happens to a follower: `tail` walks the log's changes from a time, a batch a tick, and hands them to one of three ways
-out: plain rows, `copy`, or a cursor (`portals`) that FETCH reads with a timeout.
+out: plain rows, `copy`, or a cursor (`portals`) that FETCH reads with a timeout. Of a subscription (`subscriptions`)
+the lake remembers the time.
 """

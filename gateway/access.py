@@ -7,6 +7,7 @@ and what changes the catalog, need a privilege:
     INSERT, COPY FROM, UPDATE, DELETE, TRUNCATE        that on the table, SELECT on what they read besides
     CREATE                                             CREATE in the schema, and SELECT on what the new item reads
     DROP, GRANT, REVOKE                                to own it
+    FETCH FROM SUBSCRIPTION, ACKNOWLEDGE               to own the subscription, and SELECT on its relation
     CREATE, ALTER, DROP ROLE                           to be a superuser; one's own password is one's own to change
 """
 
@@ -157,7 +158,7 @@ class Access:
             case s.CreateIndex(relation=name):
                 for item in self._named((name,)):
                     self.check_owner(item)
-            case s.CreateSink(from_item=name):
+            case s.CreateSink(from_item=name) | s.CreateSubscription(from_item=name):
                 self.check_new(statement.name)
                 self._check_names((name,))
             case s.CreateSource() | s.CreateTable() | s.CreateFunction():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gateway import cursors, routes
+from gateway import cursors, routes, subscriptions
 from gateway.portals import Bound
 from gateway.settings import find
 from gateway.transactions import Move, State
@@ -172,4 +172,5 @@ COMMANDS: dict[type, Command] = {
     s.Deallocate: _deallocate,
     s.DeclareCursor: cursors.declare,
     s.CloseCursor: cursors.close,
+    s.Acknowledge: subscriptions.acknowledge,
 }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gateway import commands, cursors, ddl, extended, show, tail, temporary, times
+from gateway import commands, cursors, ddl, extended, show, subscriptions, tail, temporary, times
 from gateway.copying import CopyOut, copy_options
 from gateway.encode.copying import CopyEncoder
 from gateway.envelopes import shape_of
@@ -73,6 +73,11 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
         case s.Fetch(cursor=name):
             portal = session.portals.get(name)
             return bound if portal is None or statement.move else replace(bound, columns=portal.bound.columns)
+        case s.FetchSubscription():
+            return replace(bound, **subscriptions.bind(session, bound, statement, oids))
+        case s.Acknowledge():
+            bound = replace(bound, **subscriptions.bind(session, bound, statement, oids))
+            return bound if bound.prepared is None else replace(bound, parameters=_declared(bound.prepared.parameters, oids))
         case s.Execute(name=name):
             prepared = session.statements.get(name)
             if prepared is None:
@@ -150,6 +155,9 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
                 show.topics(statement, lines) if isinstance(statement, s.Show) else pa.table([pa.array(lines, pa.string())], names=["c0"])
             )
             return Tagged(TableRows(bound.columns or (), said), "SHOW" if isinstance(statement, s.Show) else "PRINT", counted=False)
+        case s.Show(what="subscriptions"):
+            table = await asyncio.to_thread(show.subscriptions, statement, session.gateway.lake, session.catalog)
+            return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Show():
             status = await session.control.status() if show.needs_engine(statement) else {}
             table = show.answer(statement, session.catalog, session.settings, session.database, status)
@@ -159,6 +167,8 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return Tagged(TableRows(bound.columns or (), lines), "EXPLAIN", counted=False)
         case s.Fetch():
             return await cursors.fetch(session, bound, statement)
+        case s.FetchSubscription():
+            return await subscriptions.fetch(session, bound, statement)
         case s.Execute():
             return await _execute(session, statement, formats)
         case Nothing(tag=tag):

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway import activity, extended, portals, simple, starting
+from gateway import activity, extended, portals, simple, starting, subscriptions
 from gateway.access import Access
 from gateway.authentication import Challenged, Peer
 from gateway.naming import Naming
@@ -92,6 +92,7 @@ class Session:
         self.activity = activity.Activity()
         self.told: dict[str, str] = {}  # reported settings as the client knows them
         self.following = False  # a TAIL goes on until the client leaves
+        self.following_durably: dict[int, subscriptions.Follower] = {}  # by subscription
         self._interrupted: str | None = None
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Any] | None = None
@@ -175,6 +176,7 @@ class Session:
         if self._idle is not None:
             self._idle.cancel()
         self.drop_portals(held=True)
+        subscriptions.rewind(self)
         self.transaction.release()
         self.gateway.forget(self)
 
@@ -202,7 +204,9 @@ class Session:
                 self.drop_portal(name)
 
     def end_block(self, *, undo: bool) -> None:
-        """What is the session's own: settings, and temporary views."""
+        """What is the session's own: settings, temporary views, and how far it has fetched."""
+        if undo:
+            subscriptions.rewind(self)
         self.settings.end(undo=undo)
         self.naming.end(undo=undo)
 
@@ -234,6 +238,8 @@ class Session:
         self.out.flush()  # as PostgreSQL does: a client that asked with Flush waits for this, and its Flush is discarded
         if self.transaction.state is State.BLOCK:
             self.end_block(undo=True)
+        elif self.transaction.state is State.IMPLICIT:
+            subscriptions.rewind(self)
         self.transaction.move(Move.ERROR)
         self.drop_portals()
         self.machine.happened(Event.FAILED)

@@ -70,7 +70,8 @@ class Piece:
 
 class TailRows:
     """`fetch` or `piece` until `ended`; `close` at the end. `after`: the time whose rows come first, if `snapshot`, and whose changes
-    do not. `begins`: a progress row with that time comes before all others."""
+    do not. `begins`: a progress row with that time comes before all others. `durable`: a `fetch` gives whole times (what changes while a
+    view fails with the next time at which it does not), and a progress row has the newest time that is complete."""
 
     def __init__(
         self,
@@ -85,6 +86,7 @@ class TailRows:
         up_to: int | None = None,
         constant: bool = False,
         begins: bool = False,
+        durable: bool = False,
     ) -> None:
         self.columns = columns(shape, progress)
         self.ended = False
@@ -94,8 +96,11 @@ class TailRows:
         self._up_to = up_to
         self._constant = constant
         self._position = after - 1 if snapshot else after  # all up to this time has been read
-        self._iterator: AsyncIterator[Batch] = serving.changes(source, after=after, snapshot=snapshot, values=values)
+        self._iterator: AsyncIterator[Batch] = serving.changes(source, after=after, snapshot=snapshot, values=values, patient=durable)
         self._begun = False
+        self._durable = durable
+        self._failure: BaseException | None = None  # told when what came before it was given
+        self._collected = 0  # rows that the fetch which runs, or ran last, gives
         self._pending: asyncio.Task[Batch | None] | None = None
         self._ready: list[Piece] = []
         self._schema = pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(self.columns)])
@@ -105,7 +110,7 @@ class TailRows:
             self.ended = True
 
     async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
-        """At most `limit` rows.
+        """At most `limit` rows; of whole times more, if the first has more.
 
         Without a timeout: waits for the first row, then gives what there is. With one: waits until there are `limit` rows or
         so many seconds have passed.
@@ -113,17 +118,25 @@ class TailRows:
         loop = asyncio.get_running_loop()
         deadline = None if timeout is None else loop.time() + timeout
         out: list[pa.Table] = []
-        count = 0
+        count = self._collected = 0
         while limit is None or count < limit:
             if self._ready:
                 table = self._ready.pop(0).table
-                if limit is not None and count + table.num_rows > limit:
+                if limit is not None and count + table.num_rows > limit and (count or not self._durable):
+                    if self._durable:
+                        self._ready.insert(0, Piece(table))
+                        break
                     self._ready.insert(0, Piece(table.slice(limit - count)))
                     table = table.slice(0, limit - count)
                 out.append(table)
                 count += table.num_rows
+                self._collected = count
             elif self.ended or (deadline is None and count and self._current):
                 break
+            elif self._failure is not None:
+                if count:
+                    break
+                raise self._failure
             elif deadline is None or (loop.time() >= deadline and not self._current):
                 await self._read(None)
             elif not await self._read(max(deadline - loop.time(), 0.0)) and loop.time() >= deadline and self._current:
@@ -147,6 +160,21 @@ class TailRows:
         return not self._ready
 
     @property
+    def position(self) -> int:
+        """All up to this time has been read."""
+        return self._position
+
+    @property
+    def empty(self) -> bool:
+        """Whether no rows are there to give, nor in the hands of a fetch."""
+        return not self._ready and not self._collected
+
+    @property
+    def _promised(self) -> int:
+        """The time of a progress row: nothing below it follows."""
+        return self._position if self._durable else self._position + 1
+
+    @property
     def _current(self) -> bool:
         """Whether all that the mirrors have has been read."""
         return self._position >= self._serving.time
@@ -161,10 +189,13 @@ class TailRows:
         await asyncio.wait((self._pending,), timeout=patience)
         if not self._pending.done():
             if self._progress and (wait is None or wait >= PROGRESS_EVERY_S):
-                self._ready.append(self._progress_row(self._position + 1))
+                self._ready.append(self._progress_row(self._promised))
             return False
         task, self._pending = self._pending, None
-        self._arrived(task.result())
+        if self._durable and task.exception() is not None:
+            self._failure = task.exception()
+        else:
+            self._arrived(task.result())
         return True
 
     def _arrived(self, batch: Batch | None) -> None:
@@ -188,7 +219,7 @@ class TailRows:
         if batch.table is not None and batch.table.num_rows:
             self._ready.append(batch.shared((self._shape, self._progress, self._constant), self._made))
         if self._progress and not self._constant:
-            self._ready.append(self._progress_row(self._position + 1))
+            self._ready.append(self._progress_row(self._promised))
         if self._up_to is not None and batch.time + 1 >= self._up_to:
             self.ended = True  # nothing earlier than that can follow
 

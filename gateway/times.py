@@ -47,8 +47,7 @@ async def as_of(serving: Serving, given: Time, *, readable: bool = True, strict:
     if isinstance(given, int):
         value: Any = given
     else:
-        text = given if isinstance(given.tree, (exp.Select, exp.Values, exp.Union)) else _as_query(given)
-        prepared = serving.prepare(text)
+        prepared = serving.prepare(as_query(given))
         if strict and prepared.volatile:
             raise FeatureNotSupported(
                 "calling an unmaterializable function in AS OF or UP TO not yet supported",
@@ -60,7 +59,7 @@ async def as_of(serving: Serving, given: Time, *, readable: bool = True, strict:
             if strict and error.sqlstate.startswith("22"):
                 raise DataException(NO_TIME) from error
             raise
-    time = _milliseconds(value)
+    time = milliseconds(value)
     if time < 0:
         if strict:
             raise DataException(NO_TIME)
@@ -75,11 +74,14 @@ def check_readable(serving: Serving, time: int) -> None:
         raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {serving.oldest()}")
 
 
-def _as_query(given: QueryText) -> QueryText:
+def as_query(given: QueryText) -> QueryText:
+    """The query whose one value is the time."""
+    if isinstance(given.tree, (exp.Select, exp.Values, exp.Union)):
+        return given
     return QueryText(f"SELECT {given.text}", max(given.offset - len("SELECT "), 0), exp.select(given.tree.copy()))
 
 
-def _milliseconds(value: Any) -> int:
+def milliseconds(value: Any) -> int:
     match value:
         case bool() | None:
             pass

@@ -38,9 +38,10 @@ DEAD_LETTERS_KEY = (0, 1, 2)
 # the columns of a maintained item's errors
 ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
 
-KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", "sink", "function", "index")
+KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", "sink", "function", "index", "subscription")
 COMPANIONS = ("dead letters", "view errors")  # items that come and go with another
 INDEX = "index"
+SUBSCRIPTION = "subscription"
 GOING_ALONG = (*COMPANIONS, INDEX)  # go with what they depend on
 ON_ERROR = "on_error"  # option of a materialized view: 'skip' leaves out rows that fail
 
@@ -49,9 +50,9 @@ ON_ERROR = "on_error"  # option of a materialized view: 'skip' leaves out rows t
 class Item:
     """An entry of the catalog.
 
-    `kind` is one of KINDS. `columns` are empty for a sink, of a function its arguments (`lake.routines`). `key`: positions of columns
-    that identify a row, or None if the relation may hold duplicates. `stored`: its rows are kept in the lake (keyed sources, tables,
-    materialized views, dead letters). `errors`: id of the relation of its errors, 0 if it is not maintained. `depends`: ids of the
+    `kind` is one of KINDS. `columns`: none of sinks, subscriptions; of a function its arguments (`lake.routines`). `key`: positions
+    of columns that identify a row, or None if the relation may hold duplicates. `stored`: its rows are kept in the lake (keyed sources,
+    tables, materialized views, dead letters). `errors`: id of the relation of its errors, 0 if it is not maintained. `depends`: ids of the
     items its definition names. `sql`: the statement that made it, as typed; `query`: of a view, the text after AS, of a function its
     body. `options`: what its kind needs besides, as JSON values (a source: topic, brokers, formats; a sink: topic, formats, envelope).
     `ready`: whether it is filled; an item that is not is not to be read, and putting it as not ready, also again, is where
@@ -79,7 +80,7 @@ class Item:
 
     @property
     def is_relation(self) -> bool:
-        return self.kind not in ("sink", "function", INDEX)
+        return self.kind not in ("sink", "function", INDEX, SUBSCRIPTION)
 
     @property
     def shown(self) -> str:
@@ -243,7 +244,7 @@ class Catalog:
     def find(self, name: Name | str) -> Item | None:
         """The item of a name, functions aside; one without schema is looked for along the path. A schema that is not there has none.
 
-        Relations and sinks share one space of names, as in PostgreSQL's pg_class.
+        Relations, sinks and subscriptions share one space of names, as in PostgreSQL's pg_class.
         """
         if isinstance(name, str):
             name = Name(name)

@@ -16,6 +16,8 @@ from lake import files
 if TYPE_CHECKING:
     from lake.folder import Lake
 
+AGE_MAX_MS = 7 * 24 * 3_600_000  # what a reader may hold back
+BYTES_MAX = 20 << 30
 _STOPPED = ".stopped"
 
 
@@ -38,6 +40,11 @@ def release(lake: Lake, reader: str) -> None:
     """The reader is no more; what said that it was stopped goes too."""
     for name in (reader, reader + _STOPPED):
         (lake.path / "readers" / name).unlink(missing_ok=True)
+
+
+def start(lake: Lake, reader: str) -> None:
+    """A stopped reader goes on: its owner has seen to what it missed."""
+    (lake.path / "readers" / (reader + _STOPPED)).unlink(missing_ok=True)
 
 
 def holds(lake: Lake) -> list[Hold]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from lake import checkpoints
+from lake import checkpoints, subscriptions
 from lake.catalog import Item
 from lake.checkpoints import Checkpoint
 from lake.entry import Entry, Header
@@ -34,9 +34,11 @@ ATTEMPTS = 3
 
 
 def since_wanted(lake: Lake, newest: Header) -> int:
-    """How far `since` may go: the newest time less the history that is asked for."""
-    asked = (int(item.options.get(RETAIN_OPTION, 0)) for item in lake.catalog_at(newest.n).items.values())
-    return newest.time - max([RETAIN_HISTORY_MS, *asked])
+    """How far `since` may go: the newest time less the history that is asked for, and no further than subscriptions are."""
+    catalog = lake.catalog_at(newest.n)
+    asked = (int(item.options.get(RETAIN_OPTION, 0)) for item in catalog.items.values())
+    held = (place.time for place in subscriptions.places(lake, catalog).values() if place.stopped is None)
+    return min([newest.time - max([RETAIN_HISTORY_MS, *asked]), *held])
 
 
 def since(lake: Lake) -> int:

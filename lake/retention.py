@@ -13,9 +13,10 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from datetime import timedelta
 from pathlib import Path
 
-from lake import checkpoints, readers
+from lake import checkpoints, readers, subscriptions
 from lake.catalogs import versions
 from lake.folder import Lake
 from lake.reading import since_wanted
@@ -24,8 +25,6 @@ from lake.stored import relations, table_path
 from lake.tending import tend
 
 AGE_MIN_MS = 300_000  # nothing younger goes: a reader that has just begun must be able to end
-READER_AGE_MAX_MS = 7 * 24 * 3_600_000  # what a reader may hold back
-READER_BYTES_MAX = 20 << 30
 SEGMENTS_MAX = 10  # rolled in one sweep: some 10,000 entries are half an hour of ticks
 
 
@@ -36,6 +35,7 @@ def sweep(lake: Lake) -> None:
         return
     roll(lake)
     stop_readers(lake, now())
+    subscriptions.release_dropped(lake)
     remove_entries(lake, removable(lake, now()))
     remove_catalogs(lake)
     remove_tables(lake)
@@ -101,6 +101,7 @@ def remove_entries(lake: Lake, upto: int) -> None:
 
 def stop_readers(lake: Lake, now: int) -> None:
     """Stops readers that hold too much for too long; they never skip, and the log does not grow for ever."""
+    asked = subscriptions.retentions(lake.catalog())
     for hold in readers.holds(lake):
         if hold.stopped is not None:
             continue
@@ -109,9 +110,9 @@ def stop_readers(lake: Lake, now: int) -> None:
         if newest is None or next_ > newest.n:
             continue
         age = now - lake.log.header(next_).time
-        if age > READER_AGE_MAX_MS:
-            readers.stop(lake, hold.reader, f"it has read nothing for {age // 3_600_000} hours")
-        elif (held := size_after(lake, hold.n)) > READER_BYTES_MAX:
+        if age > min(asked.get(hold.reader, readers.AGE_MAX_MS), readers.AGE_MAX_MS):
+            readers.stop(lake, hold.reader, f"it has read nothing for {timedelta(seconds=age // 1000)}")
+        elif (held := size_after(lake, hold.n)) > readers.BYTES_MAX:
             readers.stop(lake, hold.reader, f"it holds back {held >> 30} GiB of the log")
 
 

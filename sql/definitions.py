@@ -21,10 +21,10 @@ from sql.bind import bind_query
 from sql.binding.routines import check_body
 from sql.grammar.names import position
 from sql.plan import Query
-from sql.statements import CreateFunction, CreateSink, CreateSource, CreateTable, CreateView, QueryText, parse
+from sql.statements import CreateFunction, CreateSink, CreateSource, CreateSubscription, CreateTable, CreateView, QueryText, parse
 from sql.tokens import tokens
 
-Creation = CreateSource | CreateTable | CreateView | CreateSink | CreateFunction
+Creation = CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription
 
 
 def bind_definition(item: Item, catalog: Catalog) -> Query:
@@ -43,7 +43,7 @@ def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | 
         statement = parsed
     text = _Text(item.sql, before, after)
     text.name(statement.name.position, item.id)
-    if isinstance(statement, CreateSink):
+    if isinstance(statement, CreateSink | CreateSubscription):
         text.name(statement.from_item.position, item.depends[0])
     if isinstance(statement, CreateView):
         within = text.query(statement.query.tree, bind_query(statement.query, before, view=True).places)

@@ -1,8 +1,8 @@
 """Statements to changes of the catalog: values in, values out; only `registry` speaks to the world.
 
-`source`, `table`, `view` and `sink` make the items of a CREATE, `drop` finds those that a DROP takes away, `alter` and `schema` name
-them anew, `roles` changes roles and grants. Each raises what the statement did wrong, or 0A000 with the feature's name for what is
-not supported.
+`source`, `table`, `view`, `sink` and `subscription` make the items of a CREATE, `drop` finds those that a DROP takes away, `alter` and
+`schema` name them anew, `roles` changes roles and grants. Each raises what the statement did wrong, or 0A000 with the feature's name
+for what is not supported.
 """
 
 from engine.ddl.alter import alter, comment
@@ -15,6 +15,7 @@ from engine.ddl.roles import change_roles
 from engine.ddl.schema import alter_schema, create_schema
 from engine.ddl.sink import create_sink
 from engine.ddl.source import create_source
+from engine.ddl.subscription import create_subscription
 from engine.ddl.table import create_table
 from engine.ddl.view import create_view, errors_item
 
@@ -32,6 +33,7 @@ __all__ = [
     "create_schema",
     "create_sink",
     "create_source",
+    "create_subscription",
     "create_table",
     "create_view",
     "drop",

@@ -25,7 +25,8 @@ from engine.runtime.engine import Changes, Engine
 from engine.runtime.fills import Fill, History
 from engine.runtime.readers import beginning, place, reader_name
 from engine.runtime.restoring import remove_lost, restored
-from lake.catalog import ERRORS, Catalog, Change, Item, ready, skips
+from lake import subscriptions
+from lake.catalog import ERRORS, SUBSCRIPTION, Catalog, Change, Item, ready, skips
 from lake.entry import Header, stream
 from lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState, TailgateError
 from lake.sizes import about
@@ -116,8 +117,11 @@ class Installation:
         views = tuple(after[i.id] for i in fill if i.kind == "materialized view")
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         for item in change.put:
-            if item.kind == "sink" and item.id not in engine.catalog.items:
-                engine.lake.hold(f"sink-{item.id}", engine.newest.n)  # before anybody sees it: then the file is the sinks process's
+            if item.id not in engine.catalog.items:  # before anybody sees it: then the file is another's
+                if item.kind == "sink":
+                    engine.lake.hold(f"sink-{item.id}", engine.newest.n)
+                elif item.kind == SUBSCRIPTION:
+                    subscriptions.begin(engine.lake, item, engine.newest.n, engine.newest.time)
         header = engine.install(graph, live, forgotten, change, joining, lambda: [*changes(), *_sums(engine, begun)], state)
         for id in change.drop:
             if (gone := self.fills.pop(id, None)) is not None:

@@ -38,6 +38,7 @@ from sql.statements import (
     CreateSchema,
     CreateSink,
     CreateSource,
+    CreateSubscription,
     CreateTable,
     CreateView,
     Drop,
@@ -55,7 +56,7 @@ from sql.statements import (
 )
 
 Answer = dict[str, Any]
-Creation = CreateSource | CreateView | CreateSink | CreateTable | CreateFunction
+Creation = CreateSource | CreateView | CreateSink | CreateTable | CreateFunction | CreateSubscription
 Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant
 Path = tuple[str, ...]  # of the session that asks
 TAGS = {
@@ -64,6 +65,7 @@ TAGS = {
     CreateView: "CREATE VIEW",
     CreateTable: "CREATE TABLE",
     CreateFunction: "CREATE FUNCTION",
+    CreateSubscription: "CREATE SUBSCRIPTION",
 }
 WAIT_S = 0.25  # how often a statement that waits for a fill looks whether its client is still there
 TELL_S = 1.0  # how often it says how far the fill is
@@ -84,7 +86,7 @@ class Statements:
         statement = parse(text)
         path = listed(settings.get("search_path", SCHEMA))
         match statement:
-            case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction():
+            case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
                 return self._create(statement, text, settings.get("role"), path, client)
             case CreateIndex():
                 return self._create_index(statement, path)
@@ -183,7 +185,9 @@ class Statements:
             if going:
                 self._installation.install(Change(drop=tuple(sorted(going))))
 
-    def _items(self, statement: CreateSource | CreateView | CreateSink | CreateTable, text: str, catalog: Catalog) -> tuple[Item, ...]:
+    def _items(
+        self, statement: CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription, text: str, catalog: Catalog
+    ) -> tuple[Item, ...]:
         match statement:
             case CreateSource():
                 source, *others = ddl.create_source(statement, text, catalog, self._registry)
@@ -199,6 +203,8 @@ class Statements:
                 return (ddl.create_sink(statement, text, catalog),)
             case CreateTable():
                 return (ddl.create_table(statement, text, catalog),)
+            case CreateSubscription():
+                return (ddl.create_subscription(statement, text, catalog),)
 
     def _on_channel(self, source: Item, catalog: Catalog) -> Item:
         """The source with the reader that brings its topic.

@@ -322,13 +322,18 @@ class Serving:
 
     # --- changes
 
-    async def changes(self, source: int | Prepared, *, after: int, snapshot: bool, values: Sequence[object] = ()) -> AsyncIterator[Batch]:
-        """The rows at `after` if `snapshot`, then what each later time changed, for ever. Net, each row at most once a batch."""
+    async def changes(
+        self, source: int | Prepared, *, after: int, snapshot: bool, values: Sequence[object] = (), patient: bool = False
+    ) -> AsyncIterator[Batch]:
+        """The rows at `after` if `snapshot`, then what each later time changed, for ever. Net, each row at most once a batch.
+
+        `patient`: while a view fails its changes wait; the error is raised where all that is there has it.
+        """
         item = readable(self.catalog[source]) if isinstance(source, int) else source
         feed, shared = await asyncio.get_running_loop().run_in_executor(self._following, self._feed, item, values, after)
         try:
             async for batch in following.follow(
-                feed, self._entries, after, snapshot, lambda: self._mirrors.state, self._later, self._following
+                feed, self._entries, after, snapshot, lambda: self._mirrors.state, self._later, self._following, patient
             ):
                 yield batch
         finally:

@@ -24,8 +24,9 @@ from gateway.serving.feeds import Feed
 from gateway.serving.mirrors import State
 from gateway.serving.snapshots import error_of
 from lake.catalog import Item
-from lake.errors import ObjectNotInPrerequisiteState, UndefinedTable
+from lake.errors import ObjectNotInPrerequisiteState, TailgateError, UndefinedTable
 from lake.stored import begun
+from lake.weights import total
 
 Made = TypeVar("Made")
 
@@ -60,16 +61,25 @@ class Failing:
         return frozenset(self._items)
 
     def add(self, relation: int, changes: pa.Table) -> None:
-        """Raises the error if there is one now."""
         sums = self._sums[relation]
         states, messages, weights = (column.to_pylist() for column in changes.columns)
         for state, message, weight in zip(states, messages, weights, strict=True):
             sums[state, message] += weight
             if sums[state, message] == 0:
                 del sums[state, message]
-        for (state, message), weight in sums.items():
-            if weight > 0:
-                raise error_of(self._items[relation], state, message)
+
+    @property
+    def error(self) -> TailgateError | None:
+        """One that there is now."""
+        for relation, sums in self._sums.items():
+            for (state, message), weight in sums.items():
+                if weight > 0:
+                    return error_of(self._items[relation], state, message)
+        return None
+
+    def check(self) -> None:
+        if (error := self.error) is not None:
+            raise error
 
 
 async def follow(
@@ -80,8 +90,10 @@ async def follow(
     state: Callable[[], State],
     moved: Callable[[int], Awaitable[None]],
     pool: Executor,
+    patient: bool = False,
 ) -> AsyncIterator[Batch]:
-    """`state()`: where the mirrors are; `moved(n)`: returns once they are later than entry n."""
+    """`state()`: where the mirrors are; `moved(n)`: returns once they are later than entry n. `patient`: what changes while a view fails
+    comes with the first time at which it does not, and the error is only raised if it is there at the newest."""
     loop = asyncio.get_running_loop()
 
     async def aside(work, *arguments):  # type: ignore[no-untyped-def]
@@ -95,8 +107,15 @@ async def follow(
     n = await aside(entries.at, after)
     failing = Failing(feed.items)
     await aside(_errors_at, feed, failing, after)
+    withheld: list[pa.Table] = []  # of times at which a view failed
+    if not patient:
+        failing.check()
     if snapshot:
-        yield Batch(after, await aside(feed.rows, n, after))
+        rows = await aside(feed.rows, n, after)
+        if failing.error is None:
+            yield Batch(after, rows)
+        else:
+            withheld.append(rows)
     if not feed.items:
         return
     while True:
@@ -111,13 +130,24 @@ async def follow(
                 changes = known.changes(relation)
                 assert changes is not None
                 failing.add(relation, changes)
+            if not patient:
+                failing.check()
+            table = None
             if feed.touched(known):
                 there, table = known.derived(feed.key)
                 if not there:
                     table = feed.delta(known) if feed.inline(known) else await aside(feed.delta, known)
-                if table is not None and table.num_rows:
-                    yield Batch(progress, table, known, feed.key)
-                    progress = None
+            if failing.error is not None:
+                withheld += [] if table is None else [table]
+            elif withheld:
+                table = total([*withheld, *([] if table is None else [table])], withheld[0].schema)
+                withheld.clear()
+                yield Batch(progress, table)
+                progress = None
+            elif table is not None and table.num_rows:
+                yield Batch(progress, table, known, feed.key)
+                progress = None
+        failing.check()
         if progress is not None:
             yield Batch(progress, None)
         await moved(n)

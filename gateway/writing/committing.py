@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from gateway import subscriptions
 from gateway.serving.prepared import readable, scans
 from gateway.transactions import State
 from gateway.writing.evaluation import Effect, Evaluation, constants
@@ -151,11 +152,12 @@ async def _alone(session: Session, write: BoundWrite, values: Sequence[object], 
 
 
 async def commit(session: Session) -> None:
-    """Commits what the transaction has written. Raises 40001 if something it read was written meanwhile."""
+    """Commits what the transaction has written, then what it has acknowledged. Raises 40001 if something it read was written meanwhile."""
     await settle(session)
     pending = session.transaction.writes
     if pending.changes and await _send(session, pending, ""):
         raise _conflict()
+    await subscriptions.commit(session, pending.acknowledged)
 
 
 def _conflict() -> SerializationFailure:  # type: ignore[valid-type]

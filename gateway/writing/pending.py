@@ -21,7 +21,7 @@ from sql.writes import InsertRows
 
 
 class Pending:
-    """`changes`: by table, the net of all effects."""
+    """`changes`: by table, the net of all effects. `acknowledged`: subscriptions, up to which times."""
 
     def __init__(self) -> None:
         self._effects: list[tuple[Effect, tuple[Item, ...]]] = []
@@ -29,13 +29,14 @@ class Pending:
         self.changes: dict[int, Written] = {}
         self._generations = itertools.count(1)
         self.waiting: list[tuple[InsertRows, pa.Table]] = []  # of one table, not yet evaluated
+        self.acknowledged: dict[int, int] = {}
         self.base: int | None = None  # the oldest entry of the inbox that an effect was evaluated after
 
     def __len__(self) -> int:
         return len(self._effects)
 
     def __bool__(self) -> bool:
-        return bool(self._effects or self.waiting)
+        return bool(self._effects or self.waiting or self.acknowledged)
 
     def add(self, effect: Effect, tables: tuple[Item, ...], base: int) -> None:
         self._effects.append((effect, tables))

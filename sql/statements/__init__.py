@@ -10,6 +10,7 @@ from lake.names import Name
 from sql.statements.parsing import parse, split
 from sql.statements.values import (
     SHOWS,
+    Acknowledge,
     AlterItem,
     AlterRole,
     AlterSchema,
@@ -29,6 +30,7 @@ from sql.statements.values import (
     CreateSchema,
     CreateSink,
     CreateSource,
+    CreateSubscription,
     CreateView,
     Csv,
     Deallocate,
@@ -43,6 +45,7 @@ from sql.statements.values import (
     Execute,
     Explain,
     Fetch,
+    FetchSubscription,
     Format,
     FunctionArgument,
     FunctionName,
@@ -96,6 +99,7 @@ from sql.statements.written import (
 
 __all__ = [
     "SHOWS",
+    "Acknowledge",
     "AlterItem",
     "AlterRole",
     "AlterSchema",
@@ -118,6 +122,7 @@ __all__ = [
     "CreateSchema",
     "CreateSink",
     "CreateSource",
+    "CreateSubscription",
     "CreateTable",
     "CreateView",
     "Csv",
@@ -136,6 +141,7 @@ __all__ = [
     "Explain",
     "Expression",
     "Fetch",
+    "FetchSubscription",
     "Format",
     "FunctionArgument",
     "FunctionName",

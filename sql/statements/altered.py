@@ -15,7 +15,9 @@ from sql.statements.pieces import relation_name
 from sql.statements.values import AlterItem, Comment, CommentOnFunction, ObjectKind
 from sql.tokens import Cursor
 
-KINDS: dict[str, ObjectKind] = {"source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index"}
+KINDS: dict[str, ObjectKind] = {
+    "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "subscription": "subscription",
+}  # fmt: skip
 
 
 def kind_of(cursor: Cursor) -> ObjectKind | None:

@@ -18,6 +18,7 @@ from sql.statements.refused import refuse, refuse_create, refuse_drop, refuse_sh
 from sql.statements.roles import KINDS as ROLES
 from sql.statements.roles import alter_role, create_role, drop_role
 from sql.statements.schemas import alter_schema, create_schema, drop_schema, schema_name
+from sql.statements.subscriptions import create_subscription
 from sql.statements.values import (
     AlterItem,
     AlterRole,
@@ -28,6 +29,7 @@ from sql.statements.values import (
     CreateSchema,
     CreateSink,
     CreateSource,
+    CreateSubscription,
     CreateView,
     Drop,
     DropFunction,
@@ -44,7 +46,9 @@ from sql.statements.values import (
 from sql.statements.written import CreateTable
 from sql.tokens import Cursor
 
-Creation: TypeAlias = CreateSource | CreateTable | CreateView | CreateSink | CreateRole | CreateFunction | CreateSchema | CreateIndex
+Creation: TypeAlias = (
+    CreateSource | CreateTable | CreateView | CreateSink | CreateRole | CreateFunction | CreateSchema | CreateIndex | CreateSubscription
+)
 
 INDEXES = (("index",), ("unique", "index"), ("default", "index"))
 REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # what may come behind OR REPLACE
@@ -72,6 +76,8 @@ def create(cursor: Cursor) -> Creation:
         return create_function(cursor, replace=replace)
     if not materialized and cursor.word("schema"):
         return create_schema(cursor)
+    if not materialized and cursor.word("subscription"):
+        return create_subscription(cursor)
     if not materialized and cursor.word("table"):
         return create_table(cursor)
     if not materialized and cursor.token.value in ROLES and cursor.token.kind == "word":
@@ -156,8 +162,8 @@ def drop(cursor: Cursor) -> Drop | DropRole | DropFunction | DropSchema:
     return Drop(kind, tuple(found), exists, cascade)
 
 
-OF_SCHEMA = ("sources", "views", "materialized views", "sinks", "tables", "functions", "objects")
-LISTS = ("sources", "topics", "views", "sinks", "tables", "functions", "objects", "schemas", "databases")
+OF_SCHEMA = ("sources", "views", "materialized views", "sinks", "subscriptions", "tables", "functions", "objects")
+LISTS = ("sources", "topics", "views", "sinks", "subscriptions", "tables", "functions", "objects", "schemas", "databases")
 
 
 def show(cursor: Cursor) -> Show:
@@ -185,7 +191,8 @@ def show(cursor: Cursor) -> Show:
     if cursor.word("create", "materialized", "source"):
         return Show("create source", relation_name(cursor))
     if cursor.word("create"):
-        kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word("source", "view", "sink", "table", "index")
+        words = ("source", "view", "sink", "table", "index", "subscription")
+        kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word(*words)
         if kind is None:
             raise cursor.error()
         return Show("create " + kind, relation_name(cursor))

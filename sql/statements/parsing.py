@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lake.errors import SyntaxError_
 from sql.grammar import queries
-from sql.statements import altered, copying, kafka, objects, reading, roles, session, tables
+from sql.statements import altered, copying, kafka, objects, reading, roles, session, subscriptions, tables
 from sql.statements.pieces import select
 from sql.statements.refused import refuse
 from sql.statements.values import Empty, Statement, StatementText
@@ -31,6 +31,7 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "fetch": reading.fetch,
     "move": reading.fetch,
     "close": reading.close,
+    "acknowledge": subscriptions.acknowledge,
     "copy": copying.copy,
     "insert": tables.insert,
     "update": tables.update,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lake.errors import InvalidParameterValue
 from lake.names import Name
 from sql.grammar import expressions, names, queries
 from sql.statements.values import AtLeast, Options, OptionValue, QueryText, Select, Time
@@ -77,6 +78,17 @@ def option_value(cursor: Cursor) -> OptionValue:
     if token.kind == "word" and value in ("true", "on", "false", "off"):
         return value in ("true", "on")
     return value
+
+
+def boolean(value: object, key: str, position: int) -> bool:
+    """The value of an option that says yes or no."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "t", "on", "yes", "1"):
+        return True
+    if isinstance(value, str) and value.lower() in ("false", "f", "off", "no", "0"):
+        return False
+    raise InvalidParameterValue(f"invalid {key.upper()}: must be a boolean", position=position)
 
 
 def query(cursor: Cursor) -> QueryText:

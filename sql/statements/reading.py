@@ -12,9 +12,10 @@ from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidPara
 from lake.names import Name
 from sql.grammar import queries
 from sql.grammar.names import name
-from sql.statements.pieces import as_of, column_names, options, query, relation_name, select, time
+from sql.statements.pieces import as_of, boolean, column_names, options, query, relation_name, select, time
 from sql.statements.refused import refuse
-from sql.statements.values import CloseCursor, DeclareCursor, Fetch, KeyEnvelope, OrderWithin, QueryText, Select, Tail
+from sql.statements.subscriptions import at_subscription
+from sql.statements.values import CloseCursor, DeclareCursor, Fetch, FetchSubscription, KeyEnvelope, OrderWithin, QueryText, Select, Tail
 from sql.tokens import Cursor
 
 
@@ -70,9 +71,9 @@ def _options(cursor: Cursor, found: Tail, statement: str) -> Tail:
     for key, value in options(cursor):
         match key:
             case "snapshot":
-                found = replace(found, snapshot=_boolean(value, key, at))
+                found = replace(found, snapshot=boolean(value, key, at))
             case "progress":
-                found = replace(found, progress=_boolean(value, key, at))
+                found = replace(found, progress=boolean(value, key, at))
             case _:
                 raise InvalidParameterValue(f"unrecognized {statement} option: {key}", position=at)
     return found
@@ -124,16 +125,6 @@ def _order(cursor: Cursor) -> OrderWithin:
     return OrderWithin(column, descending, nulls_first, at)
 
 
-def _boolean(value: object, key: str, position: int) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in ("true", "t", "on", "yes", "1"):
-        return True
-    if isinstance(value, str) and value.lower() in ("false", "f", "off", "no", "0"):
-        return False
-    raise InvalidParameterValue(f"invalid {key.upper()}: must be a boolean", position=position)
-
-
 def read(cursor: Cursor) -> Select | Tail:
     """What a cursor or COPY may read."""
     if cursor.at_word("tail"):
@@ -162,12 +153,27 @@ def declare(cursor: Cursor) -> DeclareCursor:
     return DeclareCursor(this, read(cursor), hold, scroll, binary)
 
 
-def fetch(cursor: Cursor) -> Fetch:
+def fetch(cursor: Cursor) -> Fetch | FetchSubscription:
     """FETCH or MOVE."""
     move = cursor.advance().value == "move"
     way, count = _way(cursor)
     cursor.any_word("from", "in")
+    if at_subscription(cursor):
+        if move:
+            hint = "ACKNOWLEDGE says what is taken."
+            raise FeatureNotSupported("MOVE in a subscription is not supported", hint=hint, position=cursor.position)
+        if way != "forward" or (count is not None and count < 0):
+            hint = "After ROLLBACK, what is not acknowledged comes again."
+            raise FeatureNotSupported("FETCH backward in a subscription is not supported", hint=hint, position=cursor.position)
+        cursor.advance()
+        subscription = relation_name(cursor)
+        return FetchSubscription(subscription, count, _timeout(cursor))
     this = name(cursor).name
+    return Fetch(this, count, _timeout(cursor), move, way)
+
+
+def _timeout(cursor: Cursor) -> str | int | float | None:
+    """[WITH] (timeout = …), if it stands here."""
     timeout: str | int | float | None = None
     if cursor.at_word("with") or cursor.at("("):
         cursor.word("with")
@@ -176,7 +182,7 @@ def fetch(cursor: Cursor) -> Fetch:
             if key != "timeout" or not isinstance(value, (str, int, float)):
                 raise InvalidParameterValue(f"unrecognized FETCH option: {key}", position=at)
             timeout = value
-    return Fetch(this, count, timeout, move, way)
+    return timeout
 
 
 def _way(cursor: Cursor) -> tuple[str, int | None]:

@@ -73,7 +73,6 @@ CREATIONS: dict[tuple[str, ...], str | None] = {
     ("collation",): None,
     ("policy",): None,
     ("publication",): None,
-    ("subscription",): None,
     ("server",): None,
     ("tablespace",): None,
     ("statistics",): None,

@@ -199,6 +199,18 @@ class CreateSink:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateSubscription:
+    """CREATE SUBSCRIPTION name FROM relation. `retention`: an interval as written, or None. `snapshot`, `progress`: as of TAIL."""
+
+    name: Name
+    from_item: Name
+    retention: str | None = None
+    snapshot: bool = True
+    progress: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionArgument:
     """An argument, or a column of RETURNS TABLE. `name`: empty if it has none. `default`: the text of its expression."""
 
@@ -263,7 +275,7 @@ class CreateIndex:
     if_not_exists: bool = False
 
 
-ObjectKind: TypeAlias = Literal["source", "table", "view", "materialized view", "sink", "index"]
+ObjectKind: TypeAlias = Literal["source", "table", "view", "materialized view", "sink", "index", "subscription"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,10 +396,10 @@ class Show:
 
 
 SHOWS = (
-    "sources", "topics", "views", "materialized views", "sinks", "tables", "objects", "columns", "errors", "indexes", "schemas",
-    "databases",
+    "sources", "topics", "views", "materialized views", "sinks", "subscriptions", "tables", "objects", "columns", "errors", "indexes",
+    "schemas", "databases",
     "create source", "create view", "create materialized view", "create sink", "create table",
-    "create function", "create index", "functions", "setting", "all",
+    "create function", "create index", "create subscription", "functions", "setting", "all",
 )  # fmt: skip
 
 
@@ -429,6 +441,23 @@ class Fetch:
     timeout: str | int | float | None = None
     move: bool = False  # MOVE: as FETCH, without rows
     way: str = "forward"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSubscription:
+    """FETCH [count | ALL] FROM SUBSCRIPTION name [WITH (timeout = …)]. `count`, `timeout`: as of `Fetch`."""
+
+    name: Name
+    count: int | None = 1
+    timeout: str | int | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """ACKNOWLEDGE name UP TO time: all of that time and of those before it is taken."""
+
+    name: Name
+    up_to: int | QueryText
 
 
 @dataclass(frozen=True, slots=True)
@@ -585,7 +614,7 @@ Statement: TypeAlias = (
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
     | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction | CommentOnFunction
-    | CreateIndex
+    | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge
 )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ class Writer(threading.Thread):
         self.rows: dict[int, Row] = {k: (k, "", 0.0) for k in range(KEYS)}
         self.last = self.made.tick({self.v.id: [(row, 1) for row in self.rows.values()]})
         self.ended = threading.Event()
+        self.lock = threading.Lock()  # between two ticks
 
     def run(self) -> None:
         while not self.ended.wait(TICK_S):
@@ -44,7 +45,8 @@ class Writer(threading.Thread):
                 old = self.rows[key]
                 self.rows[key] = (key, f"{old[1]}x"[-7:], old[2] + amount)  # type: ignore[operator]
                 changes += [(old, -1), (self.rows[key], 1)]
-            self.last = self.made.tick({self.v.id: changes})
+            with self.lock:
+                self.last = self.made.tick({self.v.id: changes})
 
 
 @pytest.fixture

@@ -50,14 +50,14 @@ def test_a_reader_holds_entries_until_it_is_stopped(lake: Lake, monkeypatch: pyt
     sweep(lake)
     assert lake.log.first() <= 6
     assert [h.stopped for h in readers.holds(lake)] == [None, None]
-    monkeypatch.setattr(retention, "READER_BYTES_MAX", retention.size_after(lake, 8))
+    monkeypatch.setattr(readers, "BYTES_MAX", retention.size_after(lake, 8))
     sweep(lake)
     first, second = readers.holds(lake)
     assert first.stopped == readers.stopped(lake, "sink-1")
     assert first.stopped is not None
     assert second.stopped is None
     assert 6 < lake.log.first() <= 9
-    monkeypatch.setattr(retention, "READER_AGE_MAX_MS", 0)
+    monkeypatch.setattr(readers, "AGE_MAX_MS", 0)
     sweep(lake)
     assert readers.stopped(lake, "sink-2") is not None
     lake.release("sink-1")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from engine import ddl
 from engine.ddl.names import kept
 from engine.runtime.control import Control
+from lake import subscriptions
 from lake.catalog import Item
 from lake.engines import Announcement
 from lake.names import listed
 from sql.bind import bind_view
-from sql.statements import AlterItem, AlterRole, CreateRole, CreateSchema, CreateView, Drop, DropRole, Grant, parse
+from sql.statements import AlterItem, AlterRole, CreateRole, CreateSchema, CreateSubscription, CreateView, Drop, DropRole, Grant, parse
 from tests.wire.live import Live
 
 
@@ -50,6 +52,11 @@ class Statements:
                 )
                 made.put(kept(item, statement, catalog))
                 tag = "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
+            case CreateSubscription():
+                tag = "CREATE SUBSCRIPTION"
+                item = ddl.create_subscription(statement, sql, catalog.along(listed(settings["search_path"])))
+                subscriptions.begin(made.lake, item, made.writer.newest.n, made.writer.newest.time)
+                made.put(replace(item, owner=catalog.role(settings["role"]).id))
             case Drop():
                 change, notices = ddl.drop(statement, catalog.along(listed(settings["search_path"])))
                 made.writer.append(kind="catalog", catalog=change)

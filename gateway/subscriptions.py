@@ -1,0 +1,209 @@
+"""FETCH … FROM SUBSCRIPTION and ACKNOWLEDGE: followers whose place the lake remembers.
+
+    place in the lake ──► TailRows after it ──► FETCH, FETCH, …  ──► ACKNOWLEDGE ──► place in the lake, at COMMIT inside a block
+           ▲                                        │
+           └── a new session, ROLLBACK, an error ───┘   (`rewind`: what is not acknowledged comes again)
+
+A FETCH gives whole times, so each time that a client has seen can be acknowledged. While nothing comes that is not acknowledged, the
+place moves on by itself: a quiet view holds nothing back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gateway import tail, times
+from gateway.envelopes import shape_of
+from gateway.portals import Bound, Rows, TableRows, Tagged
+from gateway.transactions import State
+from lake import errors as e
+from lake import subscriptions
+from lake.catalog import SUBSCRIPTION, Catalog, Item
+from lake.subscriptions import Place
+from sql import statements as s
+
+if TYPE_CHECKING:
+    from gateway.session import Session
+
+ADVANCE_S = 60.0  # how far behind the place of a quiet subscription may be
+FRESH = "Take the rows at a time t anew (SELECT … AS OF t) and ACKNOWLEDGE … UP TO t, or drop the subscription and create it again."
+
+
+class Follower:
+    """A session's way through one subscription. `given`: the time of the newest rows that were given; `rows` begin after `place`."""
+
+    def __init__(self, rows: tail.TailRows, place: Place, progress: bool) -> None:
+        self.rows, self.place, self.given = rows, place, -1
+        self._flag = int(progress)
+
+    def note(self, table: pa.Table) -> None:
+        for index in range(table.num_rows - 1, -1, -1):
+            if not self._flag or not table[1][index].as_py():
+                self.given = int(table[0][index].as_py())
+                return
+
+
+def find(catalog: Catalog, name: s.Name) -> Item:
+    item = catalog.find(name)
+    if item is None:
+        raise e.UndefinedObject(f'subscription "{name}" does not exist', position=name.position)
+    if item.kind != SUBSCRIPTION:
+        raise e.WrongObjectType(f'"{item.name}" is not a subscription', position=name.position)
+    return item
+
+
+def bind(session: Session, bound: Bound, statement: s.FetchSubscription | s.Acknowledge, oids: Sequence[int]) -> dict[str, Any]:
+    """What is to be known of the statement besides: columns, or parameters."""
+    item = find(session.catalog, statement.name)
+    if isinstance(statement, s.FetchSubscription):
+        shape = shape_of(session.serving.catalog[item.depends[0]].columns, None, ())
+        return {"columns": tail.columns(shape, bool(item.options[subscriptions.PROGRESS])), "body": shape}
+    if isinstance(statement.up_to, int):
+        return {}
+    prepared = session.serving.prepare(times.as_query(statement.up_to), oids)
+    return {"prepared": prepared}
+
+
+def _check(session: Session, item: Item) -> None:
+    """Its place is one for all, so only its owner moves along it; and what may no longer be read is no longer given."""
+    session.access.check_owner(item)
+    session.access.check("SELECT", session.serving.catalog[item.depends[0]])
+
+
+# --- FETCH ---------------------------------------------------------------------------------------------------------------
+
+
+async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription) -> Rows:
+    item = find(session.catalog, statement.name)
+    _check(session, item)
+    timeout = times.timeout(statement.timeout)
+    try:
+        follower = await _follower(session, bound, item)
+        table = await _fetched(session, item, follower, statement.count, timeout)
+    except e.Gone:
+        rewind(session, item.id)
+        raise _behind(item, session.serving.oldest()) from None
+    except BaseException:
+        rewind(session, item.id)
+        raise
+    follower.note(table)
+    if not table.num_rows:
+        await _advance(session, item, follower)
+    return Tagged(TableRows(bound.columns or (), table), "FETCH")
+
+
+async def _follower(session: Session, bound: Bound, item: Item) -> Follower:
+    """The session's, unless somebody has acknowledged more than it was given."""
+    place = await asyncio.to_thread(subscriptions.place, session.gateway.lake, item.id)
+    if place is None:
+        raise e.UndefinedObject(f'subscription "{item.name}" does not exist')
+    if place.stopped is not None:
+        raise _behind(item, session.serving.oldest(), f" It was stopped: {place.stopped}.")
+    known = session.following_durably.get(item.id)
+    if known is not None and place.time <= known.rows.position:
+        known.place = place
+        return known
+    rewind(session, item.id)
+    if place.time < session.serving.oldest():
+        raise _behind(item, session.serving.oldest())
+    progress = bool(item.options[subscriptions.PROGRESS])
+    rows = tail.TailRows(
+        session.serving, item.depends[0], bound.body, after=place.time, snapshot=place.snapshot, progress=progress, durable=True
+    )  # fmt: skip
+    follower = session.following_durably[item.id] = Follower(rows, place, progress)
+    return follower
+
+
+async def _fetched(session: Session, item: Item, follower: Follower, count: int | None, timeout: float | None) -> pa.Table:
+    """Waits for rows; meanwhile the place moves on, and a DROP is noticed at its own tick."""
+    serving = session.serving
+    task = asyncio.ensure_future(follower.rows.fetch(count, timeout))
+    try:
+        while not task.done():
+            moved = asyncio.ensure_future(serving.wait(serving.time, ADVANCE_S))
+            await asyncio.wait((task, moved), return_when=asyncio.FIRST_COMPLETED)
+            moved.cancel()
+            if item.id not in serving.catalog.items:
+                raise e.UndefinedObject(f'subscription "{item.name}" does not exist', detail="It was dropped meanwhile.")
+            if not task.done() and follower.rows.empty:
+                await _advance(session, item, follower)
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            with contextlib.suppress(BaseException):
+                await task
+
+
+async def _advance(session: Session, item: Item, follower: Follower) -> None:
+    """Takes what is empty: all that is behind the place up to where the follower is, if nothing of it was given."""
+    rows, place = follower.rows, follower.place
+    nothing = follower.given < place.time if place.snapshot else follower.given <= place.time
+    if nothing and rows.position - place.time >= ADVANCE_S * 1000:
+        taken = await asyncio.to_thread(subscriptions.acknowledge, session.gateway.lake, item.id, rows.position)
+        follower.place = taken or place
+
+
+def _behind(item: Item, oldest: int, reason: str = "") -> e.TailgateError:
+    return e.ObjectNotInPrerequisiteState(
+        f'subscription "{item.name}" has fallen behind: changes that it has not given are no longer kept',
+        detail=f"The oldest time that can be read is {oldest}.{reason}",
+        hint=FRESH,
+    )
+
+
+def rewind(session: Session, id: int | None = None) -> None:
+    """What is not acknowledged comes again: of one subscription, or of all that the session has fetched from."""
+    for known in [id] if id is not None else list(session.following_durably):
+        follower = session.following_durably.pop(known, None)
+        if follower is not None:
+            session.gateway.aside(follower.rows.close())
+
+
+# --- ACKNOWLEDGE ---------------------------------------------------------------------------------------------------------
+
+
+async def acknowledge(session: Session, bound: Bound, statement: s.Acknowledge, values: Sequence[object]) -> str:
+    item = find(session.catalog, statement.name)
+    _check(session, item)
+    transaction = session.transaction
+    if transaction.savepoints:
+        raise e.FeatureNotSupported("ACKNOWLEDGE behind a savepoint is not supported", hint="Acknowledge at the end of the transaction.")
+    upto = await _time(session, bound, statement, values)
+    lake = session.gateway.lake
+    newest = lake.log.newest()
+    if newest is None or upto > newest.time:
+        raise e.InvalidParameterValue(
+            f"time {upto} has not come yet", detail=f"The newest is {newest.time if newest else 0}.", hint="Acknowledge what FETCH gave."
+        )
+    place = await asyncio.to_thread(subscriptions.place, lake, item.id)
+    if place is not None and place.stopped is not None and upto < session.serving.oldest():
+        raise _behind(item, session.serving.oldest(), f" It was stopped: {place.stopped}.")
+    if transaction.state is State.IDLE:
+        await commit(session, {item.id: upto})
+    else:
+        pending = transaction.writes.acknowledged
+        pending[item.id] = max(upto, pending.get(item.id, upto))
+    return "ACKNOWLEDGE"
+
+
+async def _time(session: Session, bound: Bound, statement: s.Acknowledge, values: Sequence[object]) -> int:
+    if isinstance(statement.up_to, int):
+        return statement.up_to
+    assert bound.prepared is not None
+    (value,) = (column[0].as_py() for column in (await session.serving.run(bound.prepared, values)).columns)
+    upto = times.milliseconds(value)
+    if upto < 0:
+        raise e.DataException(times.NO_TIME)
+    return upto
+
+
+async def commit(session: Session, acknowledged: Mapping[int, int]) -> None:
+    """Durable when this returns. A subscription that is dropped meanwhile has nothing to remember."""
+    for id, upto in acknowledged.items():
+        await asyncio.shield(asyncio.to_thread(subscriptions.acknowledge, session.gateway.lake, id, upto))
