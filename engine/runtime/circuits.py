@@ -77,22 +77,22 @@ class Circuits:
             circuit.operator(operator.node, self._operator(operator))
             origins[operator.node] = _ddl(operator.columns)
         for source in graph.sources:
-            decoder = self._decoder(source.decoder)
+            decoder = self.decoder(source.decoder)
             decoded = self._ddl_of(decoder.schema())
-            circuit.source(source.node, source.channel, decoder, self._shape(decoded, source.shape), source.on_error)
+            circuit.source(source.node, source.channel, decoder, self.shape(decoded, source.shape), source.on_error)
             origins[source.node] = _ddl(source.columns)
         for edge in graph.edges:
-            circuit.edge(edge.origin, self._shape(origins[edge.origin], edge.shape), edge.to, edge.port)
+            circuit.edge(edge.origin, self.shape(origins[edge.origin], edge.shape), edge.to, edge.port)
         for letter in graph.dead_letter_edges:
-            circuit.deadLetters(letter.source, self._shape(DEAD_LETTER, letter.shape), letter.to, letter.port)
+            circuit.deadLetters(letter.source, self.shape(DEAD_LETTER, letter.shape), letter.to, letter.port)
         for output in graph.outputs:
-            circuit.output(output.origin, self._shape(origins[output.origin], output.shape), output.relation)
+            circuit.output(output.origin, self.shape(origins[output.origin], output.shape), output.relation)
         for node in forgotten:
             circuit.forget(node)
         circuit.seal()
         return circuit
 
-    def _shape(self, ddl: str, linear: Linear) -> Any:
+    def shape(self, ddl: str, linear: Linear) -> Any:
         known = self._shapes.get((ddl, linear))
         if known is None:
             frame = self._session.createDataFrame(self._session.sparkContext.emptyRDD(), ddl)
@@ -143,7 +143,7 @@ class Circuits:
                 return formats.avro(spec.schema, spec.registry)
         raise ValueError(spec.kind)
 
-    def _decoder(self, spec: DecoderSpec) -> Any:
+    def decoder(self, spec: DecoderSpec) -> Any:
         decoder = self._jvm.tailgate.Decoder
         if isinstance(spec, ArrowDecoder):
             return decoder.arrow(self._struct(_ddl(spec.columns)))
@@ -161,7 +161,7 @@ class Circuits:
             case JoinNode():
                 left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
                 safe = self._array(self._jvm.boolean, list(node.null_safe))
-                condition = None if node.condition is None else self._shape(_ddl(node.left + node.right), Linear((node.condition,)))
+                condition = None if node.condition is None else self.shape(_ddl(node.left + node.right), Linear((node.condition,)))
                 keys = left, ints(node.left_key), right, ints(node.right_key), safe
                 return operator.join(node.kind, *keys, *node.append_only, condition)
             case TimerNode():

@@ -47,7 +47,7 @@ final class AvroBytes {
     int n = 0;
     for (long count = number(); count != 0; count = number()) {
       if (count < 0) { count = -count; number(); }
-      if (count > bytes.length - at) throw new SqlError("22P02", SHORT);  // an item has a byte at least, or a few bytes could ask for all memory
+      if (count > bytes.length - at || n + count > bytes.length) throw new SqlError("22P02", SHORT);  // an item has a byte at least, or a few bytes could ask for all memory
       for (long i = 0; i < count; i++) item.run();
       n += (int) count;
     }

@@ -54,7 +54,7 @@ final class AvroFormat extends Format {
     } catch (ArrayIndexOutOfBoundsException e) {
       throw undecodable(SHORT);
     } catch (StackOverflowError e) {
-      throw undecodable("nested too deeply");
+      throw SqlError.tooDeep();
     }
   }
 

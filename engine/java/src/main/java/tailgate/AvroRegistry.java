@@ -22,9 +22,10 @@ import java.util.concurrent.ConcurrentHashMap;
 final class AvroRegistry implements Serializable {
   private static final long serialVersionUID = 1;
   private static final long MISSING_MS = 10_000;                     // an id that was not found is asked for again after this: schemas are registered before they are used
-  private static final int MISSING_MAX = 10_000;                     // of them that are remembered: malformed messages name any
+  private static final int MISSING_MAX = 200;                        // that are asked for in this time: malformed messages name any, and each costs the tick a request
   private static final Duration ANSWER = Duration.ofSeconds(10);     // longest wait for one answer
   private static final Map<String, Answers> ANSWERS = new ConcurrentHashMap<>();
+  private static final HttpClient CLIENT = HttpClient.newBuilder().connectTimeout(ANSWER).build();  // one for all: a client has a thread of its own
   private final String url, shown, user;
 
   private record Answers(Map<Integer, List<String>> known, Map<Integer, Long> missing) {}
@@ -39,15 +40,19 @@ final class AvroRegistry implements Serializable {
 
   static AvroRegistry of(String url) { return new AvroRegistry(url.replaceAll("/+$", "")); }
 
-  /** The schema as JSON, after those it names, or null if there is none with this id. Throws if the registry does not answer. */
+  /** The schema as JSON, after those it names, or null if there is none with this id. Throws IOException if the registry does not answer, SqlError if it was asked for too many that it does not have. */
   List<String> byId(int id) throws IOException {
     Answers answers = ANSWERS.computeIfAbsent(url, u -> new Answers(new ConcurrentHashMap<>(), new ConcurrentHashMap<>()));
     List<String> schema = answers.known.get(id);
     if (schema != null) return schema;
     Long since = answers.missing.get(id);
     if (since != null && System.currentTimeMillis() - since < MISSING_MS) return null;
+    if (answers.missing.size() >= MISSING_MAX) {
+      long old = System.currentTimeMillis() - MISSING_MS;
+      answers.missing.values().removeIf(at -> at <= old);
+      if (answers.missing.size() >= MISSING_MAX) throw new SqlError("22P02", "schema " + id + " was not looked up: the registry has had none of the last " + MISSING_MAX + " that messages named");
+    }
     schema = ask(id);
-    if (schema == null && answers.missing.size() >= MISSING_MAX) answers.missing.clear();
     if (schema == null) answers.missing.put(id, System.currentTimeMillis());
     else answers.known.put(id, schema);
     return schema;
@@ -79,7 +84,7 @@ final class AvroRegistry implements Serializable {
     HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(shown + path)).timeout(ANSWER).header("Accept", "application/vnd.schemaregistry.v1+json, application/json");
     if (user != null) request.header("Authorization", "Basic " + Base64.getEncoder().encodeToString(user.getBytes(StandardCharsets.UTF_8)));
     try {
-      HttpResponse<String> answer = HttpClient.newBuilder().connectTimeout(ANSWER).build().send(request.build(), HttpResponse.BodyHandlers.ofString());
+      HttpResponse<String> answer = CLIENT.send(request.build(), HttpResponse.BodyHandlers.ofString());
       if (answer.statusCode() == 404) return null;
       if (answer.statusCode() != 200) throw new IOException("it answered " + answer.statusCode());
       return new ObjectMapper().readTree(answer.body());

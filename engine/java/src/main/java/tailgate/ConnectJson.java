@@ -84,6 +84,8 @@ final class ConnectJson extends Format {
       return document(bytes);
     } catch (IOException e) {
       throw Jsonb.invalid(e);
+    } catch (ArithmeticException | NumberFormatException e) {
+      throw new SqlError("22003", "value out of range");
     }
   }
 
@@ -117,6 +119,7 @@ final class ConnectJson extends Format {
           known = fields;
           return wrapped(p, fields);
         }
+        p.skipChildren();
         return wrapped(p, null);  // "schema": null
       }
       if (p.currentToken() == JsonToken.FIELD_NAME && p.currentName().equals("payload")) return late(bytes);

@@ -180,8 +180,10 @@ final class ConnectValue {
     } catch (IllegalArgumentException e) {
       throw new SqlError("22P02", "column \"" + name + "\": \"" + p.getText() + "\" is not the base64 of a decimal; if the connector writes decimals as strings, say WITH (decimal_handling_mode = 'string')");
     }
-    return new BigDecimal(new BigInteger(bytes.length == 0 ? new byte[1] : bytes), scale);
+    return new BigDecimal(integer(bytes), scale);
   }
+
+  private static BigInteger integer(byte[] bytes) { return bytes.length == 0 ? BigInteger.ZERO : new BigInteger(bytes); }
 
   /** {"scale": n, "value": base64} */
   private BigDecimal variable(JsonParser p) throws IOException {
@@ -191,7 +193,7 @@ final class ConnectValue {
       String field = p.currentName();
       p.nextToken();
       if (field.equals("scale")) scale = p.getIntValue();
-      else if (field.equals("value")) value = new BigInteger(p.getBinaryValue());
+      else if (field.equals("value")) value = integer(p.getBinaryValue());
       else p.skipChildren();
     }
     if (value == null) throw new SqlError("22P02", "column \"" + name + "\": the object is no decimal");

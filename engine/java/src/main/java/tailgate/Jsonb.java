@@ -15,12 +15,13 @@ import java.util.*;
 final class Jsonb {
   private static final int LONG = 1 << 28;      // bytes of a string: PostgreSQL's own limit
   private static final int DIGITS = 150_000;    // of a number: numeric has 131,072 before the point and 16,383 after it
+  private static final int EXPANDED = 4 << 20;  // bytes that exponents may add to a document: each of a few bytes may stand for 131,072
   private static final int DEPTH = 2_000;       // of nesting: some 100 bytes of stack each
   static final JsonFactory FACTORY = new JsonFactoryBuilder().disable(JsonFactory.Feature.INTERN_FIELD_NAMES).disable(JsonFactory.Feature.FAIL_ON_SYMBOL_HASH_OVERFLOW)
       .streamReadConstraints(StreamReadConstraints.builder().maxStringLength(LONG).maxNameLength(LONG).maxNumberLength(DIGITS).maxNestingDepth(DEPTH).build()).build();
 
   private byte[] out;
-  private int n;
+  private int n, expanded;
 
   private Jsonb(int size) { out = new byte[size]; }
 
@@ -40,7 +41,11 @@ final class Jsonb {
   /** The canonical text of the value at which the parser stands; it then stands at its end. */
   static byte[] canonical(JsonParser parser, int size) throws IOException {
     Jsonb jsonb = new Jsonb(size + size / 8 + 16);
-    jsonb.value(parser, parser.currentToken());
+    try {
+      jsonb.value(parser, parser.currentToken());
+    } catch (StackOverflowError e) {
+      throw SqlError.tooDeep();
+    }
     return Arrays.copyOf(jsonb.out, jsonb.n);
   }
 
@@ -69,7 +74,7 @@ final class Jsonb {
         put(']');
       }
       case VALUE_STRING -> string(p.getTextCharacters(), p.getTextOffset(), p.getTextLength());
-      case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> put(number(p.getText()));
+      case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> number(p);
       case VALUE_TRUE -> put("true");
       case VALUE_FALSE -> put("false");
       case VALUE_NULL -> put("null");
@@ -113,6 +118,13 @@ final class Jsonb {
     }
   }
 
+  private void number(JsonParser p) throws IOException {
+    String given = p.getText(), text = number(given);
+    expanded += Math.max(0, text.length() - given.length());
+    if (expanded > EXPANDED) throw new SqlError("54000", "JSON exceeds a limit");
+    put(text);
+  }
+
   /** As numeric prints it: no exponent, the scale that was written. */
   static String number(String text) {
     int exponent = Math.max(text.indexOf('e'), text.indexOf('E'));
@@ -124,7 +136,7 @@ final class Jsonb {
       throw new SqlError("22003", "value overflows numeric format");
     }
     if (value.signum() != 0 && (long) value.precision() - value.scale() > 131_072 || value.scale() > 16_383 || value.scale() < -131_072) throw new SqlError("22003", "value overflows numeric format");
-    return (value.scale() < 0 ? value.setScale(0) : value).toPlainString();
+    return value.scale() >= 0 ? value.toPlainString() : value.signum() == 0 ? "0" : value.unscaledValue() + "0".repeat(-value.scale());
   }
 
   private static boolean zero(String text) {

@@ -103,10 +103,14 @@ final class Linear implements Serializable {
     if (nothing) return null;
     compile();
     at = row;
-    for (step = 0; step < compiled.length; step++) {
-      if (compiled[step] instanceof BasePredicate filter) {
-        if (!filter.eval(at)) return null;
-      } else at = ((UnsafeProjection) compiled[step]).apply(at);
+    try {
+      for (step = 0; step < compiled.length; step++) {
+        if (compiled[step] instanceof BasePredicate filter) {
+          if (!filter.eval(at)) return null;
+        } else at = ((UnsafeProjection) compiled[step]).apply(at);
+      }
+    } catch (StackOverflowError e) {
+      throw SqlError.tooDeep();
     }
     return (UnsafeRow) at;
   }
@@ -116,7 +120,11 @@ final class Linear implements Serializable {
     List<UnsafeRow> rows = new ArrayList<>();
     if (nothing) return rows;
     compile();
-    expand(row, 0, rows);
+    try {
+      expand(row, 0, rows);
+    } catch (StackOverflowError e) {
+      throw SqlError.tooDeep();
+    }
     return rows;
   }
 

@@ -51,10 +51,14 @@ abstract class Node implements Serializable {
 
     /** Adds the rows of one record, copies of their own. Throws what the decoder or an expression throws; then the rows added do not count. */
     void rows(InternalRow kafka, List<Tick.Change> to) {
-      decoder.decode(kafka, (row, weight) -> {
-        UnsafeRow shaped = shape.apply(row);
-        if (shaped != null && weight != 0) to.add(new Tick.Change(shaped.copy(), weight));
-      });
+      try {
+        decoder.decode(kafka, (row, weight) -> {
+          UnsafeRow shaped = shape.apply(row);
+          if (shaped != null && weight != 0) to.add(new Tick.Change(shaped.copy(), weight));
+        });
+      } catch (StackOverflowError e) {
+        throw SqlError.tooDeep();
+      }
     }
   }
 }

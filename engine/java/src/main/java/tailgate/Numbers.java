@@ -12,7 +12,8 @@ final class Numbers {
   /** Catalyst's form of a number. */
   static Object of(BigDecimal value, DataType type) {
     if (type instanceof DecimalType d) {
-      BigDecimal rounded = value.setScale(d.scale(), RoundingMode.HALF_UP);
+      if (digits(value) > d.precision()) throw new SqlError("22003", "numeric field overflow");
+      BigDecimal rounded = rounded(value, d.scale());
       if (rounded.precision() > d.precision()) throw new SqlError("22003", "numeric field overflow");
       return Decimal.apply(rounded, d.precision(), d.scale());
     }
@@ -31,10 +32,14 @@ final class Numbers {
   }
 
   private static BigInteger whole(BigDecimal value, int bits, String name) {
-    BigInteger whole = value.setScale(0, RoundingMode.HALF_UP).unscaledValue();
-    if (whole.bitLength() > bits) throw new SqlError(name.equals("interval") ? "22008" : "22003", name + " out of range");
-    return whole;
+    if (digits(value) <= bits && rounded(value, 0).unscaledValue().bitLength() <= bits) return rounded(value, 0).unscaledValue();
+    throw new SqlError(name.equals("interval") ? "22008" : "22003", name + " out of range");
   }
+
+  /** Before the point; below zero, the zeros behind it. A few bytes of a message may say that there are 2³¹ of them, so this is asked before anything is computed. */
+  private static long digits(BigDecimal value) { return value.signum() == 0 ? 0 : (long) value.precision() - value.scale(); }
+
+  private static BigDecimal rounded(BigDecimal value, int scale) { return value.signum() == 0 || digits(value) < -scale ? BigDecimal.valueOf(0, scale) : value.setScale(scale, RoundingMode.HALF_UP); }
 
   private static double finite(double value) {
     if (Double.isInfinite(value)) throw overflow();

@@ -17,6 +17,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class Patterns {
   private static final ConcurrentHashMap<UTF8String, Pattern> COMPILED = new ConcurrentHashMap<>();
   private static final int COMPILED_MAX = 1000;
+  private static final long STEPS_MAX = 200_000_000;  // characters looked at in one search: seconds
 
   private Patterns() {}
 
@@ -31,9 +32,7 @@ public final class Patterns {
 
   /** A text that may be looked at so often: what a pattern with many ways to fail costs is bounded. */
   private record Bounded(String text, long[] left) implements CharSequence {
-    private static final long STEPS_MAX = 200_000_000;
-
-    Bounded(String text) { this(text, new long[] {STEPS_MAX}); }
+    Bounded(String text, long steps) { this(text, new long[] {steps}); }
 
     @Override public int length() { return text.length(); }
 
@@ -47,14 +46,16 @@ public final class Patterns {
     @Override public String toString() { return text; }
   }
 
-  private static Matcher matcher(Pattern pattern, String text) { return pattern.matcher(new Bounded(text)); }
+  private static Matcher matcher(Pattern pattern, String text) { return matcher(pattern, text, STEPS_MAX); }
+
+  static Matcher matcher(Pattern pattern, String text, long steps) { return pattern.matcher(new Bounded(text, steps)); }
 
   /** find(), from `at` on; Java's engine calls itself for repeated groups. */
-  private static boolean find(Matcher m, int at) {
+  static boolean find(Matcher m, int at) {
     try {
       return m.find(at);
     } catch (StackOverflowError e) {
-      throw new SqlError("54001", "stack depth limit exceeded");
+      throw SqlError.tooDeep();
     }
   }
 

@@ -10,5 +10,8 @@ public final class SqlError extends RuntimeException {
     this.sqlstate = sqlstate;
   }
 
+  /** Of values that are nested, as deeply as they are: a StackOverflowError of ours. */
+  static SqlError tooDeep() { return new SqlError("54001", "stack depth limit exceeded"); }
+
   public String sqlstate() { return sqlstate; }
 }
