@@ -185,7 +185,7 @@ def _milliseconds(setting: Setting, value: str) -> str:
         raise _wrong(setting, value, 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".' if match else None)
     number = round(float(match[1]) * unit)
     if not 0 <= number < 2**31:
-        raise InvalidParameterValue(f'{number} ms is outside the valid range for parameter "{setting.name}" (0 ms .. {2**31 - 1} ms)')
+        raise InvalidParameterValue(f'{number} ms is outside the valid range for parameter "{setting.name}" (0 .. {2**31 - 1})')
     for name, size in reversed(_UNITS_MS.items()):
         if number and size >= 1 and number % size == 0:
             return f"{round(number / size)}{name}"

@@ -17,7 +17,7 @@ from gateway.encode import columns
 from gateway.encode.rows import FEW_ROWS, RowEncoder, buffer_of, sized
 from gateway.encode.style import Style
 from gateway.protocol.backend import copy_data, copy_out_response
-from lake.errors import InvalidParameterValue
+from lake.errors import FeatureNotSupported, InvalidParameterValue
 from lake.types import Field, Type
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0" + b"\0\0\0\0" + b"\0\0\0\0"
@@ -44,7 +44,7 @@ class CopyOptions:
 
     def __post_init__(self) -> None:
         if len(self.delimiter) != 1:
-            raise InvalidParameterValue("COPY delimiter must be a single one-byte character")
+            raise FeatureNotSupported("COPY delimiter must be a single one-byte character")
         if self.delimiter in b"\r\n":
             raise InvalidParameterValue("COPY delimiter cannot be newline or carriage return")
         if b"\n" in self.null or b"\r" in self.null:

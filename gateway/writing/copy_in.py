@@ -57,6 +57,11 @@ def bind(session: Session, bound: Bound, statement: s.CopyFrom) -> Bound:
     return replace(bound, body=CopyIn(write, fields, options, header or ("skip" if options.header else "")))
 
 
+LETTERS: dict[type[m.Message], int] = {
+    m.Query: 0x51, m.Parse: 0x50, m.Bind: 0x42, m.Describe: 0x44, m.Execute: 0x45, m.Close: 0x43, m.FunctionCall: 0x46,
+}  # fmt: skip
+
+
 async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
     copy: CopyIn = bound.body
     session.access.check_write("INSERT", (copy.write.table,), ())
@@ -91,4 +96,6 @@ async def _received(session: Session) -> bytes:
                 session.out.close()
                 raise asyncio.CancelledError
             case _:
-                raise ProtocolViolation(f"unexpected message type {type(message).__name__} during COPY from stdin")
+                session.fail(ProtocolViolation(f"unexpected message type 0x{LETTERS.get(type(message), 0):02X} during COPY from stdin"))
+                session.fatal(ProtocolViolation.sqlstate, "terminating connection because protocol synchronization was lost")
+                raise asyncio.CancelledError

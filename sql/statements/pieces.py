@@ -66,6 +66,8 @@ def option_value(cursor: Cursor) -> OptionValue:
                 break
         cursor.expect(closing)
         return tuple(items)
+    if cursor.sign("*"):
+        return "*"
     negative = cursor.sign("-")
     token = cursor.token
     if token.kind == "integer":

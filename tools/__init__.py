@@ -1,0 +1,1 @@
+"""Scripts for whoever works on this: not part of the product."""
