@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from engine.plan.rewrites.early import group_early
 from engine.plan.rewrites.equijoin import split_joins
 from engine.plan.rewrites.factor import factor_conditions
 from engine.plan.rewrites.merge import drop_identities, merge_filters, merge_projections
@@ -36,6 +37,7 @@ PASSES: tuple[Pass, ...] = (
     split_joins,
     push_filters,
     merge_projections,
+    group_early,
     narrow_joins,
     prune_columns,
     merge_projections,

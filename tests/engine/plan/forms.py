@@ -248,27 +248,33 @@ class Forms:
 
     def starred(self) -> str:
         """Inner joins of two to four tables, some kept by a key, and what there is of one of them in groups of another."""
-        r, writer = self.random, self.writer(errors=False)
-        tables = [r.choice(self.relations) for _ in range(2 + self.n % 3)]
+        r, writer, grouped = self.random, self.writer(errors=False), self.n % 3 != 1
+        keyed = [t for t in self.relations if t.key] or list(self.relations)
+        bags = [t for t in self.relations if not t.key]
+        tables = [r.choice(bags), r.choice(keyed)] if grouped else [r.choice(self.relations) for _ in range(3)]
+        tables += [r.choice(keyed) for _ in range(r.random() < 0.3)]
+        r.shuffle(tables)
         scopes = [[Name(f"x{i}.{c.name}", c.type) for c in t.columns] for i, t in enumerate(tables)]
         source = f"{tables[0].name} AS x0"
         for i, table in enumerate(tables[1:], 1):
-            more = f" AND {writer.condition([*scopes[0], *scopes[i]], 1)}" if r.random() < 0.2 else ""
-            source += f" {'LEFT ' * (r.random() < 0.15)}JOIN {table.name} AS x{i} ON x{r.randrange(i)}.a = x{i}.a{more}"
-        if self.n % 3 == 1:
+            more = f" AND {writer.condition([*scopes[0], *scopes[i]], 1)}" if r.random() < 0.1 else ""
+            source += f" {'LEFT ' * (r.random() < 0.1)}JOIN {table.name} AS x{i} ON x{r.randrange(i)}.a = x{i}.a{more}"
+        if not grouped:
             return f"SELECT {writer.named([r.choice(scope).sql for scope in scopes])} FROM {source}"
-        of, by = r.sample(range(len(tables)), 2)
+        of = next(i for i, t in enumerate(tables) if t in bags)
+        by = r.choice([i for i in range(len(tables)) if i != of])
         keys = r.choice([[r.choice(scopes[by]).sql], [f"x{by}.a"], [f"x{of}.a", r.choice(scopes[by]).sql], []])
-        calls = [self.measure(scopes[of]) for _ in range(3)]
+        exact = r.random() < 0.8
+        calls = [self.measure(scopes[of], exact) for _ in range(3)]
         group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
         return f"SELECT {writer.named(keys + calls)} FROM {source}{group}"
 
-    def measure(self, scope: list[Name]) -> str:
-        """What can be put together from parts, for the most."""
+    def measure(self, scope: list[Name], exact: bool) -> str:
+        """An aggregate; `exact`: that can be put together from parts."""
         r, of = self.random, self.random.choice(scope)
         calls = ["count({})", "count(*)", "max({})", "min({})"] if of.type.name != "bool" else ["bool_and({})", "bool_or({})"]
-        if of.type.name in ("int2", "int4", "int8", "numeric", "float8"):
-            calls += ["sum({})", "sum({})", "avg({})", "sum(DISTINCT {})"]
+        if of.type.name in ("int2", "int4", "int8", "numeric", *(() if exact else ("float8",))):
+            calls += ["sum({})", "sum({})", "avg({})", *(() if exact else ("sum(DISTINCT {})",))]
         where = f" FILTER (WHERE {r.choice(scope).sql} IS NOT NULL)" if r.random() < 0.2 else ""
         return r.choice(calls).format(of.sql) + where
 
@@ -394,7 +400,7 @@ class Forms:
 FORMS: tuple[Callable[[Forms], str | Form], ...] = (
     Forms.aggregates, Forms.joined, Forms.windows, Forms.predicate, Forms.generated, Forms.windowed, Forms.timed, Forms.typed, Forms.cut,
     Forms.aggregates, Forms.combined, Forms.halves, Forms.subquery, Forms.any, Forms.sets, Forms.natural, Forms.lateral, Forms.ranked,
-    Forms.aggregates, Forms.joined, Forms.windows, Forms.any, Forms.common, Forms.typed, Forms.starred,
+    Forms.starred, Forms.aggregates, Forms.joined, Forms.windows, Forms.any, Forms.common, Forms.typed, Forms.starred,
 )  # fmt: skip
 SETS = (
     "generate_series(0, w.k)", "generate_series(w.k, 6, 2)", "unnest(w.a)", "unnest(w.b)", "jsonb_array_elements(w.j)",

@@ -15,17 +15,19 @@ import pytest
 from engine.plan.rewrites import PASSES, equijoin, factor, merge, narrow, order, outer, prune, push, rewrite
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import equated
+from engine.plan.sizes import sized
 from lake.catalog import Catalog, Change, Item
 from lake.errors import TailgateError
 from lake.types import Field
 from sql import plan
 from sql.bind import bind_query
 from sql.fallible import fallible
-from sql.relations import bottom_up, walk
+from sql.relations import walk
 from sql.rewrite import columns_of, conjuncts
 from tests.engine.plan.forms import FORMS, Forms, Wide
 from tests.engine.plan.law import steps
 from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans
+from tests.engine.plan.views import sizes
 from tests.reference import Result, at, evaluate
 
 PLANS = 4000
@@ -82,13 +84,9 @@ def equality(join: plan.Join, condition: plan.Scalar) -> bool:
 
 
 def guessed(relation: plan.Relation, seed: int) -> plan.Relation:
-    """With sizes of what is scanned, which are not those that it has; some plans are told nothing."""
-    sizes = [random.Random(f"{seed} {id}").choice((0, 3, 1000, 10**6)) for id in range(4)]
-
-    def told(node: plan.Relation) -> plan.Relation:
-        return dataclasses.replace(node, rows=sizes[node.relation % 4]) if isinstance(node, plan.Scan) else node
-
-    return bottom_up(relation, told) if seed % 5 else relation
+    """With sizes of what is scanned, which are not those that it has."""
+    scans = {(n.relation, n.key is not None) for n in walk(relation) if isinstance(n, plan.Scan)}
+    return sized(relation, Item(0, "materialized view", "v", options=sizes(str(seed), scans)))
 
 
 def compare(seeds: Iterable[int]) -> int:

@@ -89,7 +89,7 @@ class Views:
             try:
                 bound = bind_query(query, self.catalog, view=True)
                 item = Item(id, "materialized view", name, bound.columns, None, True, id + 1, bound.depends, query=query)
-                item = replace(item, options=sizes(query, bound.depends))
+                item = replace(item, options=self.planned_by(query, bound.depends))
                 after = self.catalog.apply(Change(put=(item,)))
                 stream = self.streams(after)(item)
             except FeatureNotSupported as e:
@@ -103,6 +103,10 @@ class Views:
 
     def refused(self, name: str, query: str, error: FeatureNotSupported) -> None:
         """Called for what cannot be kept up to date."""
+
+    def planned_by(self, query: str, depends: Iterable[int]) -> dict[str, Any]:
+        """The sizes that a view is planned by, as its options."""
+        return sizes(query, [(d, self.catalog[d].key is not None) for d in depends])
 
     def _install(self, items: list[Item]) -> int:
         before, self.catalog = self.catalog, self.catalog.apply(Change(put=tuple(items)))
@@ -247,10 +251,13 @@ class Straight(Views):
         return bytes(self.straight.tick(batch, self.time))
 
 
-def sizes(query: str, depends: Iterable[int]) -> dict[str, Any]:
-    """What a view is told of the sizes of its inputs, which differ from what they are; some are told nothing."""
+def sizes(query: str, read: Iterable[tuple[int, bool]]) -> dict[str, Any]:
+    """What a view is told of the sizes of its inputs (their ids, and whether they have keys), which differ from what they are: that those
+    with keys are small, or anything; some are told nothing."""
     r = random.Random(query)
-    return {} if r.random() < 0.2 else {SIZES: {str(id): r.choice([0, 3, 1000, 1_000_000]) for id in sorted(depends)}}
+    told, by_key = r.random() > 0.1, r.random() < 0.6
+    rows = {str(id): (100 if key else 1_000_000) if by_key else r.choice([0, 3, 1000, 1_000_000]) for id, key in sorted(read)}
+    return {SIZES: rows} if told else {}
 
 
 def _item(table: Table) -> Item:

@@ -1,0 +1,142 @@
+"""What is measured of one side of a join is put together for each of its keys before the join, if the join then holds far fewer rows.
+
+    γ_{r; sum(l)}(L ⋈_k R) = γ_{r; sum(s)}(γ_{k; s = sum(l)}(L) ⋈_k R)
+
+Orders by the segment of their customer: the join keeps a row for each customer instead of each order, and a customer who changes is one
+change instead of one for each of his orders. A row of the new side stands for all rows of its group, with as many partners as each of
+them had.
+
+Only where all of this holds: the aggregates read one side alone, what they read cannot fail (it is now asked of rows without a partner),
+and they are put together from parts exactly, so no sums of floating point, which are rounded once, nor of numerics so wide that a part
+might not fit; the groups are by the other side's columns and by the key; the key is one of the other side, which then has as many rows as
+there are keys; and the measured side is known to have SAVED times as many. Of rows that are only counted a join keeps one with a weight
+anyway (`compile`).
+
+Source: W. P. Yan, P.-Å. Larson, Eager Aggregation and Lazy Aggregation, 1995.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan.casts import cast_to
+from engine.plan.estimate import rows
+from engine.plan.keys import keys
+from engine.plan.rewrites.equijoin import matching
+from engine.plan.scalars import renumber
+from lake.types import INT8, Type, numeric
+from sql.binding.resolution import function, operator, result
+from sql.fallible import fallible
+from sql.plan import Aggregate, AggregateCall, Call, Coalesce, Column, Join, Literal, Project, Relation, Scalar, Scan
+from sql.relations import bottom_up, column, read_by, walk
+from sql.rewrite import columns_of, shifted
+
+SAVED = 10.0  # rows of the measured side for each of the other: a change alone in its group costs more than without
+PRECISION_MAX, SCALE_MAX = 26, 8  # of a numeric that is summed: 10^12 of them fit, and an average has all its digits
+WHOLE = frozenset({"int2", "int4", "int8"})
+SELF = frozenset({"min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor"})  # the same of their parts
+
+
+def group_early(relation: Relation) -> Relation:
+    return bottom_up(relation, _early)
+
+
+def _early(relation: Relation) -> Relation:
+    if not isinstance(relation, Aggregate) or not isinstance(relation.input, Join) or relation.input.kind != "inner":
+        return relation
+    join, on, width = relation.input, matching(relation.input), len(relation.input.left.columns)
+    read = [i for call in relation.aggregates for s in read_by(call) for i in columns_of(s)]
+    if not read or not on.left or on.rest or not all(map(_has_parts, relation.aggregates)):
+        return relation
+    if max(read) < width and _saves(join.left, on.left, join.right, on.right) and _by_key(relation, on.left, width):
+        return _grouped(relation, join, on.left, 0)
+    right = tuple(width + i for i in on.right)
+    if min(read) >= width and _saves(join.right, on.right, join.left, on.left) and _by_key(relation, right, width):
+        return _grouped(relation, join, on.right, width)
+    return relation
+
+
+def _by_key(relation: Aggregate, key: tuple[int, ...], width: int) -> bool:
+    """Whether what the groups read of the side that the key is of is the key."""
+    ours = range(width) if key[0] < width else range(width, len(relation.input.columns))
+    return all(i in key or i not in ours for group in relation.keys for i in columns_of(group))
+
+
+def _saves(measured: Relation, key: tuple[int, ...], other: Relation, other_key: tuple[int, ...]) -> bool:
+    if not all(node.rows for side in (measured, other) for node in walk(side) if isinstance(node, Scan)):
+        return False
+    unique = any(k <= set(other_key) for k in keys(other)) and not any(k <= set(key) for k in keys(measured))
+    return unique and rows(other) * SAVED <= rows(measured)
+
+
+def _grouped(relation: Aggregate, join: Join, key: tuple[int, ...], start: int) -> Relation:
+    """`key`: of the measured side, whose first column is at `start` in the join."""
+    side = join.left if start == 0 else join.right
+    calls = [_of_side(call, start) for call in relation.aggregates]
+    made = [_made_of(call) for call in calls]
+    parts = tuple(dict.fromkeys(part for of in made for part in of))
+    groups = tuple(dict.fromkeys(key))
+    before = Aggregate(side, tuple(column(side, i) for i in groups), parts)
+    place = {start + i: start + n for n, i in enumerate(groups)}
+    if start == 0:
+        place |= {len(side.columns) + i: len(before.columns) + i for i in range(len(join.right.columns))}
+    else:
+        place |= {i: i for i in range(start)}
+    assert join.condition is not None
+    left, right = (before, join.right) if start == 0 else (join.left, before)
+    joined = Join(left, right, "inner", renumber(join.condition, place), join.position)
+    wholes = tuple(_whole(part, column(joined, start + len(groups) + n)) for n, part in enumerate(parts))
+    after = Aggregate(joined, tuple(renumber(k, place) for k in relation.keys), wholes)
+    width = len(relation.keys)
+    found = {part: column(after, width + n) for n, part in enumerate(parts)}
+    results = (_result(call, [found[p] for p in of], width > 0) for call, of in zip(calls, made, strict=True))
+    return Project(after, (*(column(after, i) for i in range(width)), *results), relation.columns)
+
+
+def _has_parts(call: AggregateCall) -> bool:
+    name = call.function.name
+    if call.order or any(map(fallible, read_by(call))):
+        return False
+    if name in SELF:
+        return True
+    return not call.distinct and (name == "count" or (name in ("sum", "avg") and _summed(call.arguments[0].type)))
+
+
+def _summed(type: Type) -> bool:
+    """Whether the sum of as many values as there can be is exact."""
+    precision, scale = type.decimal if type.name == "numeric" else (0, 0)
+    return type.name in WHOLE or (type.name == "numeric" and precision <= PRECISION_MAX and scale <= SCALE_MAX)
+
+
+def _of_side(call: AggregateCall, start: int) -> AggregateCall:
+    """The call over the columns of a side."""
+    condition = None if call.filter is None else shifted(call.filter, -start)
+    return replace(call, arguments=tuple(shifted(a, -start) for a in call.arguments), filter=condition, position=None)
+
+
+def _made_of(call: AggregateCall) -> tuple[AggregateCall, ...]:
+    """The aggregates whose values a call's is computed of: itself, but for averages."""
+    if call.function.name != "avg":
+        return (call,)
+    total = function("sum", tuple(a.type for a in call.arguments), None)
+    count = function("count", tuple(a.type for a in call.arguments), None)
+    return (
+        AggregateCall(total, call.arguments, result(total, call.arguments), filter=call.filter),
+        AggregateCall(count, call.arguments, INT8, filter=call.filter),
+    )
+
+
+def _whole(part: AggregateCall, of: Column) -> AggregateCall:
+    """What a call comes to, from its values for the parts of a group."""
+    if part.function.name in ("count", "sum"):
+        return AggregateCall(function("sum", (of.type,), None), (of,), part.type)
+    return AggregateCall(part.function, (of,), part.type)
+
+
+def _result(call: AggregateCall, of: list[Column], grouped: bool) -> Scalar:
+    if call.function.name == "avg":
+        total, count = (cast_to(c, c.type if c.type.name == "numeric" else numeric(0)) for c in of)
+        return Call(operator("/", (total.type, count.type), None), (total, count), call.type)
+    if call.function.name == "count" and not grouped:
+        return Coalesce((of[0], Literal(0, INT8)), INT8)  # of no parts
+    return of[0]
