@@ -50,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     _listen(up)
     up.add_argument("--kafka", metavar="ADDRESS|embedded", help="a Kafka for statements to name, or one of our own on a free port")
     up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
+    _secrets(up)
     up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
     _parallelism(up)
 
@@ -63,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
 
     engine = _command(commands, "engine", "the engine alone: one for each lake", _engine)
     _data(engine)
+    _secrets(engine)
     _parallelism(engine)
     engine.add_argument(
         "--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry"
@@ -74,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
 
     sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
     _data(sinks)
+    _secrets(sinks)
     return top
 
 
@@ -85,6 +88,19 @@ def _command(commands, name, help, run):  # type: ignore[no-untyped-def]  # argp
 
 def _data(command: argparse.ArgumentParser) -> None:
     command.add_argument("--data", type=Path, default=Path("tailgate-data"), help="the data folder, the lake (./tailgate-data)")
+
+
+def _secrets(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--secret-key-file", type=Path, metavar="FILE", help="the key of secrets: 32 bytes in base64, for nobody else to read"
+    )
+    command.add_argument("--secrets-dir", type=Path, metavar="FOLDER", help="the only folder whose files statements may name")
+
+
+def _given(options: argparse.Namespace, *names: str) -> tuple[str, ...]:
+    """Files and folders that were given, as words of a child's command line."""
+    paths = {name: getattr(options, name.removeprefix("--").replace("-", "_")) for name in names}
+    return tuple(word for name, path in paths.items() if path is not None for word in (name, str(path.resolve())))
 
 
 def _listen(command: argparse.ArgumentParser) -> None:
@@ -118,8 +134,7 @@ def _check_listen(options: argparse.Namespace) -> None:
 
 def _listening(options: argparse.Namespace) -> tuple[str, ...]:
     """How gateways that are children are to listen."""
-    given = {"--tls-cert": options.tls_cert, "--tls-key": options.tls_key, "--tls-ca": options.tls_ca}
-    words = tuple(word for name, path in given.items() if path is not None for word in (name, str(path.resolve())))
+    words = _given(options, "--tls-cert", "--tls-key", "--tls-ca")
     return (*words, "--insecure") if options.insecure else words
 
 
@@ -135,6 +150,7 @@ def _up(options: argparse.Namespace) -> int:
         options.gateways,
         options.parallelism,
         _listening(options),
+        _given(options, "--secret-key-file", "--secrets-dir"),
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -160,8 +176,9 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _engine(options: argparse.Namespace) -> int:
     from engine.runtime.main import Options, run
+    from lake.secrets import Vault
 
-    return run(Options(options.data, options.parallelism, options.take_over))
+    return run(Options(options.data, options.parallelism, options.take_over, Vault(options.secret_key_file, options.secrets_dir)))
 
 
 def _gateway(options: argparse.Namespace) -> int:
@@ -175,9 +192,10 @@ def _gateway(options: argparse.Namespace) -> int:
 
 
 def _sinks(options: argparse.Namespace) -> int:
+    from lake.secrets import Vault
     from sinks.main import run
 
-    return run(options.data)
+    return run(options.data, Vault(options.secret_key_file, options.secrets_dir))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,11 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -73,6 +75,8 @@ SETTINGS: Mapping[str, object] = {
     "replica.high.watermark.checkpoint.interval.ms": 30_000,
 }
 
+GUARDED = "GUARDED"  # the name of the second listener
+
 _LOGGING = """\
 rootLogger.level=warn
 rootLogger.appenderRef.o.ref=o
@@ -85,21 +89,62 @@ appender.o.layout.pattern=[%d] %p %m (%c)%n
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A second listener, inside TLS, that asks who comes: by password (SASL_SSL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512) or certificate (SSL).
+
+    `certificate` and `key`: the broker's, as PEM; `ca`: of whoever signed clients' certificates. `users`: passwords by name.
+    """
+
+    protocol: Literal["SASL_SSL", "SSL"]
+    certificate: str
+    key: str = field(repr=False)
+    ca: str
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def settings(self) -> dict[str, str]:
+        name = f"listener.name.{GUARDED.lower()}"
+        found = {
+            f"{name}.ssl.keystore.type": "PEM",
+            f"{name}.ssl.keystore.certificate.chain": _one_line(self.certificate),
+            f"{name}.ssl.keystore.key": _one_line(self.key),
+            f"{name}.ssl.truststore.type": "PEM",
+            f"{name}.ssl.truststore.certificates": _one_line(self.ca),
+            f"{name}.ssl.client.auth": "required" if self.protocol == "SSL" else "none",
+        }
+        if self.protocol == "SASL_SSL":
+            known = " ".join(f'user_{user}="{password}"' for user, password in self.users.items())
+            found["sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+            found[f"{name}.plain.sasl.jaas.config"] = f"org.apache.kafka.common.security.plain.PlainLoginModule required {known};"
+            for mechanism in ("scram-sha-256", "scram-sha-512"):
+                found[f"{name}.{mechanism}.sasl.jaas.config"] = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        return found
+
+
 class Kafka:
     """A broker on 127.0.0.1 over a data folder.
 
-    `port` is for a folder's first start; afterwards the folder's own port stays, and another one is refused.
+    `port` is for a folder's first start; afterwards the folder's own port stays, and another one is refused. With a `guard` it listens
+    on `guarded` too; its users are those of the folder's first start.
     """
 
-    def __init__(self, data: Path, port: int | None = None) -> None:
+    def __init__(self, data: Path, port: int | None = None, guard: Guard | None = None) -> None:
         self.data = data.absolute()
         self._child: Child | None = None
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.port, self._controller_port = self._ports(port)
+        self._guard = guard
+        self._guarded_port = free_port() if guard is not None else 0
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def guarded(self) -> str:
+        """The address of the guard's listener."""
+        assert self._guard is not None
+        return f"127.0.0.1:{self._guarded_port}"
 
     @property
     def pid(self) -> int:
@@ -166,6 +211,11 @@ class Kafka:
             "advertised.listeners": f"PLAINTEXT://{self.address}",
             "log.dirs": str(self.data / "log"),
         }
+        if self._guard is not None:
+            settings |= self._guard.settings()
+            settings["listener.security.protocol.map"] = f"{SETTINGS['listener.security.protocol.map']},{GUARDED}:{self._guard.protocol}"
+            settings["listeners"] = f"{settings['listeners']},{GUARDED}://{self.guarded}"
+            settings["advertised.listeners"] = f"{settings['advertised.listeners']},{GUARDED}://{self.guarded}"
         _write(self.data / "log4j2.properties", _LOGGING)
         path = self.data / "kafka.properties"
         _write(path, "".join(f"{name}={value}\n" for name, value in settings.items()))
@@ -175,7 +225,7 @@ class Kafka:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         formatting = Child(
             "formatting Kafka's folder",
-            self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)),
+            self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties), *self._users()),
             log=self.data / "kafka.log",
             folder=self.data,
         )
@@ -183,6 +233,12 @@ class Kafka:
         formatting.stop()
         if code != 0:
             raise ChildFailed(f"Kafka's folder {self.data / 'log'} was not formatted:\n{formatting.last_lines()}")
+
+    def _users(self) -> Iterator[str]:
+        """Words for the formatting: SCRAM's users are part of the cluster's metadata."""
+        for user, password in self._guard.users.items() if self._guard is not None else ():
+            for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+                yield from ("--add-scram", f"{mechanism}=[name={user},password={password}]")
 
     def _java(self, *arguments: str) -> list[str]:
         jars = JARS / "kafka"
@@ -198,6 +254,11 @@ def java() -> str:
     if found is None:
         raise FileNotFoundError("java is not on PATH and JAVA_HOME is not set: a JDK 17 is needed")
     return found
+
+
+def _one_line(pem: str) -> str:
+    """As a properties file takes it."""
+    return pem.strip().replace("\n", "\\n")
 
 
 def _await_free(port: int) -> None:

@@ -32,7 +32,8 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. `kafka` and `registry`: an address, "embedded", or None. `listening`: words for the gateways' command lines."""
+    """What to run. `kafka` and `registry`: an address, "embedded", or None. `listening`: words for the gateways' command lines, `secrets`
+    for those of the engine and the sinks."""
 
     data: Path
     listen: str = "127.0.0.1:6875"
@@ -41,6 +42,7 @@ class Plan:
     gateways: int = 1
     parallelism: int = 1
     listening: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass
@@ -136,11 +138,11 @@ class Supervisor:
             self.registry = self._registry.url
         self._say("starting the engine: a JVM with Spark, some seconds")
         parallelism = ("--parallelism", str(self.plan.parallelism))
-        self._add("engine", "engine", "--data", str(data), *parallelism, ready=ENGINE_READY)
+        self._add("engine", "engine", "--data", str(data), *parallelism, *self.plan.secrets, ready=ENGINE_READY)
         for i in range(self.plan.gateways):
             listening = ("--listen", self.plan.listen, *self.plan.listening)
             self._add(f"gateway{i or ''}", "gateway", "--data", str(data), *listening, ready=GATEWAY_READY)
-        self._add("sinks", "sinks", "--data", str(data))
+        self._add("sinks", "sinks", "--data", str(data), *self.plan.secrets)
 
     def _add(self, name: str, *arguments: str, ready: timedelta | None = None) -> None:
         log = self.plan.data / "logs" / f"{name}.log"

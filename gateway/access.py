@@ -5,7 +5,8 @@ and what changes the catalog, need a privilege:
 
     SELECT, TAIL, SUBSCRIBE, COPY, cursors, EXPLAIN    SELECT on each relation that is named, USAGE of the schema
     INSERT, COPY FROM, UPDATE, DELETE, TRUNCATE        that on the table, SELECT on what they read besides
-    CREATE                                             CREATE in the schema, and SELECT on what the new item reads
+    CREATE                                             CREATE in the schema, SELECT on what the new item reads, and USAGE on the
+                                                       connections and secrets that it names
     DROP, GRANT, REVOKE                                to own it
     FETCH FROM SUBSCRIPTION, ACKNOWLEDGE               to own the subscription, and SELECT on its relation
     CREATE, ALTER, DROP ROLE                           to be a superuser; one's own password is one's own to change
@@ -22,6 +23,7 @@ from lake.roles import OPERATOR, Role
 from lake.schemas import Schema
 from sql import statements as s
 from sql.bind import bind_query
+from sql.definitions import reached_by
 
 if TYPE_CHECKING:
     from gateway.serving import Prepared
@@ -161,8 +163,14 @@ class Access:
             case s.CreateSink(from_item=name) | s.CreateSubscription(from_item=name):
                 self.check_new(statement.name)
                 self._check_names((name,))
-            case s.CreateSource() | s.CreateTable() | s.CreateFunction():
+                self._check_usage(reached_by(statement))
+            case s.CreateSource() | s.CreateConnection():
                 self.check_new(statement.name)
+                self._check_usage(reached_by(statement))
+            case s.CreateTable() | s.CreateFunction() | s.CreateSecret():
+                self.check_new(statement.name)
+            case s.ValidateConnection(name=name):
+                self._check_usage((name,))
             case s.CreateSchema():
                 raise InsufficientPrivilege(f"permission denied for database {self._session.database}")
             case s.AlterSchema(name=name) | s.Comment(kind="schema", name=name):
@@ -174,7 +182,7 @@ class Access:
                 for item in self._named((name,)):
                     self.check_owner(item)
                 self.check_new(s.Name(name.name, schema))
-            case s.AlterItem(name=name) | s.Comment(name=name) | s.RetryDeadLetters(name=name):
+            case s.AlterItem(name=name) | s.Comment(name=name) | s.RetryDeadLetters(name=name) | s.AlterSecret(name=name):
                 for item in self._named((name,)):
                     self.check_owner(item)
             case s.DropFunction(functions=functions):
@@ -197,6 +205,10 @@ class Access:
                 self.check_superuser("drop role")
             case _:
                 raise InsufficientPrivilege("must be superuser", hint="This statement changes the catalog.")
+
+    def _check_usage(self, names: Iterable[s.Name]) -> None:
+        for item in self._named(tuple(names)):
+            self.check("USAGE", item)
 
     def _check_functions(self, named: s.FunctionName) -> None:
         for item in self._session.catalog.functions(named.name):
@@ -229,14 +241,15 @@ class Access:
         return [item for item in found if item is not None]
 
     def _check_grant(self, statement: s.Grant) -> None:
-        if statement.kind != "relation":
+        if statement.kind in ("schema", "relations of a schema"):
             catalog = self._session.serving.catalog
             for schema in (catalog.find_schema(name.name) for name in statement.objects):
                 if schema is not None and (schema.owner != self.role.id or statement.kind != "schema"):
                     raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
             return
         for item in self._named(statement.objects):
-            if not self._session.serving.catalog.may(self.role, "SELECT", item.id) and item.owner != self.role.id:
+            some = "SELECT" if item.is_relation else "USAGE"
+            if not self._session.serving.catalog.may(self.role, some, item.id) and item.owner != self.role.id:
                 raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
             self.check_owner(item)
 

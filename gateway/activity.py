@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 DATABASE = 5  # the oid of the one database
 QUERY_BYTES_MAX = 1024  # PostgreSQL's track_activity_query_size
-_PASSWORD = re.compile(r"(\bpassword\s+)[eu]?&?'(?:[^']|'')*'?", re.IGNORECASE)
+# what is never shown: after PASSWORD, options that end in it, and CREATE SECRET … AS, where everything may be the value
+_PASSWORD = re.compile(r"(password\s*=?\s*)[eu]?&?'(?:[^']|'')*'?|(\bsecret\s[^;]*?\bas\s).*", re.IGNORECASE | re.DOTALL)
 
 Row = dict[str, Any]
 
@@ -79,8 +80,16 @@ def _row(session: Session, asking: Session) -> Row:
         "state": state,
         "wait_event_type": None if state == "active" else "Client",
         "wait_event": None if state == "active" else "ClientRead",
-        "query": _PASSWORD.sub(r"\1'********'", query),
+        "query": shown(query),
     }
+
+
+def shown(query: str) -> str:
+    """
+    >>> shown("ALTER ROLE ann PASSWORD 'x'"), shown("CREATE SECRET s AS 'x'")
+    ("ALTER ROLE ann PASSWORD '********'", "CREATE SECRET s AS '********'")
+    """
+    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}'********'", query)
 
 
 IDLE_STATES = {

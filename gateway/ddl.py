@@ -19,7 +19,7 @@ CHANGING = (
     s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment, s.CreateSchema, s.AlterSchema, s.DropSchema,
     s.CreateRole, s.AlterRole, s.DropRole, s.Grant,
     s.Pause, s.RetryDeadLetters, s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
-    s.CreateSubscription,
+    s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
 )  # fmt: skip
 MIRROR_TIMEOUT_S = 5.0  # a statement's own entry is in this gateway's mirrors within milliseconds; 5 s is a machine in trouble
 

@@ -23,7 +23,7 @@ class Nothing:
 
 
 _NOTHING = re.compile(r"\s*unlisten\s+(\*|\w+)\s*", re.IGNORECASE)
-_SECRET = re.compile(r"\bpassword\b", re.IGNORECASE)  # is kept nowhere
+_SECRET = re.compile(r"\b(password|secret)\b", re.IGNORECASE)  # is kept nowhere
 Known = Statement | Nothing
 
 

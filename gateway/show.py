@@ -16,7 +16,7 @@ from gateway.catalog import rows as catalog_rows
 from gateway.settings import Settings
 from lake import routines
 from lake import subscriptions as durable
-from lake.catalog import INDEX, SUBSCRIPTION, Catalog, Item
+from lake.catalog import CONNECTION, INDEX, SECRET, SUBSCRIPTION, Catalog, Item
 from lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.indexes import definition, index
 from lake.schemas import TEMPORARY_ID
@@ -38,6 +38,7 @@ _CREATE = (
     "create function",
     "create index",
     "create subscription",
+    "create connection",
 )
 
 # what: (kind of item, columns)
@@ -62,6 +63,8 @@ LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
     "materialized views": ("materialized view", (NAME, *_STATUS, Field("rows", INT8), Field("percent", FLOAT8))),
     "sinks": ("sink", (NAME, Field("type", TEXT), Field("topic", TEXT), *_STATUS)),
     "tables": ("table", (NAME,)),
+    "secrets": (SECRET, (NAME,)),
+    "connections": (CONNECTION, (NAME, Field("type", TEXT))),
 }
 SINGLE: dict[str, tuple[Field, ...]] = {
     "topics": (NAME, Field("partitions", INT8), Field("replicas", INT8), Field("records", INT8)),
@@ -210,7 +213,12 @@ def _listed(show: Show, catalog: Catalog) -> list[Item]:
 
 def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
     unknown = "filling" if not item.ready else "running" if engine else "engine is not running"
-    known: dict[str, Any] = {"name": item.name, "type": "kafka", "topic": item.options.get("topic"), "status": unknown}
+    known: dict[str, Any] = {
+        "name": item.name,
+        "type": item.options.get("type", "kafka"),
+        "topic": item.options.get("topic"),
+        "status": unknown,
+    }
     moment = said.get("last_message")
     known["last_message"] = datetime.fromtimestamp(moment / 1000, timezone.utc) if moment else None
     return [known[f.name] if f.name == "last_message" else said.get(f.name, known.get(f.name)) for f in fields]

@@ -38,10 +38,11 @@ DEAD_LETTERS_KEY = (0, 1, 2)
 # the columns of a maintained item's errors
 ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
 
-KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", "sink", "function", "index", "subscription")
+SUBSCRIPTION, SECRET, CONNECTION = "subscription", "secret", "connection"
+NO_RELATIONS = ("sink", "function", "index", SUBSCRIPTION, SECRET, CONNECTION)  # what is no relation
+KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", *NO_RELATIONS)
 COMPANIONS = ("dead letters", "view errors")  # items that come and go with another
 INDEX = "index"
-SUBSCRIPTION = "subscription"
 GOING_ALONG = (*COMPANIONS, INDEX)  # go with what they depend on
 ON_ERROR = "on_error"  # option of a materialized view: 'skip' leaves out rows that fail
 
@@ -50,14 +51,14 @@ ON_ERROR = "on_error"  # option of a materialized view: 'skip' leaves out rows t
 class Item:
     """An entry of the catalog.
 
-    `kind` is one of KINDS. `columns`: none of sinks, subscriptions; of a function its arguments (`lake.routines`). `key`: positions
+    `kind` is one of KINDS. `columns` are empty for what is no relation, of a function its arguments (`lake.routines`). `key`: positions
     of columns that identify a row, or None if the relation may hold duplicates. `stored`: its rows are kept in the lake (keyed sources,
-    tables, materialized views, dead letters). `errors`: id of the relation of its errors, 0 if it is not maintained. `depends`: ids of the
-    items its definition names. `sql`: the statement that made it, as typed; `query`: of a view, the text after AS, of a function its
-    body. `options`: what its kind needs besides, as JSON values (a source: topic, brokers, formats; a sink: topic, formats, envelope).
-    `ready`: whether it is filled; an item that is not is not to be read, and putting it as not ready, also again, is where
-    its relations begin, empty. `owner`: id of the role that made it. `replaces`: of an item that is filled to take another's place,
-    the other's id; until then only the engine sees it. `schema`: id of the schema that the name is in.
+    tables, materialized views, dead letters). `errors`: id of the relation of its errors, 0 if it is not maintained. `depends`: ids of
+    the items its definition names. `sql`: the statement that made it, as typed, a secret's without its value; `query`: of a view, the
+    text after AS, of a function its body. `options`: what its kind needs besides, as JSON values (a source: topic, brokers, formats; a
+    sink: topic, formats, envelope). `ready`: whether it is filled; an item that is not is not to be read, and putting it as not ready,
+    also again, is where its relations begin, empty. `owner`: id of the role that made it. `replaces`: of an item that is filled to take
+    another's place, the other's id; until then only the engine sees it. `schema`: id of the schema that the name is in.
 
     The names in `sql` and `query` are those of a session whose path is `public`: what is in another schema is named with it.
     """
@@ -80,7 +81,7 @@ class Item:
 
     @property
     def is_relation(self) -> bool:
-        return self.kind not in ("sink", "function", INDEX, SUBSCRIPTION)
+        return self.kind not in NO_RELATIONS
 
     @property
     def shown(self) -> str:
@@ -244,7 +245,7 @@ class Catalog:
     def find(self, name: Name | str) -> Item | None:
         """The item of a name, functions aside; one without schema is looked for along the path. A schema that is not there has none.
 
-        Relations, sinks and subscriptions share one space of names, as in PostgreSQL's pg_class.
+        All but functions share one space of names, as relations do in PostgreSQL's pg_class.
         """
         if isinstance(name, str):
             name = Name(name)

@@ -20,6 +20,7 @@ PUBLIC_ID, OPERATOR_ID = 0, 10
 # by kind of object, in the order and with the letters of PostgreSQL's access lists
 RELATION_PRIVILEGES = {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d"}
 SCHEMA_PRIVILEGES = {"USAGE": "U", "CREATE": "C"}
+CONNECTION_PRIVILEGES = {"USAGE": "U"}  # of secrets too
 
 
 @dataclass(frozen=True, slots=True)

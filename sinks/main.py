@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 from lake import Lake
 from lake.catalog import Catalog, Item
 from lake.errors import Gone, TailgateError
+from lake.secrets import Vault, secrets_of, settings
 from sinks import copies
 from sinks.copies import Copy
 from sinks.follower import Follower
@@ -36,13 +38,15 @@ class Sinks:
     The log is waited for in a thread of its own, so that an end need not wait for the log.
     """
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, vault: Vault | None = None) -> None:
         self._lake = lake
+        self._vault = vault or Vault()
         self._instance = uuid.uuid4().hex
         self._stopping = threading.Event()
         self._starting = threading.Lock()  # no worker is started once the end has begun
         self._failure: Exception | None = None
         self._workers: dict[int, Worker] = {}
+        self._secrets: dict[int, tuple[Item, ...]] = {}  # those that each worker goes by
         newest = lake.log.newest()
         self._n = 0 if newest is None else newest.n
         self._catalog: Catalog = lake.catalog_at(self._n) if newest is not None else Catalog()
@@ -94,7 +98,7 @@ class Sinks:
                 if not worker.is_alive():  # it had stopped with an error
                     Copy(self._lake, id).remove()
                 del self._workers[id]
-            elif ready[id] != worker.item:
+            elif ready[id] != worker.item or tuple(secrets_of(worker.item, self._catalog)) != self._secrets[id]:
                 worker.end()
                 worker.join()
                 self._start(ready[id], None)
@@ -114,10 +118,16 @@ class Sinks:
                 copy.write(begin.n, begin.time, "stopped", f"{Gone.sqlstate}: the log since the sink's creation is gone", claimed=False)
                 return
             copy.note(begin.n, begin.time)
-        relation = self._catalog[item.depends[0]]
+        catalog = self._catalog
+        relation = catalog[item.depends[0]]
+
+        def opened(said: Mapping[str, Any]) -> dict[str, str]:
+            return self._vault.opened(settings(said, catalog))
+
         with self._starting:
             if not self._stopping.is_set():
-                worker = self._workers[item.id] = Worker(self._lake, item, relation, begin, self._follower, self._instance)
+                self._secrets[item.id] = tuple(secrets_of(item, catalog))
+                worker = self._workers[item.id] = Worker(self._lake, item, relation, begin, self._follower, self._instance, opened)
                 worker.start()
 
     def _began(self, item: Item) -> Begin | None:
@@ -151,8 +161,10 @@ def _ready(catalog: Catalog) -> dict[int, Item]:
     return {i.id: i for i in items.values() if i.kind == "sink" and i.ready and items[i.depends[0]].ready}
 
 
-def run(lake_path: str | Path, options: Any = None) -> int:
+def run(lake_path: str | Path, vault: Vault | None = None) -> int:
     """Follows the lake until SIGTERM or SIGINT; the exit code."""
+    if vault is not None:
+        vault.check()
     stopping = threading.Event()
     sinks: list[Sinks] = []
 
@@ -168,7 +180,7 @@ def run(lake_path: str | Path, options: Any = None) -> int:
         if stopping.wait(LAKE_WAIT.total_seconds()):
             return 0
     try:
-        sinks.append(Sinks(Lake(Path(lake_path))))
+        sinks.append(Sinks(Lake(Path(lake_path)), vault))
         if stopping.is_set():
             return 0
         sinks[0].follow()

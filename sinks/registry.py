@@ -8,9 +8,7 @@ Source: Confluent Schema Registry, "API reference", POST /subjects/{subject}/ver
 
 from __future__ import annotations
 
-import base64
 import json
-import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -18,6 +16,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from lake import clients
 from lake.errors import ConnectionFailure, InvalidParameterValue, TailgateError
 
 REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy registry answers in 2 to 20 ms
@@ -27,27 +26,29 @@ ANSWER_BYTES_MAX = 1 << 20  # an answer is a few hundred bytes
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
 
-def register(url: str, options: Mapping[str, Any], subject: str, schema: Mapping[str, Any]) -> int:
-    """The id of a schema under a subject. `url` may name several registries, separated by commas: the first that answers is asked.
+def register(url: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any]) -> int:
+    """The id of a schema under a subject. `access`: of `lake.clients`.
+
+    `url` may name several registries, separated by commas: the first that answers is asked.
 
     Raises 08006 (retriable) if none answers, 22023 with the registry's words if the schema is refused.
     """
     error: TailgateError | None = None
     for base in (part.strip() for part in url.split(",")):
         try:
-            return _register(base, options, subject, schema)
+            return _register(base, access, subject, schema)
         except ConnectionFailure as absent:
             error = absent
     assert error is not None
     raise error
 
 
-def compatibility(url: str, options: Mapping[str, Any], subject: str, level: str) -> None:
+def compatibility(url: str, access: Mapping[str, str], subject: str, level: str) -> None:
     """Sets how schemas of a subject may change. Raises as `register` does."""
     error: TailgateError | None = None
     for base in (part.strip() for part in url.split(",")):
         try:
-            _ask(base, options, f"/config/{urllib.parse.quote(subject, safe='')}", {"compatibility": level}, subject, "PUT")
+            _ask(base, access, f"/config/{urllib.parse.quote(subject, safe='')}", {"compatibility": level}, subject, "PUT")
             return
         except ConnectionFailure as absent:
             error = absent
@@ -55,23 +56,23 @@ def compatibility(url: str, options: Mapping[str, Any], subject: str, level: str
     raise error
 
 
-def _register(base: str, options: Mapping[str, Any], subject: str, schema: Mapping[str, Any]) -> int:
+def _register(base: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any]) -> int:
     path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
-    return int(_ask(base, options, path, {"schema": json.dumps(schema), "schemaType": "AVRO"}, subject, "POST")["id"])
+    return int(_ask(base, access, path, {"schema": json.dumps(schema), "schemaType": "AVRO"}, subject, "POST")["id"])
 
 
-def _ask(base: str, options: Mapping[str, Any], path: str, body: Mapping[str, Any], subject: str, method: str) -> dict[str, Any]:
+def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any], subject: str, method: str) -> dict[str, Any]:
     parts = urllib.parse.urlsplit(base)
     host = parts.netloc.rpartition("@")[2]
     shown = f"{parts.scheme}://{host}{parts.path}".rstrip("/")
     headers = {"Content-Type": CONTENT_TYPE, "Accept": f"{CONTENT_TYPE}, application/json"}
     request = urllib.request.Request(f"{shown}{path}", data=json.dumps(body).encode(), headers=headers, method=method)
-    user = options.get("username") or urllib.parse.unquote(parts.username or "")
-    password = options.get("password") or urllib.parse.unquote(parts.password or "")
-    if user:
-        request.add_header("Authorization", "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
+    said = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
+    user, password = (access["username"], access.get("password")) if "username" in access else said
+    request.headers.update(clients.authorization(user, password))
+    tls = clients.tls(access) if parts.scheme == "https" else None
     try:
-        with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT.total_seconds(), context=_tls(parts.scheme, options)) as answer:
+        with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT.total_seconds(), context=tls) as answer:
             found = json.loads(answer.read(ANSWER_BYTES_MAX))
             return {"id": int(found["id"])} if method == "POST" else dict(found)
     except urllib.error.HTTPError as refused:
@@ -82,15 +83,6 @@ def _ask(base: str, options: Mapping[str, Any], path: str, body: Mapping[str, An
     except (OSError, ValueError, KeyError, TypeError) as absent:
         reason = getattr(absent, "reason", absent)
         raise ConnectionFailure(f"schema registry {shown} does not answer: {reason}") from absent
-
-
-def _tls(scheme: str, options: Mapping[str, Any]) -> ssl.SSLContext | None:
-    if scheme != "https":
-        return None
-    context = ssl.create_default_context(cafile=options.get("ssl_ca_location"))
-    if options.get("ssl_certificate_location"):
-        context.load_cert_chain(options["ssl_certificate_location"], options.get("ssl_key_location"))
-    return context
 
 
 def _message(refused: urllib.error.HTTPError) -> str:

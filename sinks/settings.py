@@ -1,39 +1,44 @@
 """The options of a sink's catalog item as one value, checked.
 
-    {"brokers", "topic", "value_format": {"type", "registry", "options"}, "key_format", "key", "envelope", "snapshot", "with": {…}}
+    {"brokers", "topic", "kafka", "value_format": {"type", "registry", "access"}, "key_format", "key", "envelope", "snapshot", "with": {…}}
 
-What is not supported is refused by name. Names of WITH options are as typed in SQL, `_` for librdkafka's `.`.
+`kafka` and `access` say how the brokers and the registry are reached (`lake.secrets`). What is not supported is refused by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from lake.catalog import Item
+from lake.clients import librdkafka
 from lake.errors import FeatureNotSupported, InvalidParameterValue
 from sinks.envelope import Envelope
 from sinks.schema import KEY_NAME, VALUE_NAME
 
 DEFAULT_PORT = 9092
 
-CLIENT_PREFIXES = ("security_", "sasl_", "ssl_")  # options of WITH that are settings of Kafka's client
 FORMATS = ("avro", "json", "text")
 ENVELOPES = ("debezium", "upsert", "none")
 TOPIC_PREFIX = "topic."  # begins options of WITH that are settings of the topic: topic.cleanup.policy
+LEVEL = "compatibility_level"  # of both subjects; behind `key_` and `value_` of one
 TOPIC_CONFIG = {"retention_ms": "retention.ms", "retention_bytes": "retention.bytes"}
+
+
+Opened = Callable[[Mapping[str, Any]], dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`client`: settings of librdkafka for connecting. `partitions`, `replication`: of a topic that has to be made; -1 is the broker's."""
+    """`client`: settings of librdkafka for connecting. `registry_access`: of `lake.clients`. `compatibility`: by 'key' and 'value',
+    where something was said. `partitions`, `replication`: of a topic that has to be made; -1 is the broker's."""
 
     brokers: str
     topic: str
     registry: str
     envelope: Envelope
-    registry_options: Mapping[str, Any] = field(default_factory=dict)
+    registry_access: Mapping[str, str] = field(default_factory=dict, repr=False)
     key: tuple[int, ...] | None = None
     snapshot: bool = True
     value_name: str = VALUE_NAME
@@ -41,16 +46,19 @@ class Settings:
     partitions: int = -1
     replication: int = -1
     topic_config: Mapping[str, str] = field(default_factory=dict)
-    client: Mapping[str, str] = field(default_factory=dict)
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
     compression: str = "none"
     value_format: str = "avro"
     key_format: str = "avro"
-    compatibility: str = ""
+    compatibility: Mapping[str, str] = field(default_factory=dict)
     consistency_topic: str = ""
 
 
-def settings(item: Item) -> Settings:
-    """The settings of a sink. Raises 0A000 for formats and envelopes that are not supported, 22023 for what makes no sense."""
+def settings(item: Item, opened: Opened = dict) -> Settings:
+    """The settings of a sink; `opened` gives what its item says of access in clear.
+
+    Raises 0A000 for formats and envelopes that are not supported, 22023 for what makes no sense.
+    """
     options = item.options
     value = options["value_format"]
     key_format = options.get("key_format") or value
@@ -72,8 +80,8 @@ def settings(item: Item) -> Settings:
         value_format=value["type"],
         key_format=key_format["type"],
         registry=value.get("registry") or key_format.get("registry") or "",
-        registry_options=value.get("options") or key_format.get("options") or {},
-        compatibility=str(given.get("compatibility_level", "")).upper(),
+        registry_access=opened(value.get("access") or key_format.get("access") or {}),
+        compatibility={p: str(level).upper() for p in ("key", "value") if (level := given.get(f"{p}_{LEVEL}", given.get(LEVEL)))},
         consistency_topic=str(given.get("consistency_topic", "")),
         envelope=cast(Envelope, envelope),
         key=None if key is None else tuple(key),
@@ -87,7 +95,7 @@ def settings(item: Item) -> Settings:
             for name, option in given.items()
             if name in TOPIC_CONFIG or name.startswith(TOPIC_PREFIX)
         },
-        client=_client(given),
+        client=librdkafka(opened(options.get("kafka", {}))),
         compression=str(given.get("compression_type", given.get("compression", "none"))).lower(),
     )
 
@@ -100,7 +108,3 @@ def brokers(text: str) -> str:
     """
     addresses = (address.strip() for address in text.split(","))
     return ",".join(a if a.rpartition(":")[2].isdigit() and a.rpartition(":")[0] else f"{a}:{DEFAULT_PORT}" for a in addresses)
-
-
-def _client(given: Mapping[str, Any]) -> dict[str, str]:
-    return {name.replace("_", "."): str(option) for name, option in given.items() if name.startswith(CLIENT_PREFIXES)}

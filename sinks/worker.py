@@ -31,7 +31,7 @@ from sinks.forms import Form
 from sinks.progress import Progress, topic
 from sinks.reading import Reader, Step
 from sinks.session import Session
-from sinks.settings import Settings, settings
+from sinks.settings import Opened, Settings, settings
 
 SNAPSHOT_PIECE = 10_000  # events of a snapshot in one transaction: 0.1 s of work to repeat after a crash
 BATCH_EVENTS = 10_000  # a batch of steps is committed when it has this many; one step is never cut
@@ -54,9 +54,12 @@ class Begin:
 class Worker(threading.Thread):
     """Runs until `end()`, until the sink is dropped, or until it may not go on."""
 
-    def __init__(self, lake: Lake, item: Item, relation: Item, begin: Begin, follower: Follower, instance: str) -> None:
+    def __init__(
+        self, lake: Lake, item: Item, relation: Item, begin: Begin, follower: Follower, instance: str, opened: Opened = dict
+    ) -> None:
         super().__init__(name=f"sink {item.name}", daemon=True)
         self.item = item
+        self._opened = opened
         self._lake = lake
         self._relation = relation
         self._begin = begin
@@ -101,7 +104,7 @@ class Worker(threading.Thread):
 
     def _life(self) -> bool:
         """One session, from its opening to its failure. Whether there is to be another."""
-        chosen = settings(self.item)
+        chosen = settings(self.item, self._opened)
         session: Session | None = None
         try:
             encoder = self._encoder = self._encoder or self._registered(chosen)
@@ -140,9 +143,9 @@ class Worker(threading.Thread):
 
         def register(part: str, of: dict[str, object]) -> int:
             subject = f"{chosen.topic}-{part}"
-            if chosen.compatibility:
-                registry.compatibility(chosen.registry, chosen.registry_options, subject, chosen.compatibility)
-            return registry.register(chosen.registry, chosen.registry_options, subject, of)
+            if part in chosen.compatibility:
+                registry.compatibility(chosen.registry, chosen.registry_access, subject, chosen.compatibility[part])
+            return registry.register(chosen.registry, chosen.registry_access, subject, of)
 
         def form(kind: str, part: str, of: dict[str, object]) -> Form:
             if kind == "json":

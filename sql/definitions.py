@@ -21,10 +21,26 @@ from sql.bind import bind_query
 from sql.binding.routines import check_body
 from sql.grammar.names import position
 from sql.plan import Query
-from sql.statements import CreateFunction, CreateSink, CreateSource, CreateSubscription, CreateTable, CreateView, QueryText, parse
+from sql.statements import (
+    Avro,
+    CreateConnection,
+    CreateFunction,
+    CreateSecret,
+    CreateSink,
+    CreateSource,
+    CreateSubscription,
+    CreateTable,
+    CreateView,
+    Options,
+    QueryText,
+    SecretName,
+    parse,
+)
 from sql.tokens import tokens
 
-Creation = CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription
+Creation = (
+    CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
+)  # fmt: skip
 
 
 def bind_definition(item: Item, catalog: Catalog) -> Query:
@@ -45,12 +61,31 @@ def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | 
     text.name(statement.name.position, item.id)
     if isinstance(statement, CreateSink | CreateSubscription):
         text.name(statement.from_item.position, item.depends[0])
+    for name in reached_by(statement):
+        there = before.find(name)
+        assert there is not None
+        text.name(name.position, there.id)
     if isinstance(statement, CreateView):
         within = text.query(statement.query.tree, bind_query(statement.query, before, view=True).places)
         return replace(item, sql=edited(item.sql, text.edits), query=_moved(statement.query, within))
     if isinstance(statement, CreateFunction):
         return _function(item, statement, before, after, text)
     return replace(item, sql=edited(item.sql, text.edits))
+
+
+def reached_by(statement: Creation) -> list[Name]:
+    """The connections and secrets that a statement names."""
+    if isinstance(statement, CreateConnection):
+        return _secrets(statement.options)
+    if not isinstance(statement, CreateSource | CreateSink):
+        return []
+    formats = [f for f in (statement.key_format, statement.value_format) if isinstance(f, Avro)]
+    connections = [c for c in (statement.connection, *(f.connection for f in formats)) if c is not None]
+    return connections + _secrets(statement.options) + [s for f in formats for s in _secrets(f.options)]
+
+
+def _secrets(options: Options) -> list[Name]:
+    return [value.name for _, value in options if isinstance(value, SecretName)]
 
 
 def _function(item: Item, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> Item:

@@ -1,15 +1,17 @@
 """Statements to changes of the catalog: values in, values out; only `registry` speaks to the world.
 
-`source`, `table`, `view`, `sink` and `subscription` make the items of a CREATE, `drop` finds those that a DROP takes away, `alter` and
-`schema` name them anew, `roles` changes roles and grants. Each raises what the statement did wrong, or 0A000 with the feature's name
-for what is not supported.
+`source`, `table`, `view`, `sink`, `subscription` and `connection` make the items of a CREATE, `drop` finds those that a DROP takes away,
+`alter` and `schema` name them anew, `roles` changes roles and grants. Each raises what the statement did wrong, or 0A000 with the
+feature's name for what is not supported.
 """
 
 from engine.ddl.alter import alter, comment
+from engine.ddl.connection import alter_secret, create_connection, create_secret
+from engine.ddl.connection import found as connection_of
 from engine.ddl.drop import Notice, drop, drop_schemas
 from engine.ddl.function import comment_on_function, create_function, drop_function
 from engine.ddl.index import create_index
-from engine.ddl.registry import Registry, SchemaLookup
+from engine.ddl.registry import ANSWERS, Registry, SchemaLookup
 from engine.ddl.replace import replace_view
 from engine.ddl.roles import change_roles
 from engine.ddl.schema import alter_schema, create_schema
@@ -20,17 +22,22 @@ from engine.ddl.table import create_table
 from engine.ddl.view import create_view, errors_item
 
 __all__ = [
+    "ANSWERS",
     "Notice",
     "Registry",
     "SchemaLookup",
     "alter",
     "alter_schema",
+    "alter_secret",
     "change_roles",
     "comment",
     "comment_on_function",
+    "connection_of",
+    "create_connection",
     "create_function",
     "create_index",
     "create_schema",
+    "create_secret",
     "create_sink",
     "create_source",
     "create_subscription",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lake.catalog import COMPANIONS, INDEX, SUBSCRIPTION, Catalog, Change, Item
+from lake.catalog import COMPANIONS, CONNECTION, INDEX, SECRET, SUBSCRIPTION, Catalog, Change, Item
 from lake.dropping import described, dropping
 from lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.names import Name
@@ -74,7 +74,7 @@ def found(kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, a
         if if_exists:
             return None
         catalog.check_schema(name)
-        other = kind in ("sink", SUBSCRIPTION)
+        other = kind in ("sink", SUBSCRIPTION, SECRET, CONNECTION)
         missing = UndefinedObject if other or (kind == INDEX and not word) else UndefinedTable
         raise missing(f'{word} "{name}" does not exist' if word and not other else f'{kind} "{name.name}" does not exist')
     if item.kind != kind and item.kind not in COMPANIONS and not (any_relation and item.is_relation):

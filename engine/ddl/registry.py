@@ -6,23 +6,26 @@ Source: Confluent Schema Registry, "API Reference".
 
 from __future__ import annotations
 
-import base64
 import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Protocol
 
 from engine.plan.sources import avro
+from lake import clients
 from lake.errors import ConnectionFailure, FeatureNotSupported, InvalidParameterValue, UndefinedObject
+from lake.secrets import Settings, Vault
 
 ANSWER_TIMEOUT = timedelta(seconds=10)  # longest wait for one answer: a statement waits for at most two of them
+ANSWERS = "tailgate-answers"  # a subject that is asked for to see whether a registry answers; it need not be there
 ANSWER_BYTES_MAX = 4 * 1024 * 1024  # of one schema; the largest that Debezium was seen to write has 0.1
 
 
 class SchemaLookup(Protocol):
-    def latest(self, url: str, subject: str) -> str | None:
+    def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         """The newest schema of a subject as JSON text, None if there is no such subject.
 
         Raises 08006 if the registry does not answer.
@@ -30,28 +33,32 @@ class SchemaLookup(Protocol):
 
 
 class Registry:
-    """Asks a registry over HTTP; a user and password may stand in the URL."""
+    """Asks a registry over HTTP; a user and password may stand in the URL, or among the settings."""
 
-    def latest(self, url: str, subject: str) -> str | None:
-        found = self._version(url, subject, "latest")
+    def __init__(self, vault: Vault | None = None) -> None:
+        self._vault = vault or Vault()
+
+    def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
+        access = self._vault.opened(settings)
+        found = self._version(url, subject, "latest", access)
         if found is None:
             return None
         before: dict[str, str] = {}
-        self._references(url, found, before)
+        self._references(url, found, before, access)
         return str(found["schema"]) if not before else avro.written(avro.parse(*before.values(), str(found["schema"])))
 
-    def _references(self, url: str, schema: dict[str, Any], found: dict[str, str]) -> None:
+    def _references(self, url: str, schema: dict[str, Any], found: dict[str, str], access: Mapping[str, str]) -> None:
         """The schemas that one names, in the order in which they name one another."""
         for reference in schema.get("references") or ():
             subject, version = str(reference["subject"]), str(reference["version"])
             if f"{subject}/{version}" not in found:
-                other = self._version(url, subject, version)
+                other = self._version(url, subject, version, access)
                 if other is None:
                     raise UndefinedObject(f'schema registry has no version {version} of subject "{subject}"')
-                self._references(url, other, found)
+                self._references(url, other, found, access)
                 found[f"{subject}/{version}"] = str(other["schema"])
 
-    def _version(self, url: str, subject: str, version: str) -> dict[str, Any] | None:
+    def _version(self, url: str, subject: str, version: str, access: Mapping[str, str]) -> dict[str, Any] | None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write it as http://host:port.")
@@ -59,15 +66,18 @@ class Registry:
         base = urllib.parse.urlunsplit((parts.scheme, host + (f":{parts.port}" if parts.port else ""), parts.path.rstrip("/"), "", ""))
         request = urllib.request.Request(f"{base}/subjects/{urllib.parse.quote(subject, safe='')}/versions/{version}")
         request.add_header("Accept", "application/vnd.schemaregistry.v1+json, application/json")
-        if parts.username:
-            pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
-            request.add_header("Authorization", "Basic " + base64.b64encode(pair.encode()).decode())
+        said = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
+        user, password = (access["username"], access.get("password")) if "username" in access else said
+        request.headers.update(clients.authorization(user, password))
+        tls = clients.tls(access) if parts.scheme == "https" else None
         try:
-            with urllib.request.urlopen(request, timeout=ANSWER_TIMEOUT.total_seconds()) as answer:
+            with urllib.request.urlopen(request, timeout=ANSWER_TIMEOUT.total_seconds(), context=tls) as answer:
                 body: dict[str, Any] = json.loads(answer.read(ANSWER_BYTES_MAX))
         except urllib.error.HTTPError as e:
             if e.code == 404:
                 return None
+            if e.code in (401, 403):
+                raise ConnectionFailure(f"schema registry {base} refused the user or the password: {e.code}") from None
             raise ConnectionFailure(f"schema registry {base} answered {e.code} for subject {subject}") from None
         except (OSError, ValueError) as e:
             raise ConnectionFailure(f"schema registry {base} does not answer: {e}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.ddl.drop import Notice, notice
+from engine.ddl.drop import Notice, found, notice
 from lake.catalog import Catalog, Change, Item
 from lake.dropping import described
 from lake.errors import (
@@ -84,7 +84,7 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
 def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
     objects = _objects(statement, catalog)
     privileges = frozenset(statement.privileges)
-    found: dict[int, Role] = {}
+    changed: dict[int, Role] = {}
     for name in statement.roles:
         public = catalog.all_roles()[PUBLIC_ID] if name.name == "public" else None
         role = public or catalog.role(name.name, name.position)
@@ -93,15 +93,23 @@ def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
             before = grants.pop(object, frozenset())
             if after := before | privileges if statement.grants else before - privileges:
                 grants[object] = after
-        found[role.id] = replace(role, grants=grants)
-    return tuple(found.values())
+        changed[role.id] = replace(role, grants=grants)
+    return tuple(changed.values())
 
 
 def _objects(statement: Grant, catalog: Catalog) -> list[int]:
+    if statement.kind in ("secret", "connection"):
+        return [_reached(name, statement.kind, catalog).id for name in statement.objects]
     if statement.kind != "relation":
         schemas = [catalog.schema(name.name).id for name in statement.objects]
         return schemas if statement.kind == "schema" else [i.id for i in catalog.items.values() if i.is_relation and i.schema in schemas]
     return [_relation(name, catalog).id for name in statement.objects]
+
+
+def _reached(name: Name, kind: str, catalog: Catalog) -> Item:
+    item = found(kind, name, catalog)
+    assert item is not None
+    return item
 
 
 def _relation(name: Name, catalog: Catalog) -> Item:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.ddl import access, connection
 from engine.ddl.names import free, kept
 from engine.plan.plans import Streams
 from lake.catalog import Catalog, Item
@@ -31,21 +32,25 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
     _check_text(statement, relation, key, envelope)
     if envelope == "upsert" and key is None:
         raise InvalidParameterValue("ENVELOPE UPSERT needs a key", hint="Add KEY (column, …) to the sink.")
+    reached = connection.kafka(statement.connection, statement.brokers, statement.options, catalog)
+    value_format, value_depends = _format(statement.value_format, catalog)
+    key_format, key_depends = (None, ()) if statement.key_format is None else _format(statement.key_format, catalog)
     item = Item(
         id=catalog.next_id,
         kind="sink",
         name=statement.name.name,
-        depends=(relation.id,),
+        depends=(relation.id, *sorted({*reached.depends, *value_depends, *key_depends})),
         sql=text,
         options={
-            "brokers": statement.brokers,
+            "brokers": reached.address,
             "topic": statement.topic,
-            "value_format": _format(statement.value_format),
-            "key_format": None if statement.key_format is None else _format(statement.key_format),
+            "kafka": reached.settings,
+            "value_format": value_format,
+            "key_format": key_format,
             "key": None if key is None else list(key),
             "envelope": envelope,
             "snapshot": statement.snapshot,
-            "with": {name: _json(value) for name, value in statement.options},
+            "with": {name: _json(value) for name, value in statement.options if not access.is_access(name)},
         },
         schema=schema.id,
     )
@@ -86,16 +91,18 @@ def _check_text(statement: CreateSink, relation: Item, key: tuple[int, ...] | No
         raise FeatureNotSupported("KEY FORMAT TEXT of a sink needs a key of one column", hint="Use KEY FORMAT JSON.")
 
 
-def _format(format: Format) -> dict[str, Any]:
+def _format(format: Format, catalog: Catalog) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """As the item has it, and ids of its connection and secrets."""
     if isinstance(format, Json | Text):
-        return {"type": type(format).__name__.lower()}
+        return {"type": type(format).__name__.lower()}, ()
     if not isinstance(format, Avro):
         raise FeatureNotSupported(
             f"sinks of format {type(format).__name__.upper()} are not supported", hint="Use FORMAT AVRO, JSON or TEXT."
         )
-    if format.registry is None:
+    if format.schema is not None:
         raise FeatureNotSupported("an Avro schema in the statement is not supported", hint="Use USING CONFLUENT SCHEMA REGISTRY 'url'.")
-    return {"type": "avro", "registry": format.registry, "options": {name: _json(value) for name, value in format.options}}
+    reached = connection.registry(format.connection, format.registry or "", format.options, catalog)
+    return {"type": "avro", "registry": reached.address, "access": reached.settings}, reached.depends
 
 
 def _json(value: Any) -> Any:

@@ -12,11 +12,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from engine.ddl import access, connection
+from engine.ddl.connection import Reached
 from engine.ddl.names import check_columns, free, kept
 from engine.ddl.registry import SchemaLookup
 from engine.plan.sources import avro, debezium, layout
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, UndefinedObject
+from lake.secrets import settings
 from lake.types import Field, field_to_json
 from sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Regex, Text, option
 
@@ -48,7 +51,8 @@ def create_source(statement: CreateSource, text: str, catalog: Catalog, registry
     letters = f"{statement.name.name}_dead_letters"
     catalog.check_new(letters, schema)
     _refuse(statement)
-    options = _options(statement, registry)
+    made_of = _Statement(statement, catalog, registry)
+    options = made_of.options()
     made = layout(options)
     check_columns(made.columns)
     id = catalog.next_id
@@ -59,6 +63,7 @@ def create_source(statement: CreateSource, text: str, catalog: Catalog, registry
         columns=made.columns,
         key=made.key,
         stored=made.stored,
+        depends=tuple(sorted(made_of.depends)),
         sql=text,
         options=options,
         schema=schema.id,
@@ -101,7 +106,7 @@ def _refuse(statement: CreateSource) -> None:
             continue
         if name in ("start_offset", "kafka_time_offset"):
             continue
-        if (name == "isolation_level" and str(value).lower() == "read_committed") or name in PASSED_OVER:
+        if (name == "isolation_level" and str(value).lower() == "read_committed") or name in PASSED_OVER or access.is_access(name):
             continue
         raise FeatureNotSupported(f'option "{name}" of a source is not supported')
 
@@ -109,33 +114,111 @@ def _refuse(statement: CreateSource) -> None:
 # ---- options -----------------------------------------------------------------------------------------------------------------------
 
 
-def _options(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any]:
-    options: dict[str, Any] = {
-        "brokers": statement.brokers,
-        "topic": statement.topic,
-        "channel": f"{statement.brokers}/{statement.topic}",
-        "kafka": {},
-        "envelope": statement.envelope,
-        "value_format": _value_format(statement, registry),
-        "key_format": _key_format(statement, registry),
-        "columns": None,
-        "primary_key": list(statement.primary_key),
-        "include": [[i.kind, i.name, i.header, i.bytes] if i.kind == "header" else [i.kind, i.name] for i in statement.include],
-    }
-    if statement.materialized:
-        options["materialized"] = True
-    if statement.columns is not None:
-        options["columns"] = [_column(c) for c in statement.columns]
-    if option(statement.options, "decimal_handling_mode") == "string":
-        options["decimals"] = "string"
-    if statement.on_error != "dead letter":
-        options["on_error"] = statement.on_error
-    if (start := _start(statement)) is not None:
-        options["start"] = start
-    for format in (options["value_format"], options["key_format"]):
-        if format is not None and "registry" in format:
-            options["registry"] = format["registry"]
-    return options
+class _Statement:
+    """Of one statement. `depends`: ids of connections and secrets, once the options are made."""
+
+    def __init__(self, statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> None:
+        self._statement, self._catalog, self._lookup = statement, catalog, registry
+        self.depends: set[int] = set()
+
+    def options(self) -> dict[str, Any]:
+        statement = self._statement
+        reached = connection.kafka(statement.connection, statement.brokers, statement.options, self._catalog)
+        self.depends |= set(reached.depends)
+        options: dict[str, Any] = {
+            "brokers": reached.address,
+            "topic": statement.topic,
+            "channel": f"{reached.address}/{statement.topic}",
+            "kafka": reached.settings,
+            "envelope": statement.envelope,
+            "value_format": self._value_format(),
+            "key_format": self._key_format(),
+            "columns": None,
+            "primary_key": list(statement.primary_key),
+            "include": [[i.kind, i.name, i.header, i.bytes] if i.kind == "header" else [i.kind, i.name] for i in statement.include],
+        }
+        if statement.materialized:
+            options["materialized"] = True
+        if statement.columns is not None:
+            options["columns"] = [_column(c) for c in statement.columns]
+        if option(statement.options, "decimal_handling_mode") == "string":
+            options["decimals"] = "string"
+        if statement.on_error != "dead letter":
+            options["on_error"] = statement.on_error
+        if (start := _start(statement)) is not None:
+            options["start"] = start
+        for format in (options["value_format"], options["key_format"]):
+            if format is not None and "registry" in format:
+                options["registry"] = format["registry"]
+        return options
+
+    # ---- formats
+
+    def _registry(self, format: Avro) -> Reached:
+        if format.connection is not None and format.options:
+            raise FeatureNotSupported(f'option "{format.options[0][0]}" of a schema registry is not supported')
+        found = connection.registry(format.connection, format.registry or "", format.options, self._catalog)
+        self.depends |= set(found.depends)
+        return found
+
+    def _latest(self, at: Reached, part: str) -> str | None:
+        return self._lookup.latest(at.address, f"{self._statement.topic}-{part}", settings(at.settings, self._catalog))
+
+    def _value_format(self) -> dict[str, Any]:
+        statement, format = self._statement, self._statement.value_format
+        if not isinstance(format, Avro):
+            return _plain(format, declared=statement.columns is not None)
+        if format.schema is not None:
+            schema = avro.parse(_json(format.schema))
+            if statement.envelope == "debezium":
+                envelope_of(schema, "the statement", before=statement.key_format is None)  # it is also the writer's, so nothing is cut off
+            return {"type": "avro", "schema": avro.written(schema), "wire": _wire(format)}
+        at = self._registry(format)
+        subject = f"{statement.topic}-value"
+        found = self._latest(at, "value")
+        if found is None:
+            raise UndefinedObject(
+                f'schema registry has no subject "{subject}"',
+                hint="Create the source when the first record has been written, or register its schema.",
+            )
+        schema = avro.parse(found)
+        if statement.envelope == "debezium":
+            keyed = statement.key_format is not None or self._latest(at, "key") is not None
+            schema = envelope_of(schema, subject, before=bool(statement.primary_key) or not keyed)
+        return _by_registry(at, schema)
+
+    def _key_format(self) -> dict[str, Any] | None:
+        """As written; with one FORMAT for both, the key's schema if the registry has one, or the format itself where that is a scalar's."""
+        statement = self._statement
+        wanted = statement.envelope != "none" or any(i.kind == "key" for i in statement.include)
+        format = statement.key_format or statement.value_format
+        if not wanted and statement.key_format is None:
+            return None
+        if isinstance(format, Avro) and format.schema is not None:
+            if statement.key_format is None:
+                return None
+            return {"type": "avro", "schema": avro.written(avro.parse(_json(format.schema))), "wire": _wire(format)}
+        if isinstance(format, Avro):
+            at = self._registry(format)
+            found = self._latest(at, "key")
+            if found is not None:
+                return _by_registry(at, avro.parse(found))
+            if statement.key_format is None and (statement.primary_key or statement.envelope != "upsert"):
+                return None
+            raise UndefinedObject(
+                f'schema registry has no subject "{statement.topic}-key"',
+                hint="Name what identifies a row with PRIMARY KEY (…) NOT ENFORCED." if statement.envelope == "debezium" else None,
+            )
+        if statement.key_format is None and isinstance(format, Json | Csv | Regex):
+            return None
+        if isinstance(format, Csv | Regex):
+            raise FeatureNotSupported(f"KEY FORMAT {type(format).__name__.upper()} is not supported")
+        return _plain(format)
+
+
+def _by_registry(at: Reached, schema: Any) -> dict[str, Any]:
+    found = {"type": "avro", "registry": at.address, "schema": avro.written(schema)}
+    return {**found, "access": at.settings} if at.settings else found
 
 
 def _start(statement: CreateSource) -> dict[str, Any] | None:
@@ -160,58 +243,6 @@ def _column(column: ColumnDefinition) -> dict[str, Any]:
     return out if column.precision is None else {**out, "precision": column.precision}
 
 
-def _value_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any]:
-    format = statement.value_format
-    if not isinstance(format, Avro):
-        return _plain(format, declared=statement.columns is not None)
-    if format.schema is not None:
-        schema = avro.parse(_json(format.schema))
-        if statement.envelope == "debezium":
-            envelope_of(schema, "the statement", before=statement.key_format is None)  # it is also the writer's, so nothing is cut off
-        return {"type": "avro", "schema": avro.written(schema), "wire": _wire(format)}
-    url = _registry(format)
-    subject = f"{statement.topic}-value"
-    found = registry.latest(url, subject)
-    if found is None:
-        raise UndefinedObject(
-            f'schema registry has no subject "{subject}"',
-            hint="Create the source when the first record has been written, or register its schema.",
-        )
-    schema = avro.parse(found)
-    if statement.envelope == "debezium":
-        keyed = statement.key_format is not None or registry.latest(url, f"{statement.topic}-key") is not None
-        schema = envelope_of(schema, subject, before=bool(statement.primary_key) or not keyed)
-    return {"type": "avro", "registry": url, "schema": avro.written(schema)}
-
-
-def _key_format(statement: CreateSource, registry: SchemaLookup) -> dict[str, Any] | None:
-    """As written; with one FORMAT for both, the key's schema if the registry has one, or the format itself where that is a scalar's."""
-    wanted = statement.envelope != "none" or any(i.kind == "key" for i in statement.include)
-    format = statement.key_format or statement.value_format
-    if not wanted and statement.key_format is None:
-        return None
-    if isinstance(format, Avro) and format.schema is not None:
-        if statement.key_format is None:
-            return None
-        return {"type": "avro", "schema": avro.written(avro.parse(_json(format.schema))), "wire": _wire(format)}
-    if isinstance(format, Avro):
-        subject = f"{statement.topic}-key"
-        found = registry.latest(_registry(format), subject)
-        if found is not None:
-            return {"type": "avro", "registry": _registry(format), "schema": avro.written(avro.parse(found))}
-        if statement.key_format is None and (statement.primary_key or statement.envelope != "upsert"):
-            return None
-        raise UndefinedObject(
-            f'schema registry has no subject "{subject}"',
-            hint="Name what identifies a row with PRIMARY KEY (…) NOT ENFORCED." if statement.envelope == "debezium" else None,
-        )
-    if statement.key_format is None and isinstance(format, Json | Csv | Regex):
-        return None
-    if isinstance(format, Csv | Regex):
-        raise FeatureNotSupported(f"KEY FORMAT {type(format).__name__.upper()} is not supported")
-    return _plain(format)
-
-
 def _plain(format: Format, *, declared: bool = False) -> dict[str, Any]:
     match format:
         case Csv(columns, header, delimiter):
@@ -231,13 +262,6 @@ def _plain(format: Format, *, declared: bool = False) -> dict[str, Any]:
             return {"type": "text"}
         case _:
             return {"type": "json"}
-
-
-def _registry(format: Avro) -> str:
-    assert format.registry is not None
-    for name, _ in format.options:
-        raise FeatureNotSupported(f'option "{name}" of a schema registry is not supported')
-    return format.registry.rstrip("/")
 
 
 def _wire(format: Avro) -> bool:

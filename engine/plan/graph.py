@@ -91,6 +91,7 @@ class FormatSpec:
     as a struct of texts. json_columns: an object as a struct of `columns` (Spark DDL). connect_json: Debezium's envelope or key, columns as
     `schema` says (engine/java, ConnectJson). avro: by the writer's schema that its id names in `registry` (a URL), resolved to
     the reader's `schema` (JSON text); without a registry the writer's is the same, and `wire` tells whether an id stands in front.
+    `access`: how the registry is reached (settings of `lake.secrets` as JSON, secrets by id), empty if its URL says all.
     """
 
     kind: Literal["none", "bytes", "text", "json", "json_columns", "connect_json", "csv", "regex", "avro"]
@@ -98,6 +99,7 @@ class FormatSpec:
     schema: str = ""
     registry: str = ""
     wire: bool = True
+    access: str = ""
 
 
 @dataclass(frozen=True, slots=True)

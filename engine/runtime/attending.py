@@ -6,15 +6,16 @@ RETRY     dead letters ──► inbox, channel $retry/<source node> ──► t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from engine.ddl import connection_of
 from engine.plan import nodes
 from engine.runtime import kafka
 from engine.runtime.installing import Installation
-from engine.runtime.readers import beginning, place, reader_name
-from lake.catalog import Catalog, Change, Item
+from engine.runtime.readers import beginning, reader_name
+from lake.catalog import CONNECTION, Catalog, Change, Item
 from lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
 from lake.inbox import Record
 from sql.statements import Name, Pause, Print
@@ -24,6 +25,9 @@ RETRY = "$retry/"
 ATTEMPTS = "attempts"  # header that says how often a letter was tried
 LINES_MAX = 10_000  # of one PRINT
 LINES = 100  # of a PRINT without LIMIT
+
+
+Place = tuple[str, str, dict[str, str]]  # Engine.place
 
 
 class Attending:
@@ -76,15 +80,17 @@ class Attending:
                 out.append([name, partitions, replicas, sum(high - low for low, high in bounds.values())])
         return sorted(out)
 
-    def print(self, statement: Print) -> list[str]:
+    def print(self, statement: Print, path: tuple[str, ...]) -> list[str]:
         """The records of a topic: the first ones, or the last ones that there are."""
-        if statement.brokers:
+        if statement.connection is not None:
+            brokers, settings = self._reached(connection_of(statement.connection, self._engine.catalog.along(path)))
+        elif statement.brokers:
             brokers, settings = statement.brokers, {}
         else:
             known = self._brokers()
             if len(known) != 1:
                 raise InvalidParameterValue(
-                    "it is not clear which broker has the topic", hint="Write PRINT 'topic' FROM BROKER 'host:port'."
+                    "it is not clear which broker has the topic", hint="Write PRINT 'topic' FROM BROKER 'host:port', or FROM CONNECTION c."
                 )
             brokers, settings = known[0]
         limit = LINES if statement.limit is None else min(statement.limit, LINES_MAX)
@@ -99,22 +105,27 @@ class Attending:
         return [_line(r) for r in (found[:limit] if statement.beginning else found[-limit:] if limit else [])]
 
     def _brokers(self) -> list[tuple[str, dict[str, str]]]:
-        items = [i for i in self._engine.catalog.items.values() if i.kind in ("source", "sink")]
-        found: dict[str, dict[str, str]] = {}
-        for item in items:
-            found.setdefault(item.options["brokers"], dict(item.options.get("kafka", {})))
-        return sorted(found.items())
+        """All that sources, sinks and connections name, each in one way of reaching it."""
+        items = sorted(self._engine.catalog.items.values(), key=lambda i: i.id)
+        found = {i.options["brokers"]: i for i in items if i.kind in ("source", "sink", CONNECTION) and "brokers" in i.options}
+        return [self._reached(found[brokers]) for brokers in sorted(found)]
+
+    def _reached(self, item: Item) -> tuple[str, dict[str, str]]:
+        if "brokers" not in item.options:
+            raise WrongObjectType(f'connection "{item.name}" is not to Kafka')
+        said = item.options.get("settings" if item.kind == CONNECTION else "kafka", {})
+        return item.options["brokers"], self._engine.opened(said)
 
 
-def lags(sources: Iterable[Item], offsets: Mapping[str, Any]) -> dict[int, int]:
+def lags(sources: Iterable[Item], offsets: Mapping[str, Any], place: Callable[[Item], Place]) -> dict[int, int]:
     """Of each source by id: records of its topic that it has not read; without those whose broker does not say. Brokers are asked once."""
     together: dict[str, list[Item]] = {}
     for source in sources:
         together.setdefault(json.dumps([source.options["brokers"], source.options.get("kafka", {})], sort_keys=True), []).append(source)
     found: dict[int, int] = {}
     for group in together.values():
-        brokers, _, settings = place(group[0])
         try:
+            brokers, _, settings = place(group[0])
             topics = kafka.look(brokers, sorted({i.options["topic"] for i in group}), settings)
         except TailgateError:
             continue

@@ -8,7 +8,7 @@ what is new.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -37,10 +37,14 @@ from engine.plan.graph import (
     Where,
     WindowFunction,
 )
-from lake.errors import of
+from lake.clients import plain_key
+from lake.errors import TailgateError, of
 from lake.types import Field
 
 DEAD_LETTER = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int"
+
+
+Opened = Callable[[Mapping[str, Any]], dict[str, str]]  # settings of an item to what they say in clear
 
 
 class Circuits:
@@ -51,13 +55,13 @@ class Circuits:
         self._jvm: Any = session._jvm
         self._shapes: dict[tuple[str, Linear], Any] = {}
 
-    def build(self, graph: Graph, forgotten: Iterable[int] = ()) -> Any:
+    def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = dict) -> Any:
         """The sealed circuit; the state of `forgotten` nodes is removed in the background.
 
         Raises what an expression of constants fails with, for Spark computes it here.
         """
         try:
-            return self._build(graph, forgotten)
+            return self._build(graph, forgotten, opened)
         except Py4JJavaError as e:
             if e.java_exception.getClass().getName() != "tailgate.SqlError":
                 raise
@@ -68,7 +72,7 @@ class Circuits:
         told = json.loads(self._jvm.tailgate.Statistics.told(path))
         return Figures(told["ticks"], {int(node): Did(*numbers) for node, numbers in told["nodes"].items()})
 
-    def _build(self, graph: Graph, forgotten: Iterable[int]) -> Any:
+    def _build(self, graph: Graph, forgotten: Iterable[int], opened: Opened) -> Any:
         circuit = self._jvm.tailgate.Circuit()
         origins: dict[int, str] = {}
         for relation in graph.relations:
@@ -77,7 +81,7 @@ class Circuits:
             circuit.operator(operator.node, self._operator(operator))
             origins[operator.node] = _ddl(operator.columns)
         for source in graph.sources:
-            decoder = self.decoder(source.decoder)
+            decoder = self.decoder(source.decoder, opened)
             decoded = self._ddl_of(decoder.schema())
             circuit.source(source.node, source.channel, decoder, self.shape(decoded, source.shape), source.on_error)
             origins[source.node] = _ddl(source.columns)
@@ -116,7 +120,7 @@ class Circuits:
             out[i] = value
         return out
 
-    def _format(self, spec: FormatSpec) -> Any:
+    def _format(self, spec: FormatSpec, opened: Opened) -> Any:
         formats = self._jvm.tailgate.Format
         match spec.kind:
             case "none":
@@ -140,14 +144,25 @@ class Circuits:
             case "avro" if not spec.registry:
                 return formats.avroInline(spec.schema, spec.wire)
             case "avro":
-                return formats.avro(spec.schema, spec.registry)
+                return formats.avro(spec.schema, spec.registry, self._access(spec.access, opened))
         raise ValueError(spec.kind)
 
-    def decoder(self, spec: DecoderSpec) -> Any:
+    def _access(self, access: str, opened: Opened) -> str:
+        """Under which name the JVM keeps how a registry is reached; what cannot be opened is told when the registry is asked."""
+        if not access:
+            return ""
+        try:
+            said = opened(json.loads(access))
+            said = said if "key" not in said else {**said, "key": plain_key(said)}
+        except TailgateError as e:
+            said = {"error": e.message}
+        return str(self._jvm.tailgate.Secrets.keep(json.dumps(said)))
+
+    def decoder(self, spec: DecoderSpec, opened: Opened = dict) -> Any:
         decoder = self._jvm.tailgate.Decoder
         if isinstance(spec, ArrowDecoder):
             return decoder.arrow(self._struct(_ddl(spec.columns)))
-        return decoder.kafka(self._format(spec.key), self._format(spec.value))
+        return decoder.kafka(self._format(spec.key, opened), self._format(spec.value, opened))
 
     def _operator(self, node: OperatorNode) -> Any:
         operator, ints, struct = self._jvm.tailgate.Operator, self._ints, self._struct

@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from engine.ddl.registry import Registry
+from engine.ddl.registry import ANSWERS, Registry
 from engine.plan.explain import Figures
 from engine.plan.graph import Graph
 from engine.runtime import kafka
@@ -33,7 +33,7 @@ from engine.runtime import session as spark
 from engine.runtime.batches import on_batch
 from engine.runtime.circuits import Circuits
 from engine.runtime.failing import Failing
-from engine.runtime.readers import Ends, Reader, ends, reader_name, readers
+from engine.runtime.readers import Ends, Reader, ends, reader_name, readers, veiled
 from engine.runtime.ticked import Ticked, ticked
 from engine.runtime.writes import written
 from lake import Lake, crash
@@ -41,6 +41,7 @@ from lake.catalog import Catalog, Change, Item
 from lake.entry import Header
 from lake.errors import Replaced, TailgateError
 from lake.inbox import TABLE, Inbox, Record
+from lake.secrets import Settings, Vault, settings
 from lake.writing import Writer
 
 log = logging.getLogger("tailgate.engine")
@@ -67,8 +68,9 @@ class Stall:
 class Engine:
     """The state of the running engine; `run` drives the query until `stop`."""
 
-    def __init__(self, lake: Lake, session: SparkSession, writer: Writer, parallelism: int) -> None:
+    def __init__(self, lake: Lake, session: SparkSession, writer: Writer, parallelism: int, vault: Vault | None = None) -> None:
         self.lake = lake
+        self.vault = vault or Vault()
         self.session = session
         self._ticking = spark.for_ticks(session)
         self.writer = writer
@@ -82,7 +84,7 @@ class Engine:
         jvm: Any = session._jvm
         self._source = jvm.tailgate.InboxSource  # the inbox's reading end
         self.circuits = Circuits(session)
-        self._registry = Registry()
+        self._registry = Registry(self.vault)
         self.stalls: dict[str, Stall] = {}
         self.counters: dict[int, dict[str, int]] = {}
         self.ticks = 0
@@ -117,7 +119,8 @@ class Engine:
         `joining`: where topics begin to be read that no reader has read. `forgotten`: operators whose state is to be removed.
         `changes`: asked inside the boundary for what that entry changes in relations. `state`: folder and ids of state that was made again.
         """
-        circuit = self.circuits.build(graph, forgotten)
+        after = self.catalog if change is None else self.catalog.apply(change)
+        circuit = self.circuits.build(graph, forgotten, lambda said: self.opened(said, after))
         with self.boundary:
             header = self.newest
             if change is not None:
@@ -130,8 +133,8 @@ class Engine:
                 if state is not None:
                     extra["state"], fields["state"] = state
                 header = self.append(changes(), kind="catalog", catalog=change, extra=extra, **fields)
-                self.catalog = self.catalog.apply(change)
-            moved = readers(self._live(sources)) != self._readers
+                self.catalog = after
+            moved = readers(self._live(sources), self.catalog) != self._readers
             self.graph, self._circuit, self._sources = graph, circuit, sources
             self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
             if moved:
@@ -141,11 +144,21 @@ class Engine:
         return header
 
     def history(
-        self, channel: str, brokers: str, topic: str, options: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
+        self, channel: str, brokers: str, topic: str, said: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
     ) -> Any:
         """Old records, [begin, end) of each partition, decoded for a channel of the circuit that runs: tailgate.History."""
         jvm: Any = self.session._jvm
-        return jvm.tailgate.History(self._circuit, channel, brokers, topic, begin, end, options)
+        return jvm.tailgate.History(self._circuit, channel, brokers, topic, begin, end, veiled(self.session, said))
+
+    # ---- how Kafka is reached ----------------------------------------------------------------------------------------------
+
+    def place(self, source: Item) -> tuple[str, str, dict[str, str]]:
+        """Brokers, topic, and how they are reached (`lake.clients`). Raises 55000 for secrets that cannot be opened."""
+        return source.options["brokers"], source.options["topic"], self.opened(source.options.get("kafka", {}))
+
+    def opened(self, said: Mapping[str, Any], catalog: Catalog | None = None) -> dict[str, str]:
+        """Settings of an item, in clear."""
+        return self.vault.opened(settings(said, catalog or self.catalog))
 
     def append(self, changes: Changes = (), **fields: Any) -> Header:
         """The next entry; call it inside the boundary."""
@@ -290,17 +303,19 @@ class Engine:
         with self.boundary:
             self._starts += 1
             start = self._starts
-            wanted = readers(self._live(self._sources))
+            wanted = readers(self._live(self._sources), self.catalog)
             offsets: dict[str, kafka.Offsets] = {}
+            clients: dict[str, dict[str, str]] = {}
             for reader in wanted:
                 try:
+                    clients[reader.name] = veiled(self.session, self.vault.opened(reader.settings))
                     offsets[reader.name] = self._begin(reader)
                 except TailgateError as e:
                     self._stall(reader.name, e.message)
             wanted = tuple(replace(r, topics=tuple(t for t in r.topics if t in offsets[r.name])) for r in wanted if r.name in offsets)
             self._readers = tuple(r for r in wanted if r.topics)
             self._checkpoint = self.lake.path / "checkpoint" / f"{self.writer.epoch}.{start}"
-            frame = inputs.stream(self._ticking, self.inbox.folder, self.newest.inbox, self._readers, offsets)
+            frame = inputs.stream(self._ticking, self.inbox.folder, self.newest.inbox, self._readers, offsets, clients)
             with self.committed:
                 self.newest = self.newest.with_offsets(_merged(self.newest.offsets, offsets))
             self._running = True
@@ -326,7 +341,7 @@ class Engine:
 
     def _look(self, reader: Reader) -> dict[str, kafka.Topic]:
         """A reader's topics; one that cannot be read on is stalled, alone. Raises 08006 if the broker does not answer."""
-        there = kafka.look(reader.brokers, list(reader.topics), dict(reader.options))
+        there = kafka.look(reader.brokers, list(reader.topics), self.vault.opened(reader.settings))
         for topic in reader.topics:
             error = self._fault(reader, topic, there.get(topic))
             if error is not None:
@@ -387,16 +402,16 @@ class Engine:
         for name, stall in list(self.stalls.items()):
             if stall.lasting:
                 continue
-            for reader in readers(self._sources):
+            for reader in readers(self._sources, self.catalog):
                 if name == reader.name or name.startswith(reader.name + "/"):
                     try:
-                        there = kafka.look(reader.brokers, list(reader.topics), dict(reader.options))
+                        there = kafka.look(reader.brokers, list(reader.topics), self.vault.opened(reader.settings))
                         topic = name[len(reader.name) + 1 :]
                         if topic and (error := self._fault(reader, topic, there.get(topic))) is not None:
                             stall.error = error
                             continue
-                        for registry in _registries(s for s in self._sources if s.options["channel"] == name):
-                            self._registry.latest(registry, "tailgate-answers")
+                        for url, said in _registries((s for s in self._sources if s.options["channel"] == name), self.catalog):
+                            self._registry.latest(url, ANSWERS, said)
                     except TailgateError as e:
                         stall.error = e.message
                         continue
@@ -411,9 +426,9 @@ def _is(failure: BaseException, java: str) -> bool:
     return thrown is not None and thrown.getClass().getName() == java
 
 
-def _registries(sources: Iterable[Item]) -> set[str]:
+def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Settings]]:
     formats = [s.options.get(part) or {} for s in sources for part in ("key_format", "value_format")]
-    return {str(f["registry"]) for f in formats if f.get("registry")}
+    return {(str(f["registry"]), settings(f.get("access", {}), catalog)) for f in formats if f.get("registry")}
 
 
 def _merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:

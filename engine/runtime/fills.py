@@ -25,7 +25,6 @@ from py4j.protocol import Py4JJavaError
 
 from engine.plan.circuit import UNIT
 from engine.runtime.engine import Engine
-from engine.runtime.readers import place
 from lake import crash
 from lake.catalog import Item
 from lake.entry import stream
@@ -151,7 +150,7 @@ class Fill(threading.Thread):
         at, end = dict(history.begin), dict(history.end)
         size_of_all = max(sum(end[p] - at.get(p, 0) for p in end), 1)
         while True:
-            pieces = self._engine.history(history.channel, *place(source), {p: at.get(p, 0) for p in end}, end)
+            pieces = self._engine.history(history.channel, *self._engine.place(source), {p: at.get(p, 0) for p in end}, end)
             try:
                 while not pieces.ended():
                     piece = pieces.next(self._piece_rows, ANSWER_MS)

@@ -23,7 +23,7 @@ from engine.plan.sizes import measured
 from engine.runtime import kafka
 from engine.runtime.engine import Changes, Engine
 from engine.runtime.fills import Fill, History
-from engine.runtime.readers import beginning, place, reader_name
+from engine.runtime.readers import beginning, reader_name
 from engine.runtime.restoring import remove_lost, restored
 from lake import subscriptions
 from lake.catalog import ERRORS, SUBSCRIPTION, Catalog, Change, Item, ready, skips
@@ -157,7 +157,7 @@ class Installation:
                 rows[id] = about(self.engine.lake, id) + self._coming(source)
             if source.kind == "source" and not source.stored:
                 try:
-                    there = kafka.topic(*place(source)).bounds
+                    there = kafka.topic(*self.engine.place(source)).bounds
                 except ConnectionFailure:
                     if str(id) not in known:
                         raise
@@ -177,7 +177,7 @@ class Installation:
         if source.kind != "source":
             return 0
         try:
-            there = kafka.topic(*place(source)).bounds
+            there = kafka.topic(*self.engine.place(source)).bounds
         except TailgateError:
             return 0
         read = self.engine.newest.offsets.get(reader_name(source), {}).get(source.options["topic"], {})
@@ -212,7 +212,7 @@ class Installation:
         for source in live:
             reader, topic = reader_name(source), source.options["topic"]
             if topic not in known.get(reader, {}):
-                there = kafka.topic(*place(source)).bounds
+                there = kafka.topic(*self.engine.place(source)).bounds
                 begin = beginning(source, there) if source.stored else {p: high for p, (_, high) in there.items()}
                 out.setdefault(reader, {})[topic] = begin
         return out

@@ -5,7 +5,7 @@ A broker that does not answer is 08006 and retriable; a topic that is missing is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic, time_ns
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from lake.clients import librdkafka
 from lake.errors import ConnectionFailure, UndefinedObject
 from lake.inbox import Record
 
@@ -23,9 +24,22 @@ IDLE_S = 10.0  # a fetch of old records that brings nothing for so long has lost
 Offsets = dict[str, dict[str, int]]  # topic → partition as text → offset, as Spark writes it
 
 
-def consumer(brokers: str, options: Mapping[str, str]) -> Consumer:
+class _Heard:
+    """The last thing that went wrong with a connection: the answers themselves say only that none came."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def __call__(self, error: KafkaError) -> None:
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.text = error.str()
+
+
+def consumer(brokers: str, said: Mapping[str, str], heard: Callable[[KafkaError], None] | None = None) -> Consumer:
+    """`said`: how the brokers are reached (`lake.clients`)."""
     return Consumer(
         {
+            **({} if heard is None else {"error_cb": heard}),
             "bootstrap.servers": brokers,
             "group.id": "tailgate",  # never joined: partitions are assigned, nothing is committed
             "enable.auto.commit": False,
@@ -35,9 +49,14 @@ def consumer(brokers: str, options: Mapping[str, str]) -> Consumer:
             "fetch.wait.max.ms": 50,
             "queued.max.messages.kbytes": 16384,
             "log_level": 2,
-            **options,
+            **librdkafka(said),
         }
     )
+
+
+def _silent(brokers: str, error: KafkaException, heard: _Heard | None = None) -> ConnectionFailure:
+    met = f": {heard.text}" if heard is not None and heard.text else ""
+    return ConnectionFailure(f"Kafka at {brokers} does not answer: {error.args[0].str()}{met}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +70,14 @@ class Topic:
 
 def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[str, Topic]:
     """Those of the topics that exist."""
-    client = consumer(brokers, options)
+    heard = _Heard()
+    client = consumer(brokers, options, heard)
     try:
         known = client.list_topics(timeout=ANSWER_S).topics
         there = [t for t in topics if t in known and known[t].error is None]
         if not there:
             return {}
-        admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **options})
+        admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(options)})
         described = admin.describe_topics(TopicCollection(there), request_timeout=ANSWER_S)
         return {
             topic: Topic(
@@ -67,14 +87,16 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
             for topic in there
         }
     except KafkaException as e:
-        raise ConnectionFailure(f"Kafka at {brokers} does not answer: {e.args[0].str()}") from e
+        client.poll(0)  # what went wrong is told there
+        raise _silent(brokers, e, heard) from e
     finally:
         client.close()
 
 
 def listed(brokers: str, options: Mapping[str, str]) -> list[tuple[str, int, int]]:
     """Name, partitions and replicas of every topic but the broker's own."""
-    client = consumer(brokers, options)
+    heard = _Heard()
+    client = consumer(brokers, options, heard)
     try:
         known = client.list_topics(timeout=ANSWER_S).topics
         return [
@@ -83,7 +105,8 @@ def listed(brokers: str, options: Mapping[str, str]) -> list[tuple[str, int, int
             if not name.startswith("__")
         ]
     except KafkaException as e:
-        raise ConnectionFailure(f"Kafka at {brokers} does not answer: {e.args[0].str()}") from e
+        client.poll(0)  # what went wrong is told there
+        raise _silent(brokers, e, heard) from e
     finally:
         client.close()
 
@@ -126,7 +149,7 @@ def start(
         found = {str(t.partition): t.offset for t in client.offsets_for_times(asked, timeout=ANSWER_S)}
         return {p: found[p] if low <= found.get(p, -1) <= high else high for p, (low, high) in bounds.items()}
     except KafkaException as e:
-        raise ConnectionFailure(f"Kafka at {brokers} does not answer: {e.args[0].str()}") from e
+        raise _silent(brokers, e) from e
     finally:
         client.close()
 
@@ -166,6 +189,6 @@ def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str
             if messages:
                 heard = monotonic()  # after the records were taken, which may be long after they came
     except KafkaException as e:
-        raise ConnectionFailure(f"Kafka at {brokers} does not answer: {e.args[0].str()}") from e
+        raise _silent(brokers, e) from e
     finally:
         client.close()

@@ -7,7 +7,7 @@ import os
 import signal
 import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.runtime import session as spark
@@ -21,6 +21,7 @@ from engine.runtime.status import Status
 from engine.runtime.writes import Writes
 from lake import Lake
 from lake.errors import ObjectNotInPrerequisiteState
+from lake.secrets import Vault
 from lake.writing import open_epoch
 
 log = logging.getLogger("tailgate.engine")
@@ -35,10 +36,12 @@ class Options:
     data: Path
     parallelism: int = 1
     take_over: bool = False
+    vault: Vault = field(default_factory=Vault)
 
 
 def run(options: Options) -> int:
     """Runs until SIGTERM or SIGINT; 0 then."""
+    options.vault.check()
     os.nice(NICE)
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it writes a page of JSON for an error that is told anyway
     logging.getLogger("py4j").setLevel(logging.ERROR)
@@ -52,7 +55,7 @@ def run(options: Options) -> int:
         )
     with tempfile.TemporaryDirectory(prefix="tailgate-engine-") as scratch:
         session = spark.start(Path(scratch), options.parallelism)
-        engine = Engine(lake, session, writer, options.parallelism)
+        engine = Engine(lake, session, writer, options.parallelism, options.vault)
         installation = Installation(engine)
         statements = Statements(engine, installation)
         writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)

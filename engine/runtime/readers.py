@@ -13,11 +13,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from engine.runtime.kafka import Offsets
-from lake.catalog import Item
+from lake.catalog import Catalog, Item
+from lake.clients import JAVA_SECRET, java
+from lake.secrets import Settings, settings
 
 ROWS_PER_TICK = 50_000  # of one reader: 0.5 s of work; a tick that catches up stays short for the others
 ANSWER_MS = 3000  # a broker that does not answer stalls its sources, and the others' ticks, no longer than this
@@ -26,21 +29,16 @@ CLOCK_MS = 10_000  # an idle engine ticks this often, so that time goes on
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One Kafka stream. `name` begins its channels; `topics` is sorted."""
+    """One Kafka stream. `name` begins its channels; `topics` is sorted. With a secret that was altered it is another reader."""
 
     name: str
     brokers: str
-    options: tuple[tuple[str, str], ...] = ()
+    settings: Settings = ()
     topics: tuple[str, ...] = field(default=())
 
 
 def reader_name(item: Item) -> str:
     return str(item.options["channel"]).rsplit("/", 1)[0]
-
-
-def place(source: Item) -> tuple[str, str, dict[str, str]]:
-    """Brokers, topic and settings."""
-    return source.options["brokers"], source.options["topic"], source.options.get("kafka", {})
 
 
 def beginning(source: Item, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
@@ -49,20 +47,27 @@ def beginning(source: Item, bounds: Mapping[str, tuple[int, int]]) -> dict[str, 
     return {p: min(max(low, start.get(p, low)), high) for p, (low, high) in bounds.items()}
 
 
-def readers(sources: Iterable[Item]) -> tuple[Reader, ...]:
+def readers(sources: Iterable[Item], catalog: Catalog) -> tuple[Reader, ...]:
     """The readers that these sources need."""
     found: dict[str, tuple[Item, set[str]]] = {}
     for item in sources:
         found.setdefault(reader_name(item), (item, set()))[1].add(item.options["topic"])
     return tuple(
-        Reader(name, item.options["brokers"], tuple(sorted(item.options.get("kafka", {}).items())), tuple(sorted(topics)))
+        Reader(name, item.options["brokers"], settings(item.options.get("kafka", {}), catalog), tuple(sorted(topics)))
         for name, (item, topics) in sorted(found.items())
     )
 
 
-def stream(session: SparkSession, inbox: Path, consumed: int, readers: tuple[Reader, ...], offsets: Mapping[str, Offsets]) -> DataFrame:
-    """The union. `offsets` of a reader name every partition of its topics."""
-    watched = [{"bootstrap": r.brokers, "topics": list(r.topics), "options": dict(r.options)} for r in readers]
+def stream(
+    session: SparkSession,
+    inbox: Path,
+    consumed: int,
+    readers: tuple[Reader, ...],
+    offsets: Mapping[str, Offsets],
+    clients: Mapping[str, Mapping[str, str]],
+) -> DataFrame:
+    """The union. `offsets` of a reader name every partition of its topics; `clients`: how each is to reach its brokers (`veiled`)."""
+    watched = [{"bootstrap": r.brokers, "topics": list(r.topics), "options": dict(clients[r.name])} for r in readers]
     source = (
         session.readStream.format("tailgate-inbox").option("path", str(inbox)).option("start", str(consumed)).option("clock", str(CLOCK_MS))
     )
@@ -82,10 +87,18 @@ def stream(session: SparkSession, inbox: Path, consumed: int, readers: tuple[Rea
             .option("kafka.default.api.timeout.ms", str(ANSWER_MS))
             .option("kafka.request.timeout.ms", str(ANSWER_MS))
         )
-        for name, value in reader.options:
+        for name, value in clients[reader.name].items():
             kafka = kafka.option(f"kafka.{name}", value)
         union = union.union(kafka.load().withColumn("topic", functions.concat(functions.lit(reader.name + "/"), functions.col("topic"))))
     return union
+
+
+def veiled(session: SparkSession, said: Mapping[str, str]) -> dict[str, str]:
+    """What Kafka's Java clients are told (`lake.clients`). Secrets among it stand in no option, plan or log: the clients look them up."""
+    secrets: Any = session._jvm.tailgate.Secrets  # type: ignore[union-attr]
+    told = java(said)
+    hidden = {name: str(secrets.reference(told[name])) for name in JAVA_SECRET if name in told}
+    return {**told, **hidden, **dict(secrets.PROVIDER)} if hidden else told
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.runtime import kafka
-from engine.runtime.readers import place, reader_name
+from engine.runtime.readers import reader_name
 from lake.catalog import Catalog, Item
 from lake.errors import QueryCanceled
 
@@ -28,7 +28,7 @@ class Recency:
         """{"n", "time"} of an entry that has all that the topics below these relations held at the call. 57014 after so many seconds."""
         engine = self._engine
         deadline = time.monotonic() + timeout
-        wanted = {s.id: kafka.topic(*place(s)).bounds for s in sources(relations, engine.catalog)}
+        wanted = {s.id: kafka.topic(*engine.place(s)).bounds for s in sources(relations, engine.catalog)}
         n = 0
         while True:
             newest = engine.wait_newer(n, max(deadline - time.monotonic(), 0.0)) if n else engine.newest

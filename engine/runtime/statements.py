@@ -19,23 +19,27 @@ from engine.runtime.attending import Attending
 from engine.runtime.control import Client
 from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
-from engine.runtime.readers import place
+from engine.runtime.readers import reader_name
 from lake.catalog import Catalog, Change, Item
 from lake.dropping import dropping
 from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
 from lake.names import listed
 from lake.roles import OPERATOR_ID
 from lake.schemas import SCHEMA
+from lake.secrets import settings
 from sql.statements import (
     AlterItem,
     AlterRole,
     AlterSchema,
+    AlterSecret,
     Comment,
     CommentOnFunction,
+    CreateConnection,
     CreateFunction,
     CreateIndex,
     CreateRole,
     CreateSchema,
+    CreateSecret,
     CreateSink,
     CreateSource,
     CreateSubscription,
@@ -52,11 +56,13 @@ from sql.statements import (
     Print,
     RetryDeadLetters,
     Show,
+    ValidateConnection,
     parse,
 )
 
 Answer = dict[str, Any]
-Creation = CreateSource | CreateView | CreateSink | CreateTable | CreateFunction | CreateSubscription
+Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
+Creation = Items | CreateFunction
 Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant
 Path = tuple[str, ...]  # of the session that asks
 TAGS = {
@@ -66,6 +72,8 @@ TAGS = {
     CreateTable: "CREATE TABLE",
     CreateFunction: "CREATE FUNCTION",
     CreateSubscription: "CREATE SUBSCRIPTION",
+    CreateSecret: "CREATE SECRET",
+    CreateConnection: "CREATE CONNECTION",
 }
 WAIT_S = 0.25  # how often a statement that waits for a fill looks whether its client is still there
 TELL_S = 1.0  # how often it says how far the fill is
@@ -77,7 +85,7 @@ class Statements:
     def __init__(self, engine: Engine, installation: Installation) -> None:
         self._engine, self._installation = engine, installation
         self._attending = Attending(installation)
-        self._registry = ddl.Registry()
+        self._registry = ddl.Registry(engine.vault)
 
     # ---- for control -----------------------------------------------------------------------------------------------------
 
@@ -88,6 +96,8 @@ class Statements:
         match statement:
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
                 return self._create(statement, text, settings.get("role"), path, client)
+            case CreateSecret() | CreateConnection():
+                return self._create(statement, text, settings.get("role"), path, client)
             case CreateIndex():
                 return self._create_index(statement, path)
             case Drop() | DropFunction() | DropSchema():
@@ -96,12 +106,17 @@ class Statements:
                 return self._change(statement, settings.get("role"), path)
             case Comment() | CommentOnFunction():
                 return self._change(statement, settings.get("role"), path)
+            case AlterSecret():
+                return self._alter_secret(statement, path)
+            case ValidateConnection(name=name):
+                self._validate(ddl.connection_of(name, self._engine.catalog.along(path)))
+                return self._answer("VALIDATE CONNECTION")
             case Pause():
                 return self._answer(self._attending.pause(statement, path))
             case RetryDeadLetters(name=name):
                 return self._answer(self._attending.retry(name, path))
             case Print():
-                return {**self._answer("PRINT"), "lines": self._attending.print(statement)}
+                return {**self._answer("PRINT"), "lines": self._attending.print(statement, path)}
             case Show(what="topics"):
                 return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
             case Explain(target=target, analyze=analyze) if isinstance(target, Name | CreateView):
@@ -185,10 +200,15 @@ class Statements:
             if going:
                 self._installation.install(Change(drop=tuple(sorted(going))))
 
-    def _items(
-        self, statement: CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription, text: str, catalog: Catalog
-    ) -> tuple[Item, ...]:
+    def _items(self, statement: Items, text: str, catalog: Catalog) -> tuple[Item, ...]:
         match statement:
+            case CreateSecret():
+                return (ddl.create_secret(statement, text, catalog, self._engine.vault.sealed),)
+            case CreateConnection():
+                item = ddl.create_connection(statement, text, catalog)
+                if statement.validate:
+                    self._validate(item)
+                return (item,)
             case CreateSource():
                 source, *others = ddl.create_source(statement, text, catalog, self._registry)
                 return (self._on_channel(source, catalog), *others)
@@ -206,16 +226,33 @@ class Statements:
             case CreateSubscription():
                 return (ddl.create_subscription(statement, text, catalog),)
 
+    def _alter_secret(self, statement: AlterSecret, path: Path) -> Answer:
+        """Readers that go by the secret begin anew, and so do sinks."""
+        with self._installation.lock:
+            item = ddl.alter_secret(statement, self._engine.catalog.along(path), self._engine.vault.sealed)
+            if item is None:
+                return self._answer("ALTER SECRET", _notice(f'secret "{statement.name}" does not exist, skipping'))
+            self._installation.install(Change(put=(item,)))
+        return self._answer("ALTER SECRET")
+
+    def _validate(self, connection: Item) -> None:
+        """08006 if the other side does not answer, 22023 or 55000 for settings that cannot be used."""
+        said = connection.options["settings"]
+        if connection.options["type"] == "kafka":
+            kafka.listed(connection.options["brokers"], self._engine.opened(said))
+        else:
+            self._registry.latest(connection.options["url"], ddl.ANSWERS, settings(said, self._engine.catalog))
+
     def _on_channel(self, source: Item, catalog: Catalog) -> Item:
         """The source with the reader that brings its topic.
 
         A stored source reads its topic from the beginning, so it shares no reader with another source of that topic; nor does one
         of a topic that was made anew with those of the topic before.
         """
-        brokers, topic, settings = place(source)
-        found = kafka.topic(brokers, topic, settings)
+        brokers, topic, access = self._engine.place(source)
+        found = kafka.topic(brokers, topic, access)
         said = source.options.get("start")
-        start = {} if said is None else {"start": kafka.start(brokers, topic, settings, found.bounds, said)}
+        start = {} if said is None else {"start": kafka.start(brokers, topic, access, found.bounds, said)}
         others = [i for i in catalog.items.values() if i.kind == "source"]
         alone = source.stored or source.options.get("on_error") == "fail"
         taken = {
@@ -223,8 +260,10 @@ class Statements:
             for i in others
             if alone or i.stored or i.options.get("on_error") == "fail" or i.options.get("paused") or i.options.get("topic_id") != found.id
         }
+        # a reader has one way of reaching the brokers
+        other_ways = {reader_name(i) for i in others if i.options.get("kafka", {}) != source.options["kafka"]}
         number = 0
-        while f"{brokers}#{number}/{topic}" in taken:
+        while f"{brokers}#{number}/{topic}" in taken or f"{brokers}#{number}" in other_ways:
             number += 1
         return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{brokers}#{number}/{topic}"})
 

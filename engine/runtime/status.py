@@ -30,7 +30,7 @@ class Status:
         items = catalog.visible
         durations = sorted(engine.durations)
         sources = [i for i in items if i.kind == "source"]
-        behind = lags((i for i in sources if self._stall(i) is None), engine.newest.offsets)
+        behind = lags((i for i in sources if self._stall(i) is None), engine.newest.offsets, engine.place)
         return {
             "sources": {catalog.name_of(i).sql: self._source(i, behind.get(i.id)) for i in sources},
             "views": {catalog.name_of(i).sql: self._view(i) for i in items if i.kind == "materialized view"},

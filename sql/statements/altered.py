@@ -17,6 +17,7 @@ from sql.tokens import Cursor
 
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "subscription": "subscription",
+    "secret": "secret", "connection": "connection",
 }  # fmt: skip
 
 

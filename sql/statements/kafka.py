@@ -6,12 +6,15 @@ Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, TailgateError, UndefinedColumn
+from lake.names import Name
 from lake.types import Type
 from sql.grammar.names import name
 from sql.grammar.types import type_name
+from sql.statements.connections import spelled
 from sql.statements.pieces import column_names, if_not_exists, options, relation_name
 from sql.statements.values import (
     Avro,
@@ -25,6 +28,7 @@ from sql.statements.values import (
     Include,
     Json,
     Options,
+    OptionValue,
     Pause,
     Print,
     Regex,
@@ -41,6 +45,27 @@ DEFAULT_PORT = 9092
 MICROSECONDS = 6  # digits of seconds
 COLUMNS_MAX = 1600  # of a relation, as in PostgreSQL
 
+# options of KAFKA CONNECTION c (TOPIC …) and the options of WITH that say the same
+SOURCE_OPTIONS = {"start_offset": "start_offset", "start_timestamp": "kafka_time_offset", "group_id_prefix": "group_id_prefix"}
+SINK_OPTIONS = {
+    "compression_type": "compression_type",
+    "topic_partition_count": "partition_count",
+    "topic_replication_factor": "replication_factor",
+}
+TOPIC_CONFIG = "topic_config"  # of a sink: MAP['name' => 'value', …], which WITH says as "topic.name" = 'value'
+# options of a sink's SCHEMA REGISTRY CONNECTION r (…), which WITH may say as well
+REGISTRY_OPTIONS = ("avro_key_fullname", "avro_value_fullname", "key_compatibility_level", "value_compatibility_level")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in Kafka; `options` are in the words of WITH."""
+
+    topic: str
+    brokers: str = ""
+    connection: Name | None = None
+    options: Options = ()
+
 
 def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
     return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
@@ -54,8 +79,8 @@ def create_source(cursor: Cursor, *, materialized: bool) -> CreateSource:
     if cursor.at_word("in", "cluster"):
         raise _unsupported("IN CLUSTER", cursor.position)
     cursor.expect_word("from")
-    brokers, topic = _kafka(cursor)
-    found: Options = ()
+    place = _kafka(cursor, SOURCE_OPTIONS)
+    found = place.options
     if cursor.word("with"):
         found += options(cursor)
     key_format, value_format = _formats(cursor)
@@ -66,9 +91,8 @@ def create_source(cursor: Cursor, *, materialized: bool) -> CreateSource:
         raise _unsupported("EXPOSE PROGRESS", cursor.position)
     if cursor.word("with"):
         found += options(cursor)
-    return CreateSource(
-        this, brokers, topic, value_format, key_format, envelope, columns, primary_key, include, on_error, found, absent, materialized
-    )
+    what = value_format, key_format, envelope, columns, primary_key, include, on_error, found
+    return CreateSource(this, place.brokers, place.topic, *what, absent, materialized, place.connection)
 
 
 def create_sink(cursor: Cursor) -> CreateSink:
@@ -80,7 +104,7 @@ def create_sink(cursor: Cursor) -> CreateSink:
     cursor.expect_word("from")
     item = relation_name(cursor)
     cursor.expect_word("into")
-    brokers, topic = _kafka(cursor)
+    place = _kafka(cursor, SINK_OPTIONS)
     key: tuple[str, ...] = ()
     not_enforced = False
     if cursor.word("key"):
@@ -91,7 +115,7 @@ def create_sink(cursor: Cursor) -> CreateSink:
                 raise InvalidParameterValue(f"repeated column name in sink key: {column}")
     if cursor.at_word("consistency"):
         raise _unsupported("CONSISTENCY", cursor.position, "Progress is kept in the same transaction as the records.")
-    found: Options = ()
+    found = place.options
     snapshot = True
     if cursor.at_word("with") and cursor.at("(", 1):
         cursor.advance()
@@ -108,7 +132,9 @@ def create_sink(cursor: Cursor) -> CreateSink:
     found = tuple(o for o in found if o[0] != "snapshot")
     if cursor.at_word("as", "of"):
         raise _unsupported("AS OF of a sink", cursor.position)
-    return CreateSink(this, item, brokers, topic, value_format, key_format, envelope, key, not_enforced, snapshot, found, absent)
+    found = _of_registry(value_format) + (() if key_format is None else _of_registry(key_format)) + found
+    what = value_format, key_format, envelope, key, not_enforced, snapshot, found
+    return CreateSink(this, item, place.brokers, place.topic, *what, absent, place.connection)
 
 
 def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, ...]]:
@@ -159,27 +185,55 @@ def _type(cursor: Cursor) -> tuple[Type, int | None]:
     return resolve(node), None
 
 
-def _kafka(cursor: Cursor) -> tuple[str, str]:
-    """KAFKA BROKER 'host:port, …' TOPIC 'name'"""
+def _kafka(cursor: Cursor, known: dict[str, str]) -> Place:
+    """KAFKA BROKER 'host:port, …' TOPIC 'name', or KAFKA CONNECTION name (TOPIC 'name', …) with the options `known`."""
     at = cursor.position
     other = cursor.any_word("kinesis", "file", "s3", "pubnub", "postgres", "mysql", "load", "avro", "webhook", "iceberg", "sql")
     if other is not None:
         raise _unsupported(other.upper(), at, "Sources and sinks are of Kafka: KAFKA BROKER '…' TOPIC '…'.")
     cursor.expect_word("kafka")
-    if cursor.at_word("connection"):
-        raise _unsupported("KAFKA CONNECTION", cursor.position, "Write KAFKA BROKER '…' TOPIC '…'.")
+    if cursor.word("connection"):
+        connection = relation_name(cursor)
+        at = cursor.position
+        found = spelled(options(cursor))
+        topic = option(found, "topic")
+        if topic is None:
+            raise InvalidParameterValue("KAFKA CONNECTION needs a TOPIC", hint="Write KAFKA CONNECTION c (TOPIC '…').", position=at)
+        further = tuple(o for said in found if said[0] != "topic" for o in _of_connection(*said, known, at))
+        return Place(_topic(topic, at), connection=connection, options=further)
     if not cursor.word("broker"):
         cursor.expect_word("brokers")
     brokers = brokers_of(cursor)
     cursor.expect_word("topic")
-    topic_at = cursor.position
-    topic = cursor.string()
-    if not topic:
-        raise InvalidParameterValue("the name of a topic must not be empty", position=topic_at)
-    return brokers, topic
+    at = cursor.position
+    return Place(_topic(cursor.string(), at), brokers)
 
 
-def _address(address: str, position: int) -> str:
+def _of_connection(said: str, value: OptionValue, known: dict[str, str], position: int) -> Options:
+    if said == TOPIC_CONFIG and known is SINK_OPTIONS and isinstance(value, tuple):
+        return tuple((f"topic.{pair[0]}", pair[1]) for pair in value if isinstance(pair, tuple))
+    if said not in known:
+        raise _unsupported(f"{said.replace('_', ' ').upper()} of a KAFKA CONNECTION", position)
+    return ((known[said], value),)
+
+
+def _of_registry(format: Format) -> Options:
+    """What a sink's registry connection says of the sink."""
+    if not isinstance(format, Avro) or format.connection is None:
+        return ()
+    for said, _ in format.options:
+        if said not in REGISTRY_OPTIONS:
+            raise FeatureNotSupported(f"{said.replace('_', ' ').upper()} of a SCHEMA REGISTRY CONNECTION is not supported")
+    return format.options
+
+
+def _topic(topic: OptionValue, position: int) -> str:
+    if not isinstance(topic, str) or not topic:
+        raise InvalidParameterValue("the name of a topic must not be empty", position=position)
+    return topic
+
+
+def _address(address: str, position: int | None) -> str:
     """With the default port if there is none; an IPv6 address stands in brackets."""
     if not address:
         raise InvalidParameterValue("the address of a broker must not be empty", position=position)
@@ -266,16 +320,23 @@ def _avro(cursor: Cursor) -> Avro:
         schema = cursor.string()
         return Avro(None, schema, _avro_options(cursor))
     cursor.expect_word("confluent", "schema", "registry")
-    if cursor.at_word("connection"):
-        raise _unsupported("SCHEMA REGISTRY CONNECTION", cursor.position, "Write the registry's URL.")
+    if cursor.word("connection"):
+        connection = relation_name(cursor)
+        found = spelled(options(cursor)) if cursor.at("(") else ()
+        _no_strategy(cursor)
+        return Avro(None, None, found, connection)
     url_at = cursor.position
     url = cursor.string()
     if not url.startswith(("http://", "https://")):
         raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write http://host:port.", position=url_at)
     found = _avro_options(cursor)
+    _no_strategy(cursor)
+    return Avro(url, None, found)
+
+
+def _no_strategy(cursor: Cursor) -> None:
     if cursor.at_word("seed") or (cursor.at_word("key", "strategy") or cursor.at_word("value", "strategy")):
         raise _unsupported(cursor.token.value.upper() + (" STRATEGY" if not cursor.at_word("seed") else ""), cursor.position)
-    return Avro(url, None, found)
 
 
 def _avro_options(cursor: Cursor) -> Options:
@@ -315,10 +376,13 @@ def print_(cursor: Cursor) -> Print:
     cursor.expect_word("print")
     topic = cursor.string() if cursor.token.kind == "string" else name(cursor).name
     brokers = ""
+    connection: Name | None = None
     if cursor.word("from", "broker"):
         brokers = brokers_of(cursor)
+    elif cursor.word("from", "connection"):
+        connection = relation_name(cursor)
     beginning = cursor.word("from", "beginning")
-    return Print(topic, brokers, beginning, cursor.integer() if cursor.word("limit") else None)
+    return Print(topic, brokers, beginning, cursor.integer() if cursor.word("limit") else None, connection)
 
 
 def brokers_of(cursor: Cursor) -> str:
@@ -327,7 +391,12 @@ def brokers_of(cursor: Cursor) -> str:
     listed = cursor.string()
     while cursor.sign(","):
         listed += "," + cursor.string()
-    return ",".join(_address(a.strip(), at) for a in listed.split(","))
+    return addresses(listed, at)
+
+
+def addresses(listed: str, position: int | None = None) -> str:
+    """Of brokers, each with its port."""
+    return ",".join(_address(a.strip(), position) for a in listed.split(","))
 
 
 def _include(cursor: Cursor) -> tuple[Include, ...]:

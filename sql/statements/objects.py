@@ -8,6 +8,7 @@ from lake.errors import FeatureNotSupported
 from lake.names import Name
 from sql.grammar import queries
 from sql.statements.altered import KINDS, alter_item
+from sql.statements.connections import alter_secret, create_connection, create_secret
 from sql.statements.create_table import create_table
 from sql.statements.functions import create_function, drop_function, function_name
 from sql.statements.indexes import create_index
@@ -23,10 +24,13 @@ from sql.statements.values import (
     AlterItem,
     AlterRole,
     AlterSchema,
+    AlterSecret,
+    CreateConnection,
     CreateFunction,
     CreateIndex,
     CreateRole,
     CreateSchema,
+    CreateSecret,
     CreateSink,
     CreateSource,
     CreateSubscription,
@@ -48,7 +52,8 @@ from sql.tokens import Cursor
 
 Creation: TypeAlias = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateRole | CreateFunction | CreateSchema | CreateIndex | CreateSubscription
-)
+    | CreateSecret | CreateConnection
+)  # fmt: skip
 
 INDEXES = (("index",), ("unique", "index"), ("default", "index"))
 REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # what may come behind OR REPLACE
@@ -86,6 +91,10 @@ def create(cursor: Cursor) -> Creation:
         if cursor.at_word("connector"):
             raise refuse_create(cursor, start)
         return create_sink(cursor)
+    if not materialized and cursor.word("secret"):
+        return create_secret(cursor)
+    if not materialized and cursor.word("connection"):
+        return create_connection(cursor)
     raise refuse_create(cursor, start)
 
 
@@ -121,13 +130,15 @@ def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False, te
     return CreateView(this, text, materialized, columns, found, absent, replace, temporary)
 
 
-def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema:
+def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema | AlterSecret:
     start = cursor.index
     cursor.expect_word("alter")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
         return alter_role(cursor)
     if cursor.word("schema"):
         return alter_schema(cursor)
+    if (secret := alter_secret(cursor)) is not None:
+        return secret
     altered = alter_item(cursor)
     if altered is not None:
         return altered
@@ -162,8 +173,14 @@ def drop(cursor: Cursor) -> Drop | DropRole | DropFunction | DropSchema:
     return Drop(kind, tuple(found), exists, cascade)
 
 
-OF_SCHEMA = ("sources", "views", "materialized views", "sinks", "subscriptions", "tables", "functions", "objects")
-LISTS = ("sources", "topics", "views", "sinks", "subscriptions", "tables", "functions", "objects", "schemas", "databases")
+OF_SCHEMA = (
+    "sources", "views", "materialized views", "sinks", "subscriptions", "tables", "functions", "objects", "secrets", "connections"
+)  # fmt: skip
+LISTS = (
+    "sources", "topics", "views", "sinks", "subscriptions", "tables", "functions", "objects", "schemas", "databases", "secrets",
+    "connections",
+)  # fmt: skip
+CREATED = ("source", "view", "sink", "table", "index", "subscription", "connection")
 
 
 def show(cursor: Cursor) -> Show:
@@ -191,8 +208,7 @@ def show(cursor: Cursor) -> Show:
     if cursor.word("create", "materialized", "source"):
         return Show("create source", relation_name(cursor))
     if cursor.word("create"):
-        words = ("source", "view", "sink", "table", "index", "subscription")
-        kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word(*words)
+        kind = "materialized view" if cursor.word("materialized", "view") else cursor.any_word(*CREATED)
         if kind is None:
             raise cursor.error()
         return Show("create " + kind, relation_name(cursor))

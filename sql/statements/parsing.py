@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lake.errors import SyntaxError_
 from sql.grammar import queries
-from sql.statements import altered, copying, kafka, objects, reading, roles, session, subscriptions, tables
+from sql.statements import altered, connections, copying, kafka, objects, reading, roles, session, subscriptions, tables
 from sql.statements.pieces import select
 from sql.statements.refused import refuse
 from sql.statements.values import Empty, Statement, StatementText
@@ -25,6 +25,7 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "resume": kafka.pause,
     "retry": kafka.retry,
     "print": kafka.print_,
+    "validate": connections.validate,
     "tail": reading.tail,
     "subscribe": reading.subscribe,
     "declare": reading.declare,

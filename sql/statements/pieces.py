@@ -7,7 +7,7 @@ from sqlglot import exp
 from lake.errors import InvalidParameterValue
 from lake.names import Name
 from sql.grammar import expressions, names, queries
-from sql.statements.values import AtLeast, Options, OptionValue, QueryText, Select, Time
+from sql.statements.values import AtLeast, Options, OptionValue, QueryText, SecretName, Select, Time
 from sql.tokens import Cursor
 
 
@@ -26,12 +26,14 @@ def if_not_exists(cursor: Cursor) -> bool:
 
 
 def options(cursor: Cursor) -> Options:
-    """( name [= value], … ); a name may be several words (`RETAIN HISTORY FOR '1h'`), one alone is true."""
+    """( name [= value], … ); a name may be several words (`RETAIN HISTORY FOR '1h'`), one alone is true; a value may be SECRET name."""
     cursor.expect("(")
     found: list[tuple[str, OptionValue]] = []
     while True:
         words = [_option_word(cursor)]
-        while cursor.token.kind == "word" and not cursor.at_word("true") and not cursor.at_word("false"):
+        while cursor.token.kind == "word" and not (
+            cursor.at_word("true") or cursor.at_word("false") or _at_secret(cursor) or _at_map(cursor)
+        ):
             words.append(_option_word(cursor))
         value: OptionValue = True
         if cursor.sign("=") or not (cursor.at(",") or cursor.at(")")):
@@ -43,6 +45,14 @@ def options(cursor: Cursor) -> Options:
             break
     cursor.expect(")")
     return tuple(found)
+
+
+def _at_secret(cursor: Cursor) -> bool:
+    return cursor.at_word("secret") and cursor.peek().kind in ("word", "quoted")
+
+
+def _at_map(cursor: Cursor) -> bool:
+    return cursor.at_word("map") and cursor.at("[", 1)
 
 
 def _option_word(cursor: Cursor) -> str:
@@ -57,6 +67,12 @@ def _option_word(cursor: Cursor) -> str:
 
 def option_value(cursor: Cursor) -> OptionValue:
     token = cursor.token
+    if _at_secret(cursor):
+        cursor.advance()
+        return SecretName(relation_name(cursor))
+    if _at_map(cursor):
+        cursor.advance()
+        return _map(cursor)
     if cursor.sign("(") or cursor.sign("["):
         closing = ")" if token.value == "(" else "]"
         items: list[OptionValue] = []
@@ -91,6 +107,20 @@ def boolean(value: object, key: str, position: int) -> bool:
     if isinstance(value, str) and value.lower() in ("false", "f", "off", "no", "0"):
         return False
     raise InvalidParameterValue(f"invalid {key.upper()}: must be a boolean", position=position)
+
+
+def _map(cursor: Cursor) -> OptionValue:
+    """['key' => value, …], after MAP: pairs."""
+    cursor.expect("[")
+    found: list[OptionValue] = []
+    while not cursor.at("]"):
+        key = cursor.string()
+        cursor.expect("=>")
+        found.append((key, option_value(cursor)))
+        if not cursor.sign(","):
+            break
+    cursor.expect("]")
+    return tuple(found)
 
 
 def query(cursor: Cursor) -> QueryText:

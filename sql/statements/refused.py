@@ -34,7 +34,6 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("vacuum",): None,
     # Materialize
     ("raise",): None,
-    ("validate", "connection"): None,
     # ksqlDB
     ("describe",): "Use SHOW COLUMNS FROM, or \\d in psql.",
     ("terminate",): "Use DROP.",
@@ -57,8 +56,6 @@ CREATIONS: dict[tuple[str, ...], str | None] = {
     ("foreign",): None,
     ("recursive", "view"): None,
     ("database",): None,
-    ("secret",): None,
-    ("connection",): "Write brokers and registries in CREATE SOURCE and CREATE SINK.",
     ("cluster",): None,
     ("procedure",): None,
     ("aggregate",): None,
@@ -92,9 +89,7 @@ CREATIONS: dict[tuple[str, ...], str | None] = {
 }
 
 SHOWINGS: dict[tuple[str, ...], str | None] = {
-    ("connections",): None,
     ("clusters",): None,
-    ("secrets",): None,
     ("roles",): None,
     ("streams",): "Use SHOW SOURCES.",
     ("queries",): "Use SHOW MATERIALIZED VIEWS.",

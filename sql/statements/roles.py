@@ -10,7 +10,7 @@ from typing import Literal
 
 from lake.errors import FeatureNotSupported, SyntaxError_
 from lake.names import Name
-from lake.roles import RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
+from lake.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from sql.grammar.names import name
 from sql.statements.pieces import relation_name
 from sql.statements.values import AlterRole, CreateRole, DropRole, Grant, RoleOptions
@@ -23,6 +23,7 @@ NOT_SUPPORTED = (
     "createdb", "createrole", "replication", "bypassrls", "noinherit", "connection", "valid", "in", "role", "user", "admin", "sysid"
 )  # fmt: skip
 PRIVILEGES = ("select", "insert", "update", "delete", "usage", "create")
+PRIVILEGES_OF = {"schema": SCHEMA_PRIVILEGES, "secret": CONNECTION_PRIVILEGES, "connection": CONNECTION_PRIVILEGES}
 OTHER_PRIVILEGES = ("truncate", "references", "trigger", "connect", "temporary", "temp", "execute", "set", "alter")
 OTHER_OBJECTS = (
     "database", "domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "sequence", "tablespace", "type"
@@ -123,7 +124,7 @@ def _grant(cursor: Cursor, verb: Literal["grant", "revoke"]) -> Grant:
     at = cursor.position
     if (other := cursor.any_word(*OTHER_OBJECTS)) is not None:
         raise FeatureNotSupported(f"{verb.upper()} ON {other.upper()} is not supported", position=at)
-    kind: Literal["relation", "relations of a schema", "schema"] = "relation"
+    kind: Literal["relation", "relations of a schema", "schema", "secret", "connection"] = "relation"
     if cursor.word("all"):
         what = cursor.any_word("tables", "sequences", "functions", "procedures", "routines")
         if what is None:
@@ -134,11 +135,16 @@ def _grant(cursor: Cursor, verb: Literal["grant", "revoke"]) -> Grant:
         kind = "relations of a schema"
     elif cursor.word("schema"):
         kind = "schema"
+    elif cursor.word("secret"):
+        kind = "secret"
+    elif cursor.word("connection"):
+        kind = "connection"
     else:
         cursor.word("table")
-    objects = [relation_name(cursor) if kind == "relation" else Name(name(cursor).name, None, at)]
+    schemas = kind in ("schema", "relations of a schema")
+    objects = [Name(name(cursor).name, None, at) if schemas else relation_name(cursor)]
     while cursor.sign(","):
-        objects.append(relation_name(cursor) if kind == "relation" else Name(name(cursor).name, None, at))
+        objects.append(Name(name(cursor).name, None, at) if schemas else relation_name(cursor))
     cursor.expect_word("to" if verb == "grant" else "from")
     roles = [_grantee(cursor)]
     while cursor.sign(","):
@@ -147,11 +153,10 @@ def _grant(cursor: Cursor, verb: Literal["grant", "revoke"]) -> Grant:
         raise FeatureNotSupported(f"{verb.upper()} … {cursor.token.text.upper()} … is not supported", position=cursor.position)
     if verb == "revoke":
         cursor.any_word("cascade", "restrict")
-    known = SCHEMA_PRIVILEGES if kind == "schema" else RELATION_PRIVILEGES
+    known = PRIVILEGES_OF.get(kind, RELATION_PRIVILEGES)
     for privilege in privileges:
         if privilege not in known:
-            word = "schema" if kind == "schema" else "relation"
-            raise _invalid(privilege, word, start)
+            raise _invalid(privilege, kind if kind in PRIVILEGES_OF else "relation", start)
     return Grant(verb == "grant", privileges or tuple(known), kind, tuple(objects), tuple(roles))
 
 

@@ -17,7 +17,15 @@ from lake.routines import Volatility
 from lake.types import Type
 from sql.statements.written import CopyFrom, CreateTable, Delete, Insert, Truncate, Update
 
-OptionValue: TypeAlias = str | int | float | bool | tuple["OptionValue", ...] | None
+
+@dataclass(frozen=True, slots=True)
+class SecretName:
+    """SECRET name, as the value of an option."""
+
+    name: Name
+
+
+OptionValue: TypeAlias = str | int | float | bool | SecretName | tuple["OptionValue", ...] | None
 Options: TypeAlias = tuple[tuple[str, OptionValue], ...]  # in the order typed; names in lower case
 
 
@@ -75,11 +83,13 @@ class Json:
 
 @dataclass(frozen=True, slots=True)
 class Avro:
-    """Confluent's header and Avro: the schema from a registry (`registry`: its URL) or written out (`schema`). One of the two."""
+    """Confluent's header and Avro: the schema from a registry (`registry`: its URL, or `connection`) or written out (`schema`). One of
+    the three."""
 
     registry: str | None = None
     schema: str | None = None
     options: Options = ()
+    connection: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +124,10 @@ class Include:
 
 @dataclass(frozen=True, slots=True)
 class CreateSource:
-    """CREATE SOURCE name [(columns)] FROM KAFKA BROKER … TOPIC …
+    """CREATE SOURCE name [(columns)] FROM KAFKA BROKER … TOPIC …, or FROM KAFKA CONNECTION name (TOPIC …)
 
-    `brokers`: with port (9092 if none was written), comma-separated. `columns`: None if none were declared. `key_format`: None
-    if only FORMAT was written. `primary_key`: names of PRIMARY KEY (…) NOT ENFORCED, in its order; empty if absent.
+    `brokers`: with port (9092 if none was written), comma-separated; empty with a `connection`. `columns`: None if none were declared.
+    `key_format`: None if only FORMAT was written. `primary_key`: names of PRIMARY KEY (…) NOT ENFORCED, in its order; empty if absent.
     """
 
     name: Name
@@ -133,6 +143,44 @@ class CreateSource:
     options: Options = ()
     if_not_exists: bool = False
     materialized: bool = False
+    connection: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSecret:
+    """CREATE SECRET name AS 'value'. `value_at`: where the value stands in the text, quotes included, so that it can be kept out."""
+
+    name: Name
+    value: str = field(repr=False)
+    value_at: tuple[int, int] = field(compare=False)
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSecret:
+    """ALTER SECRET [IF EXISTS] name AS 'value'."""
+
+    name: Name
+    value: str = field(repr=False)
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateConnection:
+    """CREATE CONNECTION name TO KAFKA | CONFLUENT SCHEMA REGISTRY (options) [WITH (VALIDATE = false)]. Options have `_` for blanks."""
+
+    name: Name
+    kind: Literal["kafka", "schema registry"]
+    options: Options
+    validate: bool = True
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateConnection:
+    """VALIDATE CONNECTION name: whether the other side answers now."""
+
+    name: Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +200,13 @@ class RetryDeadLetters:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """PRINT 'topic' [FROM BROKER '…'] [FROM BEGINNING] [LIMIT n]. `brokers`: empty if none were written."""
+    """PRINT 'topic' [FROM BROKER '…' | FROM CONNECTION name] [FROM BEGINNING] [LIMIT n]. `brokers`: empty if none were written."""
 
     topic: str
     brokers: str = ""
     beginning: bool = False
     limit: int | None = None
+    connection: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +228,10 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class CreateSink:
-    """CREATE SINK name FROM item INTO KAFKA BROKER … TOPIC … [KEY (…)].
+    """CREATE SINK name FROM item INTO KAFKA BROKER … TOPIC … [KEY (…)], or INTO KAFKA CONNECTION name (TOPIC …).
 
-    `key`: names of columns, empty if absent. `envelope`: None if none was written. `snapshot`: the rows there are come first.
+    `brokers`: empty with a `connection`. `key`: names of columns, empty if absent. `envelope`: None if none was written. `snapshot`: the
+    rows there are come first.
     """
 
     name: Name
@@ -196,6 +246,7 @@ class CreateSink:
     snapshot: bool = True
     options: Options = ()
     if_not_exists: bool = False
+    connection: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +326,9 @@ class CreateIndex:
     if_not_exists: bool = False
 
 
-ObjectKind: TypeAlias = Literal["source", "table", "view", "materialized view", "sink", "index", "subscription"]
+ObjectKind: TypeAlias = Literal[
+    "source", "table", "view", "materialized view", "sink", "index", "subscription", "secret", "connection"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,7 +450,7 @@ class Show:
 
 SHOWS = (
     "sources", "topics", "views", "materialized views", "sinks", "subscriptions", "tables", "objects", "columns", "errors", "indexes",
-    "schemas", "databases",
+    "schemas", "databases", "secrets", "connections", "create connection",
     "create source", "create view", "create materialized view", "create sink", "create table",
     "create function", "create index", "create subscription", "functions", "setting", "all",
 )  # fmt: skip
@@ -600,11 +653,11 @@ class DropRole:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """GRANT, or REVOKE if not `grants`. `objects` are relations, or schemas; `roles` may be the name public, for everybody."""
+    """GRANT, or REVOKE if not `grants`. `objects` are of the `kind`, or schemas; `roles` may be the name public, for everybody."""
 
     grants: bool
     privileges: tuple[str, ...]
-    kind: Literal["relation", "relations of a schema", "schema"]
+    kind: Literal["relation", "relations of a schema", "schema", "secret", "connection"]
     objects: tuple[Name, ...]
     roles: tuple[Name, ...]
 
@@ -614,7 +667,8 @@ Statement: TypeAlias = (
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
     | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction | CommentOnFunction
-    | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge
+    | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
+    | ValidateConnection
 )  # fmt: skip
 
 

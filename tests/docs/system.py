@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,12 @@ from embedded.supervisor import Plan, Supervisor
 from examples.shop.debezium import Table, topic
 from lake import Lake
 from lake.schemas import BUILT_IN
+from lake.secrets import KEY_BYTES
 from sql.statements import split
 from tests.docs.pages import INTERRUPT, Changes, Example, Part, Records
 from tests.docs.terminal import Terminal
 
-KINDS = ("sink", "materialized view", "view", "source", "table")  # in the order in which they are dropped
+KINDS = ("sink", "materialized view", "view", "source", "table", "connection", "secret")  # in the order in which they are dropped
 STATEMENT_MS = 120_000  # a statement that hangs is cancelled
 INCLUDE = "\\i "
 KAFKA, REGISTRY = "kafka:9092", "http://schema-registry:8081"
@@ -27,7 +30,11 @@ class System:
     """Use as a context."""
 
     def __init__(self, folder: Path) -> None:
-        self.supervisor = Supervisor(Plan(folder, f"127.0.0.1:{free_port()}", "embedded", "embedded"), lambda _: None)
+        key = folder / "secret.key"
+        key.write_bytes(base64.b64encode(os.urandom(KEY_BYTES)))
+        key.chmod(0o600)
+        plan = Plan(folder, f"127.0.0.1:{free_port()}", "embedded", "embedded", secrets=("--secret-key-file", str(key)))
+        self.supervisor = Supervisor(plan, lambda _: None)
         self.folder = folder
         self._tables: dict[str, Table] = {}
 

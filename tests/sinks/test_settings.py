@@ -28,13 +28,11 @@ def test_options_of_with_go_where_they_belong() -> None:
         "PARTITION_COUNT": 3,
         "replication_factor": "2",
         "retention_ms": 1000,
-        "security_protocol": "SASL_SSL",
-        "sasl_username": "u",
         "avro_value_fullname": "a.b",
         "compression_type": "LZ4",
         "reuse_topic": True,
     }
-    got = settings(item(**{"with": given, "envelope": "upsert", "key": [1]}))
+    got = settings(item(**{"with": given, "kafka": {"protocol": "SASL_SSL", "username": "u"}, "envelope": "upsert", "key": [1]}))
     assert (got.partitions, got.replication, got.topic_config) == (3, 2, {"retention.ms": "1000"})
     assert got.client == {"security.protocol": "SASL_SSL", "sasl.username": "u"}
     assert (got.value_name, got.compression, got.envelope, got.key) == ("a.b", "lz4", "upsert", (1,))

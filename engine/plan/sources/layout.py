@@ -4,9 +4,10 @@ One function tells it from the source's options, for CREATE SOURCE (which column
 so the two cannot disagree. Options:
 
     topic, brokers, channel       where the records come from; the channel is "<reader>/<topic>"
-    kafka                         more settings of the reader
+    kafka                         how the brokers are reached: settings of lake.secrets
     value_format, key_format      {"type": "bytes" | "text" | "json" | "csv" | "regex" | "avro", …: what it says}; no key: null
-                                  avro: "schema" of the reader, "registry" URL or absent, "wire": whether an id stands in front
+                                  avro: "schema" of the reader, "registry" URL or absent, "access" to it (as `kafka`), "wire": whether
+                                  an id stands in front
     envelope                      "none" | "upsert" | "debezium"
     columns                       of JSON, the declared ones (lake.types.field_to_json; "precision" of a time), or null
     decimals                      of Debezium's JSON without a schema: "precise" (base64) or "string"
@@ -320,7 +321,8 @@ def _format(format: Options | None) -> FormatSpec:
         return FormatSpec("none")
     match format["type"]:
         case "avro":
-            return FormatSpec("avro", schema=format["schema"], registry=format.get("registry", ""), wire=format.get("wire", True))
+            access = json.dumps(format["access"], sort_keys=True) if "access" in format else ""
+            return FormatSpec("avro", "", format["schema"], format.get("registry", ""), format.get("wire", True), access)
         case "csv":
             of = {"columns": len(format["names"]), "delimiter": format["delimiter"], "header": format["header"], "nulls": format["nulls"]}
             return FormatSpec("csv", schema=json.dumps(of))

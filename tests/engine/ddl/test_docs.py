@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.ddl import create_sink, create_source, create_view
+from engine.ddl import create_connection, create_secret, create_sink, create_source, create_view
 from engine.ddl.source import PASSED_OVER
 from lake.catalog import Catalog, Change, Item, ready
+from lake.secrets import Settings
 from lake.types import INT8, TEXT, Field
 from sinks.settings import TOPIC_CONFIG, settings
-from sql.statements import CreateSink, CreateSource, CreateView, Statement, parse, split
+from sql.statements import CreateConnection, CreateSecret, CreateSink, CreateSource, CreateView, Statement, parse, split
 from tests.engine.ddl.test_statements import ENVELOPE, KEY
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -22,7 +23,7 @@ PAGES = ("sources.md", "sinks.md")
 
 
 class AnySubject:
-    def latest(self, url: str, subject: str) -> str | None:
+    def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         return json.dumps(KEY if subject.endswith("-key") else ENVELOPE)
 
 
@@ -43,7 +44,17 @@ def relations() -> Catalog:
     catalog = catalog.apply(Change(put=(ready(create_view(view, text, catalog)),)))
     columns = (Field("id", INT8, False), Field("name", TEXT))
     totals = Item(catalog.next_id, "materialized view", "totals", columns, key=(0,), stored=True)
-    return catalog.apply(Change(put=(totals,)))
+    return connected(catalog.apply(Change(put=(totals,))))
+
+
+def connected(catalog: Catalog) -> Catalog:
+    """With the secrets and connections of sources.md."""
+    for statement, text in statements("sources.md"):
+        if isinstance(statement, CreateSecret):
+            catalog = catalog.apply(Change(put=(create_secret(statement, text, catalog, lambda value, id: "sealed"),)))
+        if isinstance(statement, CreateConnection):
+            catalog = catalog.apply(Change(put=(create_connection(statement, text, catalog),)))
+    return catalog
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -52,7 +63,7 @@ def test_every_statement_of_the_page(page: str) -> None:
     assert len(found) > 3
     for statement, text in found:
         if isinstance(statement, CreateSource):
-            create_source(statement, text, Catalog(), AnySubject())
+            create_source(statement, text, connected(Catalog()), AnySubject())
         if isinstance(statement, CreateSink):
             settings(replace(create_sink(statement, text, relations()), id=1))
 

@@ -10,6 +10,7 @@ import pytest
 from engine.ddl import create_sink, create_source, drop
 from lake.catalog import DEAD_LETTERS, Catalog, Change, Item
 from lake.errors import ConnectionFailure, TailgateError
+from lake.secrets import Settings
 from lake.types import INT8, TEXT, Field
 from sql.statements import CreateSink, CreateSource, Drop, parse
 
@@ -32,7 +33,7 @@ class Subjects:
     def __init__(self, subjects: dict[str, Any]) -> None:
         self.subjects = subjects
 
-    def latest(self, url: str, subject: str) -> str | None:
+    def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         if url == "http://down":
             raise ConnectionFailure(f"schema registry {url} does not answer")
         return json.dumps(self.subjects[subject]) if subject in self.subjects else None
@@ -161,7 +162,7 @@ def test_a_sinks_options() -> None:
     assert item.options["brokers"] == "kafka:9092"
     chosen = {k: item.options[k] for k in ("topic", "key", "envelope", "snapshot", "with")}
     assert chosen == {"topic": "out", "key": [0], "envelope": "upsert", "snapshot": False, "with": {"partition_count": 3}}
-    assert item.options["value_format"] == {"type": "avro", "registry": "http://registry", "options": {}}
+    assert item.options["value_format"] == {"type": "avro", "registry": "http://registry", "access": {}}
     assert sink(f"FROM v {INTO} {CSR}").options["envelope"] == "debezium"
 
 

@@ -78,7 +78,7 @@ def written(all: list[Case]) -> str:
 class Shop:
     """Schemas of the shop's users, as Debezium registered them."""
 
-    def latest(self, url: str, subject: str) -> str | None:
+    def latest(self, url: str, subject: str, settings: object = ()) -> str | None:
         known = json.loads((FIXTURES / "mariadb-avro" / "schemas.json").read_text())
         wanted = subject.replace("mysql.shop", "mariadb-avro.shop")
         found = [s for s in known if s["subject"] == wanted and s["version"] == 1]

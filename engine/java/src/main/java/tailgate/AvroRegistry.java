@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
+import javax.net.ssl.SSLContext;
 
 /**
  * Writer schemas by id, from a registry that speaks Confluent's HTTP interface. What it has answered is kept for as long as the process lives: an id never means another schema.
@@ -26,19 +27,21 @@ final class AvroRegistry implements Serializable {
   private static final Duration ANSWER = Duration.ofSeconds(10);     // longest wait for one answer
   private static final Map<String, Answers> ANSWERS = new ConcurrentHashMap<>();
   private static final HttpClient CLIENT = HttpClient.newBuilder().connectTimeout(ANSWER).build();  // one for all: a client has a thread of its own
-  private final String url, shown, user;
+  private static final Map<String, HttpClient> CLIENTS = new ConcurrentHashMap<>();  // those with certificates of their own, by `access`
+  private final String url, shown, user, access;
 
   private record Answers(Map<Integer, List<String>> known, Map<Integer, Long> missing) {}
 
-  /** A user and a password may stand in the URL; `shown` is without them. */
-  private AvroRegistry(String url) {
+  /** A user and a password may stand in the URL; `shown` is without them. `access`: see {@link Format#avro}. */
+  private AvroRegistry(String url, String access) {
     URI at = URI.create(url);
     this.url = url;
+    this.access = access;
     this.user = at.getUserInfo();
     this.shown = user == null ? url : url.replace(at.getRawUserInfo() + "@", "");
   }
 
-  static AvroRegistry of(String url) { return new AvroRegistry(url.replaceAll("/+$", "")); }
+  static AvroRegistry of(String url, String access) { return new AvroRegistry(url.replaceAll("/+$", ""), access); }
 
   /** The schema as JSON, after those it names, or null if there is none with this id. Throws IOException if the registry does not answer, SqlError if it was asked for too many that it does not have. */
   List<String> byId(int id) throws IOException {
@@ -79,12 +82,27 @@ final class AvroRegistry implements Serializable {
     }
   }
 
+  private HttpClient client(JsonNode said) throws IOException {
+    HttpClient known = CLIENTS.get(access);
+    if (known != null) return known;
+    SSLContext tls = Tls.context(said.path("ca").textValue(), said.path("certificate").textValue(), said.path("key").textValue());
+    return CLIENTS.computeIfAbsent(access, a -> HttpClient.newBuilder().connectTimeout(ANSWER).sslContext(tls).build());
+  }
+
   /** Null for 404. */
   private JsonNode get(String path) throws IOException {
     HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(shown + path)).timeout(ANSWER).header("Accept", "application/vnd.schemaregistry.v1+json, application/json");
-    if (user != null) request.header("Authorization", "Basic " + Base64.getEncoder().encodeToString(user.getBytes(StandardCharsets.UTF_8)));
     try {
-      HttpResponse<String> answer = CLIENT.send(request.build(), HttpResponse.BodyHandlers.ofString());
+      HttpClient client = CLIENT;
+      String who = user;
+      if (!access.isEmpty()) {
+        JsonNode said = new ObjectMapper().readTree(Secrets.text(access));
+        if (said.has("error")) throw new IOException(said.get("error").textValue());
+        if (said.has("username")) who = said.get("username").textValue() + ":" + said.path("password").asText();
+        if (said.has("ca") || said.has("key")) client = client(said);
+      }
+      if (who != null) request.header("Authorization", "Basic " + Base64.getEncoder().encodeToString(who.getBytes(StandardCharsets.UTF_8)));
+      HttpResponse<String> answer = client.send(request.build(), HttpResponse.BodyHandlers.ofString());
       if (answer.statusCode() == 404) return null;
       if (answer.statusCode() != 200) throw new IOException("it answered " + answer.statusCode());
       return new ObjectMapper().readTree(answer.body());

@@ -41,8 +41,8 @@ public abstract class Format implements Serializable {
   /** Debezium's envelope or key in Kafka Connect's JSON: see {@link ConnectJson} */
   public static Format connectJson(String spec) { return new ConnectJson(spec); }
 
-  /** the reader schema's type, from Confluent's wire format; the writer's schema comes from the registry by its id */
-  public static Format avro(String readerSchema, String registryUrl) { return new AvroFormat(readerSchema, AvroRegistry.of(registryUrl), true); }
+  /** the reader schema's type, from Confluent's wire format; the writer's schema comes from the registry by its id. `access`: under which name {@link Secrets} keeps how the registry is reached, or empty */
+  public static Format avro(String readerSchema, String registryUrl, String access) { return new AvroFormat(readerSchema, AvroRegistry.of(registryUrl, access), true); }
 
   /** the same of messages that were all written with the reader's schema; `wire`: they begin with an id all the same */
   public static Format avroInline(String schema, boolean wire) { return new AvroFormat(schema, null, wire); }

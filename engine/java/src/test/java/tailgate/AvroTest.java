@@ -72,7 +72,7 @@ class AvroTest {
       List<Message> messages = messages(folder, base);
       for (Message m : messages) newest.put(m.topic, SCHEMAS.get(ByteBuffer.wrap(m.bytes).getInt(1)));
       Map<String, Format> formats = new HashMap<>();
-      newest.forEach((topic, schema) -> formats.put(topic, Format.avro(schema, url)));
+      newest.forEach((topic, schema) -> formats.put(topic, Format.avro(schema, url, "")));
       for (Message m : messages) {
         Format format = formats.get(m.topic);
         Schema reader = new Schema.Parser().setValidateDefaults(false).parse(newest.get(m.topic)), writer = new Schema.Parser().setValidateDefaults(false).parse(SCHEMAS.get(ByteBuffer.wrap(m.bytes).getInt(1)));
@@ -122,7 +122,7 @@ class AvroTest {
   @Test
   void damageIsAnError() throws Exception {
     Message m = messages("postgres-avro", 3000).stream().filter(x -> x.topic.contains("users/value")).findFirst().get();
-    Format format = Format.avro(SCHEMAS.get(ByteBuffer.wrap(m.bytes).getInt(1)), url);
+    Format format = Format.avro(SCHEMAS.get(ByteBuffer.wrap(m.bytes).getInt(1)), url, "");
     for (int length = 0; length < m.bytes.length; length++) {
       byte[] cut = Arrays.copyOf(m.bytes, length);
       assertThrows(SqlError.class, () -> format.decode(cut));
@@ -147,7 +147,7 @@ class AvroTest {
   @Test
   void aRegistryThatDoesNotAnswerStallsTheSource() {
     String schema = "{\"type\": \"record\", \"name\": \"r\", \"fields\": [{\"name\": \"a\", \"type\": \"int\"}]}";
-    Decoder decoder = Decoder.kafka(Format.none(), Format.avro(schema, "http://127.0.0.1:1"));
+    Decoder decoder = Decoder.kafka(Format.none(), Format.avro(schema, "http://127.0.0.1:1", ""));
     Circuit c = new Circuit();
     c.source(1, "t", decoder, empty(decoder.schema()).selectExpr("value.a"));
     c.relation(1, schema("a int"), 0);

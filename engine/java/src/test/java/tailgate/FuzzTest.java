@@ -191,7 +191,7 @@ class FuzzTest {
         List<byte[]> seeds = messages(folder, table);
         for (byte[] m : seeds) ByteBuffer.wrap(m).putInt(1, base + ByteBuffer.wrap(m).getInt(1));
         String newest = SCHEMAS.get(ByteBuffer.wrap(seeds.get(seeds.size() - 1)).getInt(1));
-        all.add(new Fuzzed(folder + " " + table, Format.avro(newest, url), seeds));
+        all.add(new Fuzzed(folder + " " + table, Format.avro(newest, url, ""), seeds));
       }
     }
     for (String folder : List.of("postgres-json", "postgres-jsonschema")) {

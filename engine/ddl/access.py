@@ -1,0 +1,148 @@
+"""What a statement's options say of reaching a Kafka or a registry: settings for `lake.secrets`, and the secrets they name.
+
+The same options stand in CREATE CONNECTION, where the topic's options stand (WITH), and behind a registry's URL:
+
+    SASL USERNAME = 'ann'           {"username": "ann"}
+    SASL PASSWORD = SECRET s        {"password": {"secret": id of s}}
+    ssl_ca_location = 'ca.pem'      {"ca": {"file": "ca.pem"}}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lake.catalog import SECRET, Catalog
+from lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject, WrongObjectType
+from sql.statements import Name, Options, OptionValue
+from sql.statements.values import SecretName
+
+# option → setting (lake.clients)
+TLS = {
+    "ssl_certificate_authority": "ca",
+    "ssl_ca_pem": "ca",
+    "ssl_certificate": "certificate",
+    "ssl_certificate_pem": "certificate",
+    "ssl_key": "key",
+    "ssl_key_pem": "key",
+    "ssl_key_password": "key_password",
+}
+FILES = {"ssl_ca_location": "ca", "ssl_certificate_location": "certificate", "ssl_key_location": "key"}
+KAFKA = {
+    **TLS,
+    "security_protocol": "protocol",
+    "sasl_mechanisms": "mechanism",
+    "sasl_mechanism": "mechanism",
+    "sasl_username": "username",
+    "sasl_password": "password",
+}
+REGISTRY = {**TLS, "username": "username", "password": "password"}
+SECRETS = ("password", "key", "key_password")  # settings that only a SECRET says, or a file
+PREFIXES = ("security_", "sasl_", "ssl_")  # of options of WITH that are of the connection
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """`settings` as an item keeps them; `secrets`: ids of those among them."""
+
+    settings: dict[str, Any]
+    secrets: tuple[int, ...] = ()
+
+
+def is_access(option: str) -> bool:
+    return option.startswith(PREFIXES)
+
+
+def kafka(options: Options, catalog: Catalog) -> Said:
+    """Raises 22023 for what makes no sense together, 0A000 for what is not supported."""
+    said = _said(options, KAFKA, "Kafka", catalog)
+    settings = said.settings
+    for name in ("protocol", "mechanism"):
+        if name in settings:
+            settings[name] = str(settings[name]).upper()
+    sasl = {"mechanism", "username", "password"} & settings.keys()
+    tls = {"ca", "certificate", "key"} & settings.keys()
+    if "protocol" not in settings and (sasl or tls):
+        settings["protocol"] = "SASL_SSL" if sasl else "SSL"
+    protocol = settings.get("protocol", "PLAINTEXT")
+    if protocol not in PROTOCOLS:
+        raise InvalidParameterValue(f'security protocol "{protocol}" is not known', hint=f"It is one of {', '.join(PROTOCOLS)}.")
+    if sasl and not protocol.startswith("SASL"):
+        raise InvalidParameterValue(f"options of SASL make no sense with the security protocol {protocol}")
+    if tls and not protocol.endswith("SSL"):
+        raise InvalidParameterValue(f"options of SSL make no sense with the security protocol {protocol}")
+    if protocol.startswith("SASL"):
+        _check_sasl(settings)
+    _check_pair(settings)
+    return said
+
+
+def registry(options: Options, catalog: Catalog) -> Said:
+    said = _said(options, REGISTRY, "a schema registry", catalog)
+    if "password" in said.settings and "username" not in said.settings:
+        raise InvalidParameterValue("a PASSWORD needs a USERNAME")
+    _check_pair(said.settings)
+    return said
+
+
+def _check_sasl(settings: dict[str, Any]) -> None:
+    mechanism = settings.get("mechanism")
+    if mechanism is None:
+        raise InvalidParameterValue("SASL needs SASL MECHANISMS", hint=f"It is one of {', '.join(MECHANISMS)}.")
+    if mechanism not in MECHANISMS:
+        raise FeatureNotSupported(f"SASL mechanism {mechanism} is not supported", hint=f"Use one of {', '.join(MECHANISMS)}.")
+    for name in ("username", "password"):
+        if name not in settings:
+            raise InvalidParameterValue(f"SASL mechanism {mechanism} needs SASL {name.upper()}")
+
+
+def _check_pair(settings: dict[str, Any]) -> None:
+    if ("certificate" in settings) != ("key" in settings):
+        raise InvalidParameterValue("SSL CERTIFICATE and SSL KEY belong together")
+    if "key_password" in settings and "key" not in settings:
+        raise InvalidParameterValue("SSL KEY PASSWORD needs an SSL KEY")
+
+
+def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) -> Said:
+    settings: dict[str, Any] = {}
+    secrets: list[int] = []
+    for option, value in options:
+        setting = known.get(option) or FILES.get(option)
+        if setting is None:
+            raise FeatureNotSupported(f'option "{option}" of {of} is not supported')
+        if setting in settings:
+            raise InvalidParameterValue(f'option "{option}" says again what another option says')
+        if isinstance(value, SecretName) and option not in FILES and setting not in ("protocol", "mechanism"):
+            secrets.append(secret(value.name, catalog))
+            settings[setting] = {"secret": secrets[-1]}
+        elif not isinstance(value, str):
+            raise InvalidParameterValue(f'option "{option}" needs a text')
+        elif option in FILES:
+            settings[setting] = {"file": value}
+        elif setting in SECRETS:
+            raise InvalidParameterValue(
+                f'option "{option}" must be a SECRET', hint=f"CREATE SECRET name AS '…', then write {option} = SECRET name."
+            )
+        else:
+            settings[setting] = value
+    return Said(settings, tuple(dict.fromkeys(secrets)))
+
+
+def secret(name: Name, catalog: Catalog) -> int:
+    """The id of the secret of a name."""
+    item = catalog.find(name)
+    if item is None:
+        catalog.check_schema(name)
+        raise UndefinedObject(f'secret "{name}" does not exist', position=name.position)
+    if item.kind != SECRET:
+        raise WrongObjectType(f'"{item.name}" is not a secret', position=name.position)
+    return item.id
+
+
+def text(value: OptionValue, option: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidParameterValue(f'option "{option}" needs a text')
+    return value

@@ -1,0 +1,111 @@
+"""How clients are told to reach a Kafka or a schema registry: one set of settings, in the words of each client.
+
+    protocol     PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
+    mechanism    PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
+    username, password
+    ca           certificates (PEM) of whoever may sign the other side's; the system's if there are none
+    certificate, key, key_password      our own (PEM)
+
+All are texts, in clear (`lake.secrets.Vault.opened`). Certificates and keys travel as text: no client is told a file.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import ssl
+import tempfile
+from collections.abc import Mapping
+
+from lake.errors import InvalidParameterValue
+
+# Kafka's words
+_LIBRDKAFKA = {
+    "protocol": "security.protocol",
+    "mechanism": "sasl.mechanisms",
+    "username": "sasl.username",
+    "password": "sasl.password",
+    "ca": "ssl.ca.pem",
+    "certificate": "ssl.certificate.pem",
+}
+_LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+JAVA_SECRET = ("sasl.jaas.config", "ssl.keystore.key")  # of Java's settings those that nobody is to see
+
+
+def librdkafka(said: Mapping[str, str]) -> dict[str, str]:
+    """For the clients of confluent_kafka."""
+    found = {_LIBRDKAFKA[name]: value for name, value in said.items() if name in _LIBRDKAFKA}
+    if "key" in said:
+        found["ssl.key.pem"] = plain_key(said)
+    return found
+
+
+def java(said: Mapping[str, str]) -> dict[str, str]:
+    """For Kafka's own clients."""
+    found = {}
+    if "protocol" in said:
+        found["security.protocol"] = said["protocol"]
+    if "mechanism" in said:
+        module = _LOGIN_MODULES[said["mechanism"]]
+        user, password = _quoted(said.get("username", "")), _quoted(said.get("password", ""))
+        found["sasl.mechanism"] = said["mechanism"]
+        found["sasl.jaas.config"] = f"{module} required username={user} password={password};"
+    if "ca" in said:
+        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": said["ca"]}
+    if "key" in said:
+        own = {"ssl.keystore.certificate.chain": said.get("certificate", ""), "ssl.keystore.key": plain_key(said)}
+        found |= {"ssl.keystore.type": "PEM", **own}
+    return found
+
+
+def _quoted(text: str) -> str:
+    r"""As a string of Java's JAAS configuration.
+
+    >>> _quoted('a"b\\')
+    '"a\\"b\\\\"'
+    """
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def plain_key(said: Mapping[str, str]) -> str:
+    """The private key as PKCS #8 without a password, the one form that all clients read. Raises 22023."""
+    from cryptography.hazmat.primitives import serialization
+
+    password = said.get("key_password")
+    try:
+        key = serialization.load_pem_private_key(said["key"].encode(), password.encode() if password else None)
+    except (ValueError, TypeError):
+        raise InvalidParameterValue(
+            "the private key cannot be read", hint="It is expected as PEM; one with a password needs SSL KEY PASSWORD."
+        ) from None
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(*form).decode()
+
+
+# ---- over HTTP ---------------------------------------------------------------------------------------------------------------------
+
+
+def authorization(username: str | None, password: str | None) -> dict[str, str]:
+    """Headers of a request."""
+    if not username:
+        return {}
+    return {"Authorization": "Basic " + base64.b64encode(f"{username}:{password or ''}".encode()).decode()}
+
+
+def tls(said: Mapping[str, str]) -> ssl.SSLContext:
+    """Raises 22023 for certificates that are none."""
+    try:
+        context = ssl.create_default_context(cadata=said.get("ca"))
+        if "key" in said:
+            with tempfile.TemporaryDirectory(prefix="tailgate-") as folder:  # mode 0700; the ssl module reads keys from files alone
+                path = os.path.join(folder, "pair.pem")
+                with open(path, "w") as file:
+                    file.write(plain_key(said) + "\n" + said.get("certificate", ""))
+                context.load_cert_chain(path)
+    except (ssl.SSLError, ValueError) as e:
+        raise InvalidParameterValue(f"the certificates cannot be read: {e}", hint="They are expected as PEM.") from None
+    return context

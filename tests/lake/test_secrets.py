@@ -1,0 +1,79 @@
+"""Secrets: sealed under a key, opened by nobody else; files of one folder."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from lake.catalog import SECRET, Catalog, Change, Item
+from lake.errors import InsufficientPrivilege, InvalidParameterValue, ObjectNotInPrerequisiteState
+from lake.secrets import SEALED, File, Sealed, Vault, settings
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    path = tmp_path / "key"
+    path.write_bytes(base64.b64encode(os.urandom(32)) + b"\n")
+    path.chmod(0o600)
+    return path
+
+
+def test_a_secret_is_opened_by_its_key_alone(key: Path, tmp_path: Path) -> None:
+    vault = Vault(key)
+    token = vault.sealed("ünsaid", 7)
+    assert "nsaid" not in token and vault.sealed("ünsaid", 7) != token
+    assert Vault(key).opened((("password", Sealed(7, token)), ("username", "ann"))) == {"password": "ünsaid", "username": "ann"}
+    with pytest.raises(ObjectNotInPrerequisiteState, match="another key"):
+        vault.opened((("password", Sealed(8, token)),))  # another secret's place
+    other = tmp_path / "other"
+    other.write_bytes(base64.b64encode(os.urandom(32)))
+    other.chmod(0o600)
+    with pytest.raises(ObjectNotInPrerequisiteState, match="another key"):
+        Vault(other).opened((("password", Sealed(7, token)),))
+    with pytest.raises(ObjectNotInPrerequisiteState, match="secrets need a key"):
+        Vault().opened((("password", Sealed(7, token)),))
+
+
+def test_keys_that_are_none(key: Path) -> None:
+    Vault(key).check()
+    key.chmod(0o640)
+    with pytest.raises(ObjectNotInPrerequisiteState, match="can be read by others"):
+        Vault(key).check()
+    key.chmod(0o600)
+    for content in (b"short", base64.b64encode(b"x" * 31), b"*" * 44):
+        key.write_bytes(content)
+        with pytest.raises(InvalidParameterValue):
+            Vault(key).check()
+    with pytest.raises(InvalidParameterValue, match="No such file"):
+        Vault(key.with_name("absent")).check()
+
+
+def test_files_of_the_folder_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "secrets"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "ca.pem").write_text("CA")
+    (tmp_path / "outside").write_text("no")
+    (folder / "link").symlink_to(tmp_path / "outside")
+    vault = Vault(None, folder)
+    assert vault.opened((("ca", File("deep/ca.pem")),)) == {"ca": "CA"}
+    assert vault.file(str(folder / "deep" / "ca.pem")) == "CA"
+    for path in ("../outside", "/etc/passwd", "link", "deep/../../outside", "", "."):
+        with pytest.raises(InsufficientPrivilege):
+            vault.file(path)
+    with pytest.raises(InvalidParameterValue, match="cannot be read"):
+        vault.file("absent.pem")
+    with pytest.raises(ObjectNotInPrerequisiteState, match="--secrets-dir"):
+        Vault().file("deep/ca.pem")
+
+
+def test_settings_change_with_their_secrets() -> None:
+    def catalog(token: str) -> Catalog:
+        return Catalog().apply(Change(put=(Item(20_000, SECRET, "s", options={SEALED: token}),)))
+
+    said = {"password": {"secret": 20_000}, "ca": {"file": "x"}, "protocol": "SASL_SSL"}
+    assert settings(said, catalog("a")) == (("ca", File("x")), ("password", Sealed(20_000, "a")), ("protocol", "SASL_SSL"))
+    assert settings(said, catalog("a")) == settings(json.loads(json.dumps(said)), catalog("a")) != settings(said, catalog("b"))
