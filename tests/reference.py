@@ -220,7 +220,7 @@ def window(node: plan.Window, input: Result) -> Result:
                 seen = [
                     Seen(
                         tuple(value(a, row) for a in c.arguments),
-                        c.filter is None or holds(c.filter, row),
+                        c.filter is None or value(c.filter, row) is True,
                         asked,
                         keys[0] if keys else None,
                     )
@@ -252,7 +252,7 @@ def number(scalar: plan.Scalar | None) -> int | None:
 
 def member(call: plan.AggregateCall, row: Row, copies: int) -> Member | None:
     """What an aggregate reads of a row; nothing if its FILTER leaves the row out."""
-    if call.filter is not None and not holds(call.filter, row):
+    if call.filter is not None and value(call.filter, row) is not True:
         return None
     return tuple(value(a, row) for a in call.arguments), tuple(value(k.expression, row) for k in call.order), copies
 

@@ -150,8 +150,12 @@ def variance(call: plan.AggregateCall, rows: Rows) -> Value:
     return fit(Fraction(rooted(found)), call.type) if root else fit(found, call.type)
 
 
+def decimal(value: Fraction) -> Decimal:
+    return DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
 def rooted(value: Fraction) -> Decimal:
-    return DIGITS.sqrt(DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator)))
+    return DIGITS.sqrt(decimal(value))
 
 
 def regression(call: plan.AggregateCall, rows: Rows) -> Value:
@@ -173,7 +177,7 @@ def regression(call: plan.AggregateCall, rows: Rows) -> Value:
         case "covar_pop" | "covar_samp":
             return float(xy / (n if name == "covar_pop" else n - 1))
         case "corr":
-            return None if not xx or not yy else float(Decimal(float(xy)) / rooted(xx * yy))
+            return None if not xx or not yy else float(DIGITS.divide(decimal(Fraction(xy)), rooted(Fraction(xx * yy))))
     if not xx:
         return None
     if name == "regr_r2":

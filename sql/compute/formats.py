@@ -174,7 +174,7 @@ def _field(f: _Fields, p: Piece) -> str:
         case "OF":
             return "+00" if day else _invalid()
         case "Q":
-            return _number(p, (f.month - 1) // 3 + 1, 1) if f.month else ""
+            return _number(p, truncated(f.month - 1, 3) + 1, 1) if f.month else ""
         case "MM":
             return _number(p, f.month, 2)
         case "DD":
@@ -190,15 +190,13 @@ def _field(f: _Fields, p: Piece) -> str:
             century = truncated(f.year, 100) if day is None else (f.year - 1) // 100 + 1
             return _number(p, century, 2 if abs(century) < 100 else 0)
         case "Y,YYY":
-            return _number_text(p, f"{truncated(f.year, 1000)},{abs(f.year) % 1000:03d}")
+            thousands = truncated(f.year, 1000)
+            return _number_text(p, f"{thousands},{f.year - 1000 * thousands:03d}")
         case "YYYY":
             return _number(p, f.year, 4)
-        case "YYY":
-            return _number(p, f.year % 1000, 3)
-        case "YY":
-            return _number(p, f.year % 100, 2)
-        case "Y":
-            return _number(p, f.year % 10, 1)
+        case "YYY" | "YY" | "Y":
+            size = 10 ** len(p.name)
+            return _number(p, f.year - size * truncated(f.year, size), len(p.name))
     if day is None:
         days = (f.year * 12 + f.month) * 30 + f.mday
         if p.name in ("WW", "W"):

@@ -16,6 +16,7 @@ from sql.input.jsonb import made_object
 from sql.input.literals import parse
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+SINCE_2000_S = 946_684_800
 ENCODINGS = {"utf8": "utf-8", "unicode": "utf-8", "latin1": "iso8859-1", "iso88591": "iso8859-1", "sqlascii": "utf-8"}
 PARSED = "bool int2 int4 int8 float4 float8 date time timestamp timestamptz interval uuid bytea oid".split()
 
@@ -77,7 +78,8 @@ def seconds_to_timestamp(seconds: float) -> datetime:
     if seconds != seconds:
         raise DatetimeFieldOverflow("timestamp cannot be NaN")
     try:
-        return EPOCH + timedelta(microseconds=round(Decimal(seconds) * 1_000_000))
+        # PostgreSQL rounds what it counts from its epoch
+        return EPOCH + timedelta(microseconds=round((seconds - SINCE_2000_S) * 1e6) + SINCE_2000_S * 1_000_000)
     except (OverflowError, ValueError):
         raise DatetimeFieldOverflow(f'timestamp out of range: "{seconds:g}"') from None
 

@@ -272,6 +272,14 @@ def extract_interval(word: str, value: Interval) -> Decimal:
     raise unrecognized(word, "interval")
 
 
+@own("interval", to="float8")
+def epoch_interval(value: Interval) -> float:
+    """As date_part gives it: a sum of doubles, in PostgreSQL's order."""
+    months, days, micros = value
+    years = truncated(months, 12)
+    return micros / 1e6 + 365.25 * 86_400 * years + 30.0 * 86_400 * (months - 12 * years) + 86_400.0 * days
+
+
 @own("text", "time", to="numeric")
 def extract_time(word: str, micros: int) -> Decimal:
     match unit_of(word):
@@ -299,6 +307,20 @@ def date_bin(stride: Interval, value: datetime, origin: datetime) -> datetime:
         raise of("22008", "stride must be greater than zero")
     difference = (value - origin) // timedelta(microseconds=1)
     return origin + timedelta(microseconds=difference // size * size)
+
+
+@own("timestamp", "timestamp", "interval", to="timestamp[]", name="series_timestamp")
+def series(first: datetime, last: datetime, step: Interval) -> list[datetime]:
+    """generate_series, for steps that DuckDB refuses: those with signs of both kinds."""
+    forward = (step[0] * 30 + step[1]) * DAY + step[2] > 0
+    found: list[datetime] = []
+    while first <= last if forward else first >= last:
+        found.append(first)
+        month = first.year * 12 + first.month - 1 + step[0]
+        year, month = divmod(month, 12)
+        day = min(first.day, calendar.monthrange(year, month + 1)[1])
+        first = first.replace(year=year, month=month + 1, day=day) + timedelta(days=step[1], microseconds=step[2])
+    return found
 
 
 @own("timestamp", "timestamp", to="interval")

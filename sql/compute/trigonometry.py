@@ -102,7 +102,7 @@ def tand(x: float) -> float:
 
 def cotd(x: float) -> float:
     x, sign = _tangent(x)
-    found = sign * ((_cosd_quadrant(x) / _sind_quadrant(x)) / COT_45 if x != 0 else math.inf)
+    found = sign * ((_cosd_quadrant(x) / _sind_quadrant(x)) / COT_45 if x != 0 else math.copysign(math.inf, x))
     return 0.0 if found == 0 else found
 
 

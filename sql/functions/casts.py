@@ -58,6 +58,8 @@ def _numbers() -> list[Function]:
                 rows.append(_cast(source, target, context, NARROWED_SPARK, NARROWED_DUCKDB))
                 continue
             spark = f"CAST({spark} AS {SPARK[target]})"
+            if (source, target) == ("numeric", "float4"):
+                duckdb = "CAST({0} AS VARCHAR)"  # DuckDB's own cast rounds on the way
             duckdb = f"CAST({duckdb} AS {DUCKDB[target]})"
             rows.append(_cast(source, target, context, spark, duckdb))
     return rows

@@ -79,6 +79,16 @@ def _of_scale(scale: int) -> ResultType:
     return lambda types: numeric(scale)
 
 
+def _seconds(unit: str, spark: str, duckdb: str) -> tuple[str, str]:
+    """Seconds or milliseconds of the microseconds in a minute, as date_part gives them: a sum of doubles, in PostgreSQL's order."""
+    scale = 1 if unit == "second" else 1000
+
+    def of(micros: str, div: str, kind: str) -> str:
+        return f"(({micros} {div} 1000000) * {scale} + ({micros} % 1000000) / CAST({1_000_000 // scale} AS {kind}))"
+
+    return of(f"CAST({spark} AS BIGINT)", "div", "DOUBLE"), of(f"CAST({duckdb} AS BIGINT)", "//", "DOUBLE")
+
+
 def _fields() -> list[Function]:
     rows = []
     for unit, (scale, spark, duckdb) in {**FIELDS, **TIME_FIELDS}.items():
@@ -88,20 +98,29 @@ def _fields() -> list[Function]:
             sparks = spark.replace("{x}", "{0}" if source != "date" else "CAST({0} AS TIMESTAMP_NTZ)")
             duckdbs = duckdb.replace("{x}", "CAST({0} AS TIMESTAMP)")
             note = "at UTC" if source == "timestamptz" else ""
+            parts = f"CAST({sparks} AS DOUBLE)", f"CAST({duckdbs} AS DOUBLE)"
+            if unit in ("second", "millisecond"):
+                parts = _seconds(unit, SECONDS.replace("{x}", "{0}"), SECONDS_DUCKDB.replace("{x}", "CAST({0} AS TIMESTAMP)"))
+            elif unit == "epoch" and source != "date":
+                parts = "(unix_micros(CAST({0} AS TIMESTAMP)) / 1e6D)", "(epoch_us(CAST({0} AS TIMESTAMP)) / 1e6)"
             result = _of_scale(0 if unit == "epoch" and source == "date" else scale)
             rows += [
                 Function(f"extract:{unit}", (source,), result, f"CAST({sparks} AS {{type}})", f"CAST({duckdbs} AS {{type}})", note=note),
-                Function(f"date_part:{unit}", (source,), "float8", f"CAST({sparks} AS DOUBLE)", f"CAST({duckdbs} AS DOUBLE)", note=note),
+                Function(f"date_part:{unit}", (source,), "float8", *parts, note=note),
             ]
     for source, units in (("interval", (*INTERVAL_UNITS, "epoch")), ("time", CLOCK_UNITS)):
         for unit in units:
             field = own(f"extract:{unit}", (source,), _of_scale(SCALES.get(unit, 0)), f"extract_{source}", order=(f"'{unit}'", 0))
-            scaled = field.spark.replace("{precision}, {scale}", f"38, {SCALES.get(unit, 0)}"), field.duckdb
-            rows += [
-                field,
-                Function(f"date_part:{unit}", (source,), "float8", f"CAST({scaled[0]} AS DOUBLE)",
-                         f"CAST(tg_extract_{source}('{unit}', {{0}}) AS DOUBLE)"),
-            ]  # fmt: skip
+            rows.append(field)
+            if (source, unit) == ("interval", "epoch"):
+                rows.append(own("date_part:epoch", (source,), "float8", "epoch_interval"))
+                continue
+            ours = f"tg_extract_{source}('{unit if unit not in ('second', 'millisecond') else 'microsecond'}', {{0}}"
+            spark, duckdb = f"{ours}, 38, {6 if unit == 'epoch' else 0})", f"{ours})"
+            parts = f"CAST({spark} AS DOUBLE)", f"CAST({duckdb} AS DOUBLE)"
+            if unit in ("second", "millisecond"):
+                parts = _seconds(unit, spark, duckdb)
+            rows.append(Function(f"date_part:{unit}", (source,), "float8", *parts))
     for source, spark, duckdb in (
         ("date", "{0}", "{0}"), ("timestamp", "CAST({0} AS DATE)", "CAST({0} AS DATE)"),
         ("timestamptz", "CAST({0} AS DATE)", "CAST(CAST({0} AS TIMESTAMP) AS DATE)"),

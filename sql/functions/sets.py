@@ -42,13 +42,16 @@ def _series() -> list[Function]:
         spark = f"tg_series_{t}({{0}}, {{1}}, {{2}}.months, {{2}}.days, {{2}}.micros)"
         length = "(({2}).months * 30 + ({2}).days) * 86400000000 + ({2}).micros"
         step = "to_months(({2}).months) + to_days(({2}).days) + to_microseconds(({2}).micros)"
+        parts = [f"({{2}}).{part}" for part in ("months", "days", "micros")]
+        mixed = f"greatest({', '.join(parts)}) > 0 AND least({', '.join(parts)}) < 0"
         series = f"generate_series(CAST({{0}} AS TIMESTAMP), CAST({{1}} AS TIMESTAMP), {step})"
         guards = (
-            f"CASE WHEN {length} = 0 THEN {duckdb_error('22023', STEP)}"
+            f"CASE WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL WHEN {length} = 0 THEN {duckdb_error('22023', STEP)}"
             f" WHEN abs(epoch_us(CAST({{1}} AS TIMESTAMP)) - epoch_us(CAST({{0}} AS TIMESTAMP))) / abs({length}) >= {SERIES_MAX}"
-            f" THEN {duckdb_error('54000', TOO_MANY)}"
+            f" THEN {duckdb_error('54000', TOO_MANY)} WHEN {mixed}"
+            " THEN tg_series_timestamp(CAST({0} AS TIMESTAMP), CAST({1} AS TIMESTAMP), {2})"
         )
-        rows.append(_set("generate_series", (t, t, "interval"), t, spark, f"{guards} ELSE CAST({series} AS {Type(t).duckdb}[]) END"))
+        rows.append(_set("generate_series", (t, t, "interval"), t, spark, f"CAST({guards} ELSE {series} END AS {Type(t).duckdb}[])"))
     return rows
 
 
@@ -70,7 +73,10 @@ def _subscripts() -> tuple[Function, ...]:
     """The numbers of an array's elements, from 1 on or from the last one back."""
     spark = "CASE WHEN {1} = 1 AND size({0}) > 0 THEN sequence(1, size({0})) END"
     duckdb = "CASE WHEN {1} = 1 AND len({0}) > 0 THEN CAST(range(1, len({0}) + 1) AS INTEGER[]) END"
-    back = f"CASE WHEN {{2}} THEN reverse({spark}) ELSE {spark} END", f"CASE WHEN {{2}} THEN list_reverse({duckdb}) ELSE {duckdb} END"
+    back = (
+        f"CASE {{2}} WHEN true THEN reverse({spark}) WHEN false THEN {spark} END",
+        f"CASE {{2}} WHEN true THEN list_reverse({duckdb}) WHEN false THEN {duckdb} END",
+    )
     return (
         _set("generate_subscripts", ("anyarray", "int4"), "int4", spark, duckdb),
         _set("generate_subscripts", ("anyarray", "int4", "bool"), "int4", *back),

@@ -85,10 +85,14 @@ def elements(text: str) -> list[str | None]:
     found: list[str | None] = []
     at = 0
     while True:
-        part, quoted = "", False
+        part, quoted, kept = "", False, 0  # kept: of the part, what may not be stripped
         while at < len(inner) and inner[at] != ",":
             char = inner[at]
-            if char == '"':
+            if char in numbers.BLANKS and (quoted or not part):
+                pass
+            elif quoted or (char == '"' and part):
+                raise malformed("Unexpected array element.")
+            elif char == '"':
                 quoted = True
                 at += 1
                 while at < len(inner) and inner[at] != '"':
@@ -100,13 +104,14 @@ def elements(text: str) -> list[str | None]:
             elif char == "\\":
                 at += 1
                 part += inner[at : at + 1]
+                kept = len(part)
             elif char in "{}":
                 raise FeatureNotSupported("arrays of more than one dimension are not supported")
             else:
                 part += char
             at += 1
         if not quoted:
-            part = part.strip(numbers.BLANKS)
+            part = part[:kept] + part[kept:].rstrip(numbers.BLANKS)
             if not part:
                 raise malformed('Unexpected "," character.')
         found.append(None if part.upper() == "NULL" and not quoted else part)

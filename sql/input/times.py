@@ -6,7 +6,7 @@ Source: PostgreSQL 15, appendix "Date/Time Support"; SQL standard and "postgres"
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from lake.errors import DatetimeFieldOverflow, FeatureNotSupported, InvalidDatetimeFormat, TailgateError, of
@@ -24,6 +24,8 @@ DATES = [
         rf"{MONTH}[ -]+{DAY},?[ -]+{YEAR}",
         rf"{DAY}[ -]+{MONTH},?[ -]+{YEAR}",
         rf"{YEAR}[ -]+{MONTH}[ -]+{DAY}",
+        r"(?P<year>\d{4})-(?P<ordinal>\d{3})",
+        r"[Jj](?P<julian>\d{1,7})",
     )
 ]
 BEHIND = r"(?P<fraction>\.\d*)?)?\s*(?P<half>[AaPp][Mm](?![A-Za-z]))?\s*(?P<zone>.*)"
@@ -34,7 +36,8 @@ CLOCKS = [
 ]
 OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2})(?::?(?P<seconds>\d{2}))?)?")
 MONTHS = "january february march april may june july august september october november december".split()
-SPECIAL = ("infinity", "-infinity", "+infinity", "now", "today", "tomorrow", "yesterday", "allballs")
+SPECIAL = ("infinity", "-infinity", "+infinity", "now", "today", "tomorrow", "yesterday")
+JULIAN_0001 = 1_721_425  # the day before 0001-01-01
 Zone = timedelta | tzinfo | None
 
 
@@ -46,12 +49,16 @@ def out_of_range(text: str) -> TailgateError:
     return DatetimeFieldOverflow(f'date/time field value out of range: "{text}"')
 
 
-def moment(text: str, type: str) -> tuple[datetime, Zone]:
-    """The date and time as written, and the zone or offset if one was."""
+def moment(text: str, type: str) -> tuple[date, int, Zone]:
+    """The date and the microseconds of its time as written (24:00 is a day of them), and the zone or offset if one was."""
     stripped = text.strip(BLANKS)
     lower = stripped.lower()
     if lower == "epoch":
-        return datetime(1970, 1, 1), timedelta() if type == "timestamp with time zone" else None
+        return date(1970, 1, 1), 0, timedelta() if type == "timestamp with time zone" else None
+    if lower == "allballs":
+        if type != "time":
+            raise invalid(type, text)
+        return date(1970, 1, 1), 0, None
     if lower in SPECIAL:
         raise FeatureNotSupported(f"'{text}' as a {type} is not supported", hint="Write it as in ISO 8601: 2021-04-26 12:00:00.")
     if lower.endswith(" bc"):
@@ -61,35 +68,44 @@ def moment(text: str, type: str) -> tuple[datetime, Zone]:
     if match is None:
         raise invalid(type, text)
     found = match.groupdict()
-    month = _month(found, type, text)
+    day = _day(found, type, text)
     rest = (found["rest"] or "").strip(BLANKS)
     rest = rest[1:].lstrip() if rest[:1] in ("T", "t") and rest[1:2].isdigit() else rest
-    hour = minute = micros = carry = 0
+    micros = 0
     zone: Zone = None
     if rest and (rest[0].isdigit()):
         clock = _clock_of(rest)
         if clock is None:
             raise invalid(type, text)
-        hour, minute, micros, carry = _clock(clock, text)
+        micros = _clock(clock, text)
         rest = clock["zone"].strip(BLANKS)
     if rest:
         zone = _zone(rest, type, text)
+    return day, micros, zone
+
+
+def _day(found: dict[str, str | None], type: str, text: str) -> date:
+    month, year, days = _month(found, type, text), int(found.get("year") or 1), found.get("ordinal")
     try:
-        day = datetime(int(found["year"]), month, int(found["day"]))
-        value = day + timedelta(days=carry, hours=hour, minutes=minute, microseconds=micros)
+        if (julian := found.get("julian")) is not None:
+            return date.fromordinal(int(julian) - JULIAN_0001)
+        if days is None:
+            return date(year, month, int(found["day"] or 0))
+        day = date(year, 1, 1) + timedelta(days=int(days) - 1)
+        if day.year == year:
+            return day
     except (ValueError, OverflowError):
-        if int(found["year"]) > 9999 or (carry and int(found["year"]) == 9999):
-            raise FeatureNotSupported("years beyond 9999 are not supported") from None
-        error = out_of_range(text)
-        if not 1 <= month <= 12 or not 1 <= int(found["day"]) <= 31:
-            error.hint = 'Perhaps you need a different "datestyle" setting.'
-        raise error from None
-    return value, zone
+        if year > 9999 or found.get("julian"):
+            raise FeatureNotSupported("years before 1 and beyond 9999 are not supported") from None
+    error = out_of_range(text)
+    if days is None and (not 1 <= month <= 12 or not 1 <= int(found["day"] or 0) <= 31):
+        error.hint = 'Perhaps you need a different "datestyle" setting.'
+    raise error
 
 
 def _month(found: dict[str, str | None], type: str, text: str) -> int:
     if (name := found.get("name")) is None:
-        return int(found["month"] or 0)
+        return int(found.get("month") or 0)
     lower = name.lower()
     number = next((i for i, month in enumerate(MONTHS, 1) if month[:3] == lower[:3]), 0)
     if not number or not (len(lower) == 3 or MONTHS[number - 1] == lower or lower == "sept"):
@@ -101,8 +117,8 @@ def _clock_of(text: str) -> re.Match[str] | None:
     return next((m for p in CLOCKS if (m := p.fullmatch(text))), None)
 
 
-def _clock(found: re.Match[str], text: str) -> tuple[int, int, int, int]:
-    """Hour, minute, microseconds of the minute, days carried by 24:00:00."""
+def _clock(found: re.Match[str], text: str) -> int:
+    """Microseconds of the day; all of them at 24:00:00."""
     hour, minute, second = int(found["hour"] or 0), int(found["minute"] or 0), int(found["second"] or 0)
     if found["half"]:
         if not 1 <= hour <= 12:
@@ -111,10 +127,10 @@ def _clock(found: re.Match[str], text: str) -> tuple[int, int, int, int]:
     fraction = Decimal("0" + (found["fraction"] or ".") + "0")
     micros = second * 1_000_000 + int((fraction * 1_000_000).to_integral_value(ROUND_HALF_EVEN))
     if hour == 24 and not minute and not micros:
-        return 0, 0, 0, 1
+        return 86_400_000_000
     if hour > 23 or minute > 59 or micros > 60_000_000:
         raise out_of_range(text)
-    return hour, minute, micros, 0
+    return (hour * 60 + minute) * 60_000_000 + micros
 
 
 def _zone(zone: str, type: str, text: str) -> Zone:
@@ -139,17 +155,26 @@ def _zone(zone: str, type: str, text: str) -> Zone:
 
 
 def to_date(text: str) -> date:
-    return moment(text, "date")[0].date()
+    return moment(text, "date")[0]
 
 
 def to_timestamp(text: str) -> datetime:
     """A zone is read and has no meaning, as in PostgreSQL."""
-    return moment(text, "timestamp")[0]
+    day, micros, _ = moment(text, "timestamp")
+    return _at(day, micros)
+
+
+def _at(day: date, micros: int) -> datetime:
+    try:
+        return datetime.combine(day, time()) + timedelta(microseconds=micros)
+    except OverflowError:
+        raise FeatureNotSupported("years beyond 9999 are not supported") from None
 
 
 def to_timestamptz(text: str) -> datetime:
     """In UTC, which is also the zone of a text without one."""
-    value, zone = moment(text, "timestamp with time zone")
+    day, micros, zone = moment(text, "timestamp with time zone")
+    value = _at(day, micros)
     if isinstance(zone, tzinfo):
         return zones.to_utc(value, zone)
     try:
@@ -163,17 +188,19 @@ def to_time(text: str) -> int:
     stripped = text.strip(BLANKS)
     match = _clock_of(stripped)
     if match is not None and not re.match(r"\d+[-/]", stripped):
-        if match["zone"]:
-            _zone(match["zone"].strip(BLANKS), "time", text)
-        hour, minute, micros, carry = _clock(match, text)
-        return carry * 86_400_000_000 + (hour * 60 + minute) * 60_000_000 + micros
+        zone = match["zone"].strip(BLANKS) if match["zone"] else ""
+        if "/" in zone:  # whose offset depends on the day
+            raise invalid("time", text)
+        if zone:
+            _zone(zone, "time", text)
+        return _clock(match, text)
     try:
-        value, _ = moment(text, "time")
+        _, micros, _ = moment(text, "time")
     except TailgateError as error:
         raise invalid("time", text) if error.sqlstate == "22007" else error from None
-    if ":" not in stripped:  # a date alone
+    if ":" not in stripped and stripped.lower() != "allballs":  # a date alone
         raise invalid("time", text)
-    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+    return micros
 
 
 UNITS: dict[str, tuple[int, int, int]] = {  # months, days, microseconds
@@ -227,7 +254,7 @@ def to_interval(text: str, fields: str = "") -> tuple[int, int, int]:
         else:
             micros += amount * unit[2]
 
-    if stripped.startswith("P") and (iso := ISO.fullmatch(stripped)) and len(stripped) > 1:
+    if text.startswith("P") and (iso := ISO.fullmatch(text)) and len(text) > 1:
         for part, units in ((iso["d"] or "", "YMWD"), (iso["t"] or "", "HMS")):
             pieces = ISO_PART.findall(part)
             if "".join(a + b for a, b in pieces) != part or any(b not in units for _, b in pieces):
@@ -240,7 +267,7 @@ def to_interval(text: str, fields: str = "") -> tuple[int, int, int]:
         return int(months), int(days), int(micros.to_integral_value(ROUND_HALF_EVEN))
 
     ago = stripped.lower().endswith("ago")
-    rest = stripped[:-3] if ago else stripped.removeprefix("@")
+    rest = stripped.removeprefix("@")[: -3 if ago else None]
     at, default = 0, UNITS[fields.split()[-1]] if fields else UNITS["second"]
     if not rest.strip(BLANKS):
         raise invalid("interval", text)

@@ -39,7 +39,7 @@ JAVA: tuple[Mutation, ...] = (
     ("First", "if (lost[0]) best = values.first();", "if (lost[0] && best == null) best = values.first();"),
     ("First", "if (best == null || Arrays.compareUnsigned(value, best) < 0) best = value;", "best = value;"),
     ("Collected", "call.distinct ? 1 : walk.weight()", "1"),
-    ("Collected", "if (most[1] > most[0])", "if (most[1] >= most[0])"),
+    ("Collected", "if (times <= most) continue;", "if (times < most) continue;"),
     ("Collected", "Math.ceil(call.fraction * n) - 1", "Math.ceil(call.fraction * n)"),
     ("Collected", "a + (place - low) * (b - a)", "a"),
     ("Collected", "if (weight != 0) kept.weigh(value.bytes, weight);", "if (weight > 0) kept.weigh(value.bytes, weight);"),

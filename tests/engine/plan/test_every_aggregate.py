@@ -17,7 +17,8 @@ from sql.functions.catalogue import ROWS
 from sql.functions.entry import Function
 from sql.input.literals import parse
 from tests.engine.plan.views import Views
-from tests.sql.oracle import EXTREME, NAMES, OURS, Answer, agree, case_of, declared, normal, stored, unstored
+from tests.sql.arguments import EXTREME, declared
+from tests.sql.oracle import NAMES, OURS, Answer, agree, case_of, normal, stored, unstored
 from tests.sql.samples import SAMPLES
 from tests.worlds import Table, World
 

@@ -50,8 +50,11 @@ public final class ArrayTexts {
     for (int at = 0; ; at++) {
       StringBuilder part = new StringBuilder();
       boolean quoted = false;
+      int kept = 0;  // of the part, what may not be stripped
       for (; at < inner.length() && inner.charAt(at) != ','; at++) {
         char c = inner.charAt(at);
+        if (TextInput.space(c) && (quoted || part.isEmpty())) continue;
+        if (quoted || c == '"' && !part.isEmpty()) throw malformed(text);
         if (c == '"') {
           quoted = true;
           for (at++; at < inner.length() && inner.charAt(at) != '"'; at++) {
@@ -61,10 +64,11 @@ public final class ArrayTexts {
           if (at >= inner.length()) throw malformed(text);
         } else if (c == '\\') {
           if (++at < inner.length()) part.append(inner.charAt(at));
+          kept = part.length();
         } else if (c == '{' || c == '}') throw new SqlError("0A000", "arrays of more than one dimension are not supported");
         else part.append(c);
       }
-      String item = quoted ? part.toString() : part.toString().strip();
+      String item = quoted ? part.toString() : part.substring(0, kept) + part.substring(kept).stripTrailing();
       if (!quoted && item.isEmpty()) throw malformed(text);
       found.add(!quoted && item.toUpperCase(Locale.ROOT).equals("NULL") ? null : item);
       if (at >= inner.length()) return Strings.list(found);

@@ -111,19 +111,27 @@ final class Collected extends Total.Keeping {
     return found;
   }
 
+  /** Values that are equal in order count together, in whatever form they are: 0.0 and -0.0, 1 and 1.0 of jsonb. */
   private Object mode(Values kept) {
-    Object[] best = {null, null};
-    long[] most = {0, 0};  // of the best, and of the value at hand, which may be there in several forms
-    each(kept, (v, times) -> {
-      most[1] = best[1] != null && best[1].equals(v[0]) ? most[1] + times : times;
-      best[1] = v[0];
-      if (most[1] > most[0]) {
-        most[0] = most[1];
-        best[0] = v[0];
+    Object best = null;
+    long most = 0, times = 0;
+    byte[] place = null;
+    try (Values.Walk walk = kept.walk()) {
+      while (walk.next()) {
+        if (walk.weight() <= 0) continue;
+        Ordered.Reader in = new Ordered.Reader(walk.value());
+        order.decode(in);
+        if (place == null || !SortOrder.begins(walk.value(), place)) {
+          place = Arrays.copyOf(walk.value(), in.at());
+          times = 0;
+        }
+        times += call.distinct ? 1 : walk.weight();
+        if (times <= most) continue;
+        most = times;
+        best = values.decode(in)[0];
       }
-      return true;
-    });
-    return best[0];
+    }
+    return best;
   }
 
   /** Some values from a place on, counted from 0; the last one again where they end. */

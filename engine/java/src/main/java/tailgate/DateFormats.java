@@ -155,7 +155,7 @@ public final class DateFormats {
       case "TZ": return dated(f, cased(p, f.zone));
       case "TZH", "OF": return dated(f, "+00");
       case "TZM": return dated(f, "00");
-      case "Q": return f.month == 0 ? "" : number(p, Math.floorDiv(f.month - 1, 3) + 1, 1);
+      case "Q": return f.month == 0 ? "" : number(p, (f.month - 1) / 3 + 1, 1);
       case "MM": return number(p, f.month, 2);
       case "DD": return number(p, f.mday, 2);
       case "DDD": return number(p, day == null ? (f.year * 12L + f.month) * 30 + f.mday : day.getDayOfYear(), 3);
@@ -164,11 +164,11 @@ public final class DateFormats {
         int century = day == null ? f.year / 100 : (f.year - 1) / 100 + 1;
         return number(p, century, Math.abs(century) < 100 ? 2 : 0);
       }
-      case "Y,YYY": return ordinal(p, f.year / 1000 + "," + String.format("%03d", Math.abs(f.year) % 1000));
+      case "Y,YYY": return ordinal(p, f.year / 1000 + "," + String.format("%03d", f.year % 1000));
       case "YYYY": return number(p, f.year, 4);
-      case "YYY": return number(p, Math.floorMod(f.year, 1000), 3);
-      case "YY": return number(p, Math.floorMod(f.year, 100), 2);
-      case "Y": return number(p, Math.floorMod(f.year, 10), 1);
+      case "YYY": return number(p, f.year % 1000, 3);
+      case "YY": return number(p, f.year % 100, 2);
+      case "Y": return number(p, f.year % 10, 1);
       default: break;
     }
     if (day == null && p.name.equals("WW")) return number(p, ((f.year * 12L + f.month) * 30 + f.mday - 1) / 7 + 1, 2);

@@ -61,14 +61,14 @@ final class IntervalInput {
 
   private void read(UTF8String text) {
     String s = TextInput.trimmed(text);
-    Matcher iso = ISO.matcher(s);
-    if (s.length() > 1 && s.startsWith("P") && iso.matches()) {
+    Matcher iso = ISO.matcher(text.toString());
+    if (text.numChars() > 1 && iso.matches()) {
       iso(iso.group("d"), "YMWD", text);
       iso(iso.group("t") == null ? "" : iso.group("t"), "HMS", text);
       return;
     }
     boolean ago = s.toLowerCase(Locale.ROOT).endsWith("ago");
-    String rest = ago ? s.substring(0, s.length() - 3) : s.startsWith("@") ? s.substring(1) : s;
+    String rest = s.substring(s.startsWith("@") ? 1 : 0, s.length() - (ago ? 3 : 0));
     if (rest.isBlank()) throw invalid(text);
     Set<Object> seen = new HashSet<>();
     for (int at = 0; at < rest.length() && !rest.substring(at).isBlank(); ) {

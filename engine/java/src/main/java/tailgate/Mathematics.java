@@ -305,7 +305,7 @@ public final class Mathematics {
 
   public static double cotd(double x) {
     double[] t = tangent(x);
-    double found = t[1] * (t[0] == 0 ? Double.POSITIVE_INFINITY : cosQuadrant(t[0]) / sinQuadrant(t[0]) / (cosQuadrant(45) / sinQuadrant(45)));
+    double found = t[1] * (t[0] == 0 ? Math.copySign(Double.POSITIVE_INFINITY, t[0]) : cosQuadrant(t[0]) / sinQuadrant(t[0]) / (cosQuadrant(45) / sinQuadrant(45)));
     return found == 0 ? 0 : found;
   }
 

@@ -117,7 +117,7 @@ public final class TextInput {
     return s.substring(begin, end);
   }
 
-  private static boolean space(char c) { return c == ' ' || c >= '\t' && c <= '\r'; }
+  static boolean space(char c) { return c == ' ' || c >= '\t' && c <= '\r'; }
 
   static SqlError invalid(String type, UTF8String text) { return new SqlError("22P02", "invalid input syntax for type " + type + ": \"" + text + "\""); }
 

@@ -3,6 +3,7 @@ package tailgate;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.time.*;
+import java.time.temporal.JulianFields;
 import java.util.*;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -16,10 +17,10 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <p>Called by generated code ({@link Functions}); arguments are not NULL.
  */
 public final class TimeInput {
-  private static final String MONTH = "(?<name>[A-Za-z]{3,9})\\.?", DAY = "(?<day>\\d{1,2})", YEAR = "(?<year>\\d{4,6})";
+  private static final String MONTH = "(?<name>[A-Za-z]{3,9})\\.?", DAY = "(?<day>\\d{1,2})", YEAR = "(?<year>\\d{4,6})", ORDINAL = "(?<year>\\d{4})-(?<ordinal>\\d{3})", JULIAN = "[Jj](?<julian>\\d{1,7})";
   private static final List<Pattern> DATES = patterns(
       YEAR + "-(?<month>\\d{1,2})-" + DAY, "(?<year>\\d{4})(?<month>\\d{2})(?<day>\\d{2})", YEAR + "/(?<month>\\d{1,2})/" + DAY, "(?<month>\\d{1,2})[/-]" + DAY + "[/-]" + YEAR,
-      MONTH + "[ -]+" + DAY + ",?[ -]+" + YEAR, DAY + "[ -]+" + MONTH + ",?[ -]+" + YEAR, YEAR + "[ -]+" + MONTH + "[ -]+" + DAY);
+      MONTH + "[ -]+" + DAY + ",?[ -]+" + YEAR, DAY + "[ -]+" + MONTH + ",?[ -]+" + YEAR, YEAR + "[ -]+" + MONTH + "[ -]+" + DAY, ORDINAL, JULIAN);
   private static final Pattern TIME = Pattern.compile(
       "(?:[T ]\\s*)(?<hour>\\d{1,2}(?=:)|\\d{2}):?(?<minute>(?<=:)\\d{1,2}|\\d{2})(?::?(?<second>(?<=:)\\d{1,2}|\\d{2})(?<fraction>[.]\\d*)?)?\\s*(?<half>[AaPp][Mm](?![A-Za-z]))?\\s*(?<zone>.*)", Pattern.DOTALL);
   private static final Pattern OFFSET = Pattern.compile("(?<sign>[+-])(?<hours>\\d{1,2})(?::?(?<minutes>\\d{2})(?::?(?<seconds>\\d{2}))?)?");
@@ -52,7 +53,11 @@ public final class TimeInput {
   public static long toTime(UTF8String text) {
     String s = trimmed(text);
     Matcher t = TIME.matcher(" " + s);
-    if (t.matches() && s.indexOf(':') > 0 && s.indexOf(':') < 3) return timed(LocalDate.EPOCH, t, text, "time").micros;
+    if (t.matches() && s.indexOf(':') > 0 && s.indexOf(':') < 3) {
+      if (t.group("zone").contains("/")) throw invalid(text, "time");  // whose offset depends on the day
+      return timed(LocalDate.EPOCH, t, text, "time").micros;
+    }
+    if (s.equalsIgnoreCase("allballs")) return 0;
     Matcher half = Pattern.compile("(\\d{1,2})\\s*([AaPp][Mm])").matcher(s);
     if (half.matches()) {
       int hour = Integer.parseInt(half.group(1));
@@ -72,10 +77,11 @@ public final class TimeInput {
   private static String trimmed(UTF8String text) { return TextInput.trimmed(text); }
 
   /** to_timestamp(seconds since the epoch) */
+  private static final double SINCE_2000_S = 946_684_800;
+
   public static long toTimestamp(double seconds) {
     if (Double.isNaN(seconds)) throw new SqlError("22008", "timestamp cannot be NaN");
-    double micros = Math.rint(seconds * 1e6);
-    if (Math.abs(seconds) < 1e9) micros = new BigDecimal(seconds).multiply(BigDecimal.valueOf(1_000_000)).setScale(0, RoundingMode.HALF_EVEN).doubleValue();
+    double micros = Math.rint((seconds - SINCE_2000_S) * 1e6) + SINCE_2000_S * 1e6;  // PostgreSQL rounds what it counts from its epoch
     if (!(micros >= FIRST.toEpochDay() * 86_400e6 && micros < (LAST.toEpochDay() + 1) * 86_400e6)) throw new SqlError("22008", "timestamp out of range: \"" + seconds + "\"");
     return (long) micros;
   }
@@ -106,25 +112,30 @@ public final class TimeInput {
   }
 
   private static Parsed parsed(Matcher m, boolean era, UTF8String text, String type) {
-    int year = Integer.parseInt(m.group("year")), month, day = Integer.parseInt(m.group("day"));
+    LocalDate date = date(m, era, text, type);
+    String rest = m.group("rest").isBlank() ? "" : m.group("rest");
+    if (rest.isEmpty()) return new Parsed(date, 0, null, null);
+    Matcher t = TIME.matcher(rest.charAt(0) == 'T' ? rest : " " + rest.strip());
+    return t.matches() ? timed(date, t, text, type) : zone(date, 0, rest.strip(), text, type);  // '2020-01-01 UTC'
+  }
+
+  private static LocalDate date(Matcher m, boolean era, UTF8String text, String type) {
+    if (m.pattern().pattern().startsWith(JULIAN)) return LocalDate.EPOCH.with(JulianFields.JULIAN_DAY, Long.parseLong(m.group("julian")));
+    int year = Integer.parseInt(m.group("year")), month = 1, day = 1, days = 0;
+    if (m.pattern().pattern().startsWith(ORDINAL)) days = Integer.parseInt(m.group("ordinal"));
+    else day = Integer.parseInt(m.group("day"));
     if (m.pattern().pattern().contains("?<name>")) {
       String name = m.group("name").toLowerCase(Locale.ROOT);
       month = MONTHS.indexOf(name.substring(0, 3)) + 1;
       if (month == 0 || name.length() > 3 && !Month.of(month).name().toLowerCase(Locale.ROOT).startsWith(name)) throw invalid(text, type);
-    } else month = Integer.parseInt(m.group("month"));
+    } else if (days == 0) month = Integer.parseInt(m.group("month"));
     if (year == 0) throw outOfRange(text);
-    LocalDate date;
+    if (era) year = 1 - year;
     try {
-      date = LocalDate.of(era ? 1 - year : year, month, day);
+      return days > 0 ? LocalDate.ofYearDay(year, days) : LocalDate.of(year, month, day);
     } catch (DateTimeException e) {
       throw outOfRange(text);
     }
-    String rest = m.group("rest").isBlank() ? "" : m.group("rest");
-    if (rest.isEmpty()) return new Parsed(date, 0, null, null);
-    Matcher t = TIME.matcher(rest.charAt(0) == 'T' ? rest : " " + rest.strip());
-    if (t.matches()) return timed(date, t, text, type);
-    Parsed zoned = zone(date, 0, rest.strip(), text, type);  // '2020-01-01 UTC'
-    return zoned;
   }
 
   private static Parsed timed(LocalDate date, Matcher t, UTF8String text, String type) {

@@ -270,6 +270,12 @@ public final class Times {
     }, precision, scale);
   }
 
+  /** As date_part gives it: a sum of doubles, in PostgreSQL's order. */
+  public static double epochInterval(InternalRow value) {
+    Interval i = Interval.of(value);
+    return i.micros / 1e6 + 365.25 * 86_400 * (i.months / 12) + 30.0 * 86_400 * (i.months % 12) + 86_400.0 * i.days;
+  }
+
   public static Decimal extractTime(UTF8String word, long micros, int precision, int scale) {
     return exact(switch (unit(word)) {
       case "hour" -> BigDecimal.valueOf(micros / HOUR);

@@ -119,6 +119,8 @@ class TotalsTest {
     assertEquals(4, at.result());
     Group mode = new Group("a int", new Call("mode", new int[] {0}, DataTypes.IntegerType, false, -1, down, 0)).with(2, 1).with(2, 2).with(1, 3);
     assertEquals(2, mode.result());
+    Group zeros = new Group("a double", new Call("mode", new int[] {0}, DataTypes.DoubleType, false, -1, up, 0)).with(2, -2.25).with(1, -0.0).with(2, 0.0);
+    assertEquals(0.0, (double) zeros.result(), 0.0);
   }
 
   @Test

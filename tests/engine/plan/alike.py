@@ -1,0 +1,109 @@
+"""A maintained view after every tick, an ad-hoc SELECT and PostgreSQL 15 over the same rows, which come and go."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+
+from lake.types import WEIGHT, Field, Type
+from sql.bind import bind_query
+from sql.compute.jsonborder import jsonb_order
+from sql.duckdb import render
+from sql.duckdb_functions import install
+from sql.input.literals import parse
+from tests.engine.plan.views import Views
+from tests.sql.oracle import normal, stored, unstored
+from tests.worlds import Table, World
+
+TICKS, CHANGES = 4, 15
+ID = 16384
+Texts = tuple[str | None, ...]
+
+
+class Relation:
+    """One table everywhere: `server` has its t. `row` makes another row; some, by chance, go again."""
+
+    def __init__(self, columns: Mapping[str, Type], row: Callable[[random.Random], Texts], server: psycopg.Connection[Any]) -> None:
+        self.columns, self.row, self.server = columns, row, server
+        self.engine = duckdb.connect()
+        install(self.engine)
+        self.engine.execute(
+            f"CREATE TABLE r{ID} ({', '.join(f'c{i} {t.duckdb}' for i, t in enumerate(columns.values()))}, {WEIGHT} BIGINT)"
+        )
+        self.table = Table(ID, "t", tuple(Field(n, t) for n, t in columns.items()))
+        self.rows: Counter[Texts] = Counter()
+
+    def change(self, chance: random.Random) -> list[tuple[Table, Any, int]]:
+        changes = []
+        for _ in range(CHANGES):
+            gone = bool(self.rows) and chance.random() < 0.4
+            row = chance.choice(sorted(self.rows, key=repr)) if gone else self.row(chance)
+            self.rows[row] += -1 if gone else 1
+            self.rows = +self.rows
+            values = tuple(unstored(v, t) for v, t in zip(self.values(row), self.columns.values(), strict=True))
+            changes.append((self.table, values, -1 if gone else 1))
+        self.tell()
+        return changes
+
+    def values(self, row: Texts) -> tuple[Any, ...]:
+        return tuple(stored(v, t) for v, t in zip(row, self.columns.values(), strict=True))
+
+    def tell(self) -> None:
+        self.server.execute("TRUNCATE t")
+        self.engine.execute(f"DELETE FROM r{ID}")
+        marks = ", ".join(f"%s::{t}" for t in self.columns.values())
+        with self.server.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO t VALUES ({marks})", list(self.rows.elements()))  # type: ignore[arg-type]
+        marks = ", ".join(f"CAST(? AS {t.duckdb})" for t in self.columns.values())
+        for row, weight in self.rows.items():
+            self.engine.execute(f"INSERT INTO r{ID} VALUES ({marks}, ?)", [*self.values(row), weight])
+
+
+def shown(value: Any, type: Type, loose: bool) -> Any:
+    """`loose`: the same for equal values."""
+    if value is not None and type.is_array:
+        return tuple(shown(v, type.element, loose) for v in value)
+    value = normal(unstored(value, type))
+    if loose and isinstance(value, tuple) and type.name == "interval":
+        return value[0] * 2592000000000 + value[1] * 86400000000 + value[2]
+    if loose and value is not None and type.name == "jsonb":
+        return jsonb_order(value)
+    return value.rstrip(" ") if type.name == "bpchar" and value is not None else value
+
+
+def compared(session: Any, folder: Path, relation: Relation, queries: Iterable[str], chance: random.Random) -> None:
+    """Queries over t; behind `~ `, of equal values any may be shown."""
+    world = World(0, tables=0)
+    world.tables = (relation.table,)
+    views = Views(session, folder, world, 1)
+    named = {f"v{n}": (q.removeprefix("~ "), q.startswith("~")) for n, q in enumerate(queries)}
+    for name, (text, _) in named.items():
+        query = bind_query(text, views.catalog)
+        names = [f"x{i}" for i in range(len(query.columns))]
+        assert views.add(name, f"SELECT * FROM ({text}) AS q({', '.join(names)})"), text
+    views.build()
+    for _ in range(TICKS):
+        views.tick(relation.change(chance))
+        for name, (text, loose) in named.items():
+            item = views.catalog.relation(name)
+            types = [c.type for c in item.columns]
+
+            def counted(rows: Any, types: list[Type] = types, loose: bool = loose) -> Counter[Any]:
+                return Counter(tuple(shown(v, t, loose) for v, t in zip(row, types, strict=True)) for row in rows)
+
+            names = [c.name for c in item.columns]
+            asked = f"SELECT {', '.join(f'{n}::text' for n in names)} FROM ({text}) AS q({', '.join(names)})"
+            found = relation.server.execute(asked).fetchall()  # type: ignore[arg-type]
+            bare = [Type(t.name, is_array=t.is_array) for t in types]
+            expected = counted([None if v is None else parse(v, t) for v, t in zip(row, bare, strict=True)] for row in found)
+            adhoc = counted(relation.engine.execute(render(bind_query(text, views.catalog).plan)).fetchall())
+            assert adhoc == expected, (text, adhoc - expected, expected - adhoc)
+            assert not views.rows[item.errors], (text, views.rows[item.errors])
+            view = counted(views.rows[item.id].elements())
+            assert view == expected, (text, view - expected, expected - view)

@@ -1,0 +1,102 @@
+"""Every window function of the catalogue and some aggregates over windows of every form, as PostgreSQL has them."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lake.types import INT4, Type
+from sql.functions.entry import Function
+from sql.functions.windows import FRAMED, ROWS
+from tests.engine.plan.alike import Relation, compared
+from tests.sql.generated import generated
+from tests.sql.samples import SAMPLES
+
+pytestmark = pytest.mark.spark
+
+TOGETHER = 4  # calls in one view
+EACH = 6  # times each function
+# `n` is one of its kind: an order that ends with it is complete
+COLUMNS = {"n": INT4, "k": INT4, "i": INT4, "d": Type("date"), "m": Type("numeric", (14, 2)), "x": Type("text"), "u": Type("interval")}
+VALUES = ("i", "d", "m", "x", "u")
+AGGREGATES = ("count(*)", "count({a})", "sum(i)", "avg(m)", "min({a})", "max({a})", "array_agg({a})", "stddev_pop(i)", "bool_or(i > 0)")
+ROW_BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "3 FOLLOWING", "UNBOUNDED FOLLOWING")
+RANGES = {"i": ("3", "0"), "d": ("'1 mon'", "'1 day'"), "m": ("2.5", "0")}  # offsets by what is ordered by
+EXCLUDED = ("", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES")
+
+
+def row(chance: random.Random, numbers: itertools.count[int]) -> tuple[str | None, ...]:
+    few = {
+        "k": "123",
+        "i": ["0", "1", "3", "7", "-2", None],
+        "d": ["2024-01-31", "2024-02-29", "2024-03-01", None],
+        "m": ["1.5", "4", "-2.25", None],
+    }
+    rest = [chance.choice(SAMPLES[t]) if chance.random() < 0.5 else generated(t, chance) for t in ("text", "interval")]
+    return (str(next(numbers)), *(chance.choice(values) for values in few.values()), *rest)
+
+
+def call(function: Function, chance: random.Random) -> str:
+    kinds = {"any": chance.choice(VALUES), "int4": "k"}
+    arguments = [kinds[a] for a in function.arguments]
+    return f"{function.name}({', '.join(arguments)})"
+
+
+def over(framed: bool, chance: random.Random) -> str:
+    parts = ["PARTITION BY k"] if chance.random() < 0.6 else []
+    mode = chance.choice(("", "ROWS", "RANGE", "GROUPS")) if framed else ""
+    column = chance.choice(("i", "d", "m"))
+    direction = chance.choice(("", " DESC", " NULLS FIRST", " DESC NULLS LAST"))
+    if mode == "RANGE":
+        offsets = [f"{o} {way}" for o in RANGES[column] for way in ("PRECEDING", "FOLLOWING")]
+        bounds = ["UNBOUNDED PRECEDING", "CURRENT ROW", *offsets, "UNBOUNDED FOLLOWING"]
+        order = f"{column}{direction}"
+    else:
+        bounds = list(ROW_BOUNDS)
+        order = f"{column}{direction}" if mode == "GROUPS" else f"{column}{direction}, n"
+    parts.append(f"ORDER BY {order}")
+    if mode:
+        start, end = frame(bounds, chance)
+        parts.append(f"{mode} BETWEEN {start} AND {end}{chance.choice(EXCLUDED)}")
+    return f"OVER ({' '.join(parts)})"
+
+
+def frame(bounds: list[str], chance: random.Random) -> tuple[str, str]:
+    """Two bounds that PostgreSQL allows together."""
+
+    def place(bound: str) -> int:
+        return 2 if bound == "CURRENT ROW" else 1 if bound.endswith("PRECEDING") else 3
+
+    while True:
+        start, end = chance.choice(bounds), chance.choice(bounds)
+        if start != "UNBOUNDED FOLLOWING" and end != "UNBOUNDED PRECEDING" and place(start) <= place(end):
+            return start, end
+
+
+def calls(chance: random.Random) -> list[str]:
+    found = []
+    for function in ROWS:
+        framed = function.name in FRAMED
+        found += [f"{call(function, chance)} {over(framed, chance)}" for _ in range(EACH)]
+    for aggregate in AGGREGATES:
+        for _ in range(EACH):
+            kept = " FILTER (WHERE k <> 2)" if chance.random() < 0.3 else ""
+            found.append(f"{aggregate.format(a=chance.choice(VALUES))}{kept} {over(True, chance)}")
+    chance.shuffle(found)
+    return found
+
+
+@pytest.mark.parametrize("share", [pytest.param(12, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
+def test_every_window(share: int, session: Any, tmp_path: Path, seed: int, server: Any) -> None:
+    """`share`: of how many calls one is tried, chosen by the seed."""
+    chance = random.Random(seed)
+    numbers = itertools.count()
+    relation = Relation(COLUMNS, lambda c: row(c, numbers), server)
+    asked = calls(chance)
+    asked = asked[: len(asked) // share]
+    queries = [f"~ SELECT n, {', '.join(asked[at : at + TOGETHER])} FROM t" for at in range(0, len(asked), TOGETHER)]
+    compared(session, tmp_path, relation, queries, chance)
