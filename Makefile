@@ -28,7 +28,7 @@ ENGINE_SOURCES := $(shell find engine/java -path engine/java/target -prune -o -t
 STRICT = lake sql gateway/protocol engine/plan embedded
 
 # Without sockets or Spark, so their examples run as they stand.
-PURE = lake sql gateway/protocol engine/plan embedded/subjects.py
+PURE = lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long java lint format bench docs clean

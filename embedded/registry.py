@@ -31,6 +31,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from embedded.children import Child, free_port
+from embedded.kinds import KINDS
 from embedded.subjects import Reference, RegistryError, Schema, Subjects
 
 BODY_BYTES_MAX = 16 << 20  # Confluent's own limit is 8 MB for a record that holds a schema
@@ -77,23 +78,25 @@ class Request:
             raise RegistryError(42201, "The request's body is not a JSON object")
         return value
 
-    def schema(self) -> tuple[str, tuple[Reference, ...]]:
+    def schema(self) -> Schema:
+        """What is sent; it has no id yet."""
         body = self.json()
         kind = body.get("schemaType") or "AVRO"
-        if kind != "AVRO":
-            raise RegistryError(42201, f"Invalid schema type {kind}: this registry holds AVRO")
+        if kind not in KINDS:
+            raise RegistryError(42201, f"Invalid schema type {kind}: this registry holds {' and '.join(KINDS)}")
         if not isinstance(body.get("schema"), str):
             raise RegistryError(42201, "Empty schema")
         try:
             references = tuple(Reference(str(r["name"]), str(r["subject"]), int(r["version"])) for r in body.get("references") or ())
         except (KeyError, TypeError, ValueError) as error:
             raise RegistryError(42201, "A reference is not {name, subject, version}") from error
-        return body["schema"], references
+        return Schema(0, body["schema"], references, kind)
 
 
 def _described(schema: Schema) -> dict[str, Any]:
     references = [{"name": r.name, "subject": r.subject, "version": r.version} for r in schema.references]
-    return {"schema": schema.text, **({"references": references} if references else {})}
+    kind = {} if schema.kind == "AVRO" else {"schemaType": schema.kind}
+    return {"schema": schema.text, **kind, **({"references": references} if references else {})}
 
 
 def _versioned(subject: str, version: int, schema: Schema) -> dict[str, Any]:
@@ -127,12 +130,12 @@ def _subjects_of_id(request: Request) -> Any:
 
 
 def _register(request: Request) -> Any:
-    version, id = request.subjects.register(request.parts[0], *request.schema())
+    version, id = request.subjects.register(request.parts[0], request.schema())
     return _versioned(request.parts[0], version, request.subjects.schema(id))
 
 
 def _lookup(request: Request) -> Any:
-    version, schema = request.subjects.lookup(request.parts[0], *request.schema(), deleted=request.flag("deleted"))
+    version, schema = request.subjects.lookup(request.parts[0], request.schema(), deleted=request.flag("deleted"))
     return _versioned(request.parts[0], version, schema)
 
 
@@ -145,7 +148,12 @@ def _version(request: Request) -> Any:
 
 
 def _schema_of_version(request: Request) -> Any:
-    return json.loads(request.subjects.version(*request.parts, deleted=request.flag("deleted"))[1].text)
+    return _written(request.subjects.version(*request.parts, deleted=request.flag("deleted"))[1])
+
+
+def _written(schema: Schema) -> Any:
+    """The schema itself: JSON, or a text as one."""
+    return json.loads(schema.text) if schema.kind == "AVRO" else schema.text
 
 
 def _referenced_by(request: Request) -> Any:
@@ -154,7 +162,7 @@ def _referenced_by(request: Request) -> Any:
 
 def _compatible(request: Request) -> Any:
     against = request.parts[1] if len(request.parts) > 1 else None
-    problems = request.subjects.incompatibilities(request.parts[0], *request.schema(), against=against)
+    problems = request.subjects.incompatibilities(request.parts[0], request.schema(), against=against)
     return {"is_compatible": not problems, **({"messages": problems} if request.flag("verbose") else {})}
 
 
@@ -182,7 +190,7 @@ def _set_mode(request: Request) -> Any:
 
 def _apicurio_register(request: Request) -> Any:
     subject = request.headers.get("x-registry-artifactid", "")
-    version, id = request.subjects.register(subject, request.raw())
+    version, id = request.subjects.register(subject, Schema(0, request.raw()))
     name = json.loads(request.raw())
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S+0000")
     return {
@@ -209,9 +217,9 @@ ROUTES: tuple[tuple[str, re.Pattern[str], Callable[[Request], Any]], ...] = tupl
     (method, re.compile(pattern.replace("*", "([^/]+)")), answer)
     for method, pattern, answer in (
         ("GET", "/", lambda request: {}),
-        ("GET", "/schemas/types", lambda request: ["AVRO"]),
+        ("GET", "/schemas/types", lambda request: list(KINDS)),
         ("GET", "/schemas/ids/*", _schema_of_id),
-        ("GET", "/schemas/ids/*/schema", lambda request: json.loads(request.subjects.schema(_id(request.parts[0])).text)),
+        ("GET", "/schemas/ids/*/schema", lambda request: _written(request.subjects.schema(_id(request.parts[0])))),
         ("GET", "/schemas/ids/*/subjects", _subjects_of_id),
         ("GET", "/schemas/ids/*/versions", lambda request: [{"subject": name, "version": number} for name, number in _uses_of_id(request)]),
         (

@@ -8,7 +8,7 @@ An id belongs to a content: the same schema under two subjects has one id, and k
 Versions count from 1 within a subject and are not given twice while one of them is left. What is deleted "softly" can still
 be read by those who ask for it.
 
-Source: Confluent's schema registry, "API Reference"; its error codes. Only Avro.
+Source: Confluent's schema registry, "API Reference"; its error codes.
 """
 
 from __future__ import annotations
@@ -17,22 +17,16 @@ import contextlib
 import json
 import os
 import threading
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import avro.errors
-import avro.name
-import avro.schema
-from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
+from embedded.kinds import KINDS
 
 LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
 MODES = ("READWRITE", "READONLY")
 LATEST = "latest"
-
-warnings.filterwarnings("ignore", category=avro.errors.IgnoredLogicalType)  # Debezium's schemas are full of its own
 
 
 class RegistryError(Exception):
@@ -58,7 +52,8 @@ class Reference:
 class Schema:
     id: int
     text: str  # as first sent
-    references: tuple[Reference, ...]
+    references: tuple[Reference, ...] = ()
+    kind: str = "AVRO"  # one of KINDS
 
 
 @dataclass(slots=True)
@@ -96,17 +91,17 @@ class Subjects:
 
     # Writing.
 
-    def register(self, subject: str, text: str, references: tuple[Reference, ...] = ()) -> tuple[int, int]:
+    def register(self, subject: str, given: Schema) -> tuple[int, int]:
         """(version, id) of the schema under the subject: as it was, or new. 40901 when it does not go with those before."""
         with self._lock:
-            content = self._content(text, references)
+            content = self._content(given)
             found = self._find(subject, content)
             if found is not None:
                 return found
             self._demand_writable(subject)
             if not subject or subject.startswith(":"):  # ":.name:" would be a context with ids of its own
                 raise RegistryError(42208, f"The specified subject '{subject}' is not valid")
-            problems = self.incompatibilities(subject, text, references)
+            problems = self.incompatibilities(subject, given)
             if problems:
                 raise RegistryError(
                     40901, f'Schema being registered is incompatible with an earlier schema for subject "{subject}": {problems}'
@@ -115,7 +110,8 @@ class Subjects:
             version = max(self._of(subject).versions, default=0) + 1
             event: dict[str, Any] = {"event": "version", "subject": subject, "version": version, "id": id}
             if id not in self._schemas:
-                event |= {"schema": text, "references": [[r.name, r.subject, r.version] for r in references]}
+                event |= {"schema": given.text, "references": [[r.name, r.subject, r.version] for r in given.references]}
+                event |= {} if given.kind == "AVRO" else {"type": given.kind}
             self._record(event)
             return version, id
 
@@ -195,12 +191,12 @@ class Subjects:
                 raise RegistryError(40402, f"Version {number} not found.")
             return number, self._schemas[visible[number].id]
 
-    def lookup(self, subject: str, text: str, references: tuple[Reference, ...] = (), deleted: bool = False) -> tuple[int, Schema]:
+    def lookup(self, subject: str, given: Schema, deleted: bool = False) -> tuple[int, Schema]:
         """The version under which the subject has this schema."""
         with self._lock:
             if not self._of(subject).visible(deleted):
                 raise RegistryError(40401, f"Subject '{subject}' not found.")
-            found = self._find(subject, self._content(text, references), deleted)
+            found = self._find(subject, self._content(given), deleted)
             if found is None:
                 raise RegistryError(40403, "Schema not found")
             return found[0], self._schemas[found[1]]
@@ -246,10 +242,10 @@ class Subjects:
                 raise RegistryError(40409, f"Subject '{subject}' does not have subject-level mode configured")
             return self._modes.get(subject, self._modes[None])
 
-    def incompatibilities(self, subject: str, text: str, references: tuple[Reference, ...] = (), against: str | None = None) -> list[str]:
+    def incompatibilities(self, subject: str, given: Schema, against: str | None = None) -> list[str]:
         """What the subject's level objects to, against one version or, without, against those which the level says."""
         with self._lock:
-            fresh = self._parsed(text, references)
+            fresh = self._parsed(given)
             level = self.level(subject)
             if against is not None and against != LATEST:
                 earlier = [self.version(subject, against)[1]]
@@ -259,11 +255,14 @@ class Subjects:
                 earlier = [self._schemas[id] for id in (ids if transitive else ids[-1:])]
             problems: list[str] = []
             for schema in earlier:
-                before = self._parsed(schema.text, schema.references)
+                if schema.kind != given.kind:
+                    problems += [f"it is {given.kind}, the earlier one {schema.kind}"] * (level != "NONE")
+                    continue
+                before, cannot_read = self._parsed(schema), KINDS[given.kind].cannot_read
                 if level.startswith(("BACKWARD", "FULL")):
-                    problems += _cannot_read(fresh, before)
+                    problems += cannot_read(fresh, before)
                 if level.startswith(("FORWARD", "FULL")):
-                    problems += _cannot_read(before, fresh)
+                    problems += cannot_read(before, fresh)
             return problems
 
     # Inside.
@@ -285,9 +284,10 @@ class Subjects:
         kind, name = event["event"], event["subject"]
         if kind == "version":
             if "schema" in event:
-                schema = Schema(event["id"], event["schema"], tuple(Reference(*r) for r in event["references"]))
+                references = tuple(Reference(*r) for r in event["references"])
+                schema = Schema(event["id"], event["schema"], references, event.get("type", "AVRO"))
                 self._schemas[schema.id] = schema
-                self._ids[_content(schema.text, schema.references)] = schema.id
+                self._ids[_content(schema)] = schema.id
             self._subjects.setdefault(name, Subject()).versions[event["version"]] = Version(event["id"])
         elif kind == "delete":
             versions = self._subjects[name].versions
@@ -313,19 +313,15 @@ class Subjects:
         numbers = [number for number, version in self._of(subject).visible(deleted).items() if version.id == id]
         return (numbers[-1], id) if numbers and id is not None else None
 
-    def _content(self, text: str, references: tuple[Reference, ...]) -> str:
-        self._parsed(text, references)
-        return _content(text, references)
+    def _content(self, given: Schema) -> str:
+        self._parsed(given)
+        return _content(given)
 
-    def _parsed(self, text: str, references: tuple[Reference, ...]) -> avro.schema.Schema:
-        names = avro.name.Names()
+    def _parsed(self, given: Schema) -> Any:
         try:
-            for text_of in [*self._referenced(references), text]:
-                names.default_namespace = None
-                parsed = avro.schema.make_avsc_object(json.loads(text_of), names)
-        except (avro.errors.AvroException, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise RegistryError(42201, f"Invalid schema of type AVRO, details: {error}") from error
-        return parsed
+            return KINDS[given.kind].parsed([*self._referenced(given.references), given.text])
+        except ValueError as error:
+            raise RegistryError(42201, f"Invalid schema of type {given.kind}, details: {error}") from error
 
     def _referenced(self, references: tuple[Reference, ...]) -> Iterator[str]:
         """The texts that references stand for, what they refer to themselves first."""
@@ -347,24 +343,10 @@ class Subjects:
                 raise RegistryError(42206, f"One or more references exist to the schema {{subject={subject},version={number}}}.")
 
 
-def _content(text: str, references: tuple[Reference, ...]) -> str:
-    """Equal for schemas that are the same but for white space, the order of attributes, and `{"type": "x"}` for `"x"`.
-
-    >>> _content('{"type": "string"}', ()) == _content('"string"', ())
-    True
-    """
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return plain(value["type"]) if value.keys() == {"type"} else {key: plain(inner) for key, inner in value.items()}
-        return [plain(inner) for inner in value] if isinstance(value, list) else value
-
-    return json.dumps([plain(json.loads(text)), [[r.name, r.subject, r.version] for r in references]], sort_keys=True)
-
-
-def _cannot_read(reader: avro.schema.Schema, writer: avro.schema.Schema) -> list[str]:
-    result = ReaderWriterCompatibilityChecker().get_compatibility(reader, writer)  # type: ignore[no-untyped-call]
-    return [] if result.compatibility is SchemaCompatibilityType.compatible else sorted(result.messages)
+def _content(schema: Schema) -> str:
+    """Equal for schemas that mean the same."""
+    content = KINDS[schema.kind].content(schema.text)
+    return json.dumps([schema.kind, content, [[r.name, r.subject, r.version] for r in schema.references]], sort_keys=True)
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:

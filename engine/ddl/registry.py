@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from engine.plan.sources import avro
 from lake import clients
-from lake.errors import ConnectionFailure, FeatureNotSupported, InvalidParameterValue, UndefinedObject
+from lake.errors import ConnectionFailure, InvalidParameterValue, UndefinedObject
 from lake.secrets import Settings, Vault
 
 ANSWER_TIMEOUT = timedelta(seconds=10)  # longest wait for one answer: a statement waits for at most two of them
@@ -25,6 +25,9 @@ ANSWER_BYTES_MAX = 4 * 1024 * 1024  # of one schema; the largest that Debezium w
 
 
 class SchemaLookup(Protocol):
+    def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
+        """The newest Protobuf schema of a subject, behind the texts that it imports; None if there is no such subject. Raises 08006."""
+
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         """The newest schema of a subject as JSON text, None if there is no such subject.
 
@@ -43,9 +46,22 @@ class Registry:
         found = self._version(url, subject, "latest", access)
         if found is None:
             return None
+        if kind(found) != "AVRO":
+            raise InvalidParameterValue(f"the schema of {subject} is {kind(found)}, not AVRO", hint=f"Use FORMAT {kind(found)}.")
         before: dict[str, str] = {}
         self._references(url, found, before, access)
         return str(found["schema"]) if not before else avro.written(avro.parse(*before.values(), str(found["schema"])))
+
+    def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
+        access = self._vault.opened(settings)
+        found = self._version(url, subject, "latest", access)
+        if found is None:
+            return None
+        if kind(found) != "PROTOBUF":
+            raise InvalidParameterValue(f"the schema of {subject} is {kind(found)}, not PROTOBUF", hint=f"Use FORMAT {kind(found)}.")
+        before: dict[str, str] = {}
+        self._references(url, found, before, access)
+        return (*before.values(), str(found["schema"]))
 
     def _references(self, url: str, schema: dict[str, Any], found: dict[str, str], access: Mapping[str, str]) -> None:
         """The schemas that one names, in the order in which they name one another."""
@@ -81,6 +97,9 @@ class Registry:
             raise ConnectionFailure(f"schema registry {base} answered {e.code} for subject {subject}") from None
         except (OSError, ValueError) as e:
             raise ConnectionFailure(f"schema registry {base} does not answer: {e}") from None
-        if body.get("schemaType", "AVRO") != "AVRO":
-            raise FeatureNotSupported(f"the schema of {subject} is {body['schemaType']}, only Avro is supported")
         return body
+
+
+def kind(schema: dict[str, Any]) -> str:
+    """AVRO, PROTOBUF or JSON, as a registry answers."""
+    return str(schema.get("schemaType") or "AVRO")

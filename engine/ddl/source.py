@@ -10,18 +10,19 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
-from engine.ddl import access, connection
+from engine.ddl import access, connection, protobuf
 from engine.ddl.connection import Reached
 from engine.ddl.names import check_columns, free, kept
 from engine.ddl.registry import SchemaLookup
 from engine.plan.sources import avro, debezium, layout
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, UndefinedObject
+from lake.protobuf.text import parsed
 from lake.secrets import settings
 from lake.types import Field, field_to_json
-from sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Regex, Text, option
+from sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Protobuf, Regex, Text, option
 
 GROUP = re.compile(r"\(\?P?<(?=[A-Za-z])")  # the begin of a named group, as Python or Java writes it
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Kafka takes as a topic's name
@@ -154,7 +155,7 @@ class _Statement:
 
     # ---- formats
 
-    def _registry(self, format: Avro) -> Reached:
+    def _registry(self, format: Avro | Protobuf) -> Reached:
         if format.connection is not None and format.options:
             raise FeatureNotSupported(f'option "{format.options[0][0]}" of a schema registry is not supported')
         found = connection.registry(format.connection, format.registry or "", format.options, self._catalog)
@@ -166,6 +167,8 @@ class _Statement:
 
     def _value_format(self) -> dict[str, Any]:
         statement, format = self._statement, self._statement.value_format
+        if isinstance(format, Protobuf):
+            return self._protobuf(format, "value") or _absent(f"{statement.topic}-value")
         if not isinstance(format, Avro):
             return _plain(format, declared=statement.columns is not None)
         if format.schema is not None:
@@ -177,10 +180,7 @@ class _Statement:
         subject = f"{statement.topic}-value"
         found = self._latest(at, "value")
         if found is None:
-            raise UndefinedObject(
-                f'schema registry has no subject "{subject}"',
-                hint="Create the source when the first record has been written, or register its schema.",
-            )
+            _absent(subject)
         schema = avro.parse(found)
         if statement.envelope == "debezium":
             keyed = statement.key_format is not None or self._latest(at, "key") is not None
@@ -209,11 +209,30 @@ class _Statement:
                 f'schema registry has no subject "{statement.topic}-key"',
                 hint="Name what identifies a row with PRIMARY KEY (…) NOT ENFORCED." if statement.envelope == "debezium" else None,
             )
+        if isinstance(format, Protobuf):
+            if statement.key_format is None and (format.schema is not None or statement.envelope != "upsert"):
+                return None
+            return self._protobuf(format, "key") or _absent(f"{statement.topic}-key")
         if statement.key_format is None and isinstance(format, Json | Csv | Regex):
             return None
         if isinstance(format, Csv | Regex):
             raise FeatureNotSupported(f"KEY FORMAT {type(format).__name__.upper()} is not supported")
         return _plain(format)
+
+    def _protobuf(self, format: Protobuf, part: str) -> dict[str, Any] | None:
+        """None if the registry does not know the subject."""
+        if format.schema is not None:
+            return protobuf.written_out(format)
+        at = self._registry(format)
+        found = self._lookup.protobuf(at.address, f"{self._statement.topic}-{part}", settings(at.settings, self._catalog))
+        return None if found is None else protobuf.options(tuple(map(parsed, found)), format.message, wire=True)
+
+
+def _absent(subject: str) -> NoReturn:
+    raise UndefinedObject(
+        f'schema registry has no subject "{subject}"',
+        hint="Create the source when the first record has been written, or register its schema.",
+    )
 
 
 def _by_registry(at: Reached, schema: Any) -> dict[str, Any]:

@@ -92,9 +92,10 @@ class FormatSpec:
     `schema` says (engine/java, ConnectJson). avro: by the writer's schema that its id names in `registry` (a URL), resolved to
     the reader's `schema` (JSON text); without a registry the writer's is the same, and `wire` tells whether an id stands in front.
     `access`: how the registry is reached (settings of `lake.secrets` as JSON, secrets by id), empty if its URL says all.
+    protobuf: a message as a struct, as `schema` says (engine/java, ProtobufTypes).
     """
 
-    kind: Literal["none", "bytes", "text", "json", "json_columns", "connect_json", "csv", "regex", "avro"]
+    kind: Literal["none", "bytes", "text", "json", "json_columns", "connect_json", "csv", "regex", "avro", "protobuf"]
     columns: str = ""
     schema: str = ""
     registry: str = ""

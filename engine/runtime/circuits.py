@@ -141,6 +141,8 @@ class Circuits:
                 return formats.csv(of["columns"], of["delimiter"], header, of["nulls"])
             case "regex":
                 return formats.regex(spec.schema)
+            case "protobuf":
+                return formats.protobuf(spec.schema)
             case "avro" if not spec.registry:
                 return formats.avroInline(spec.schema, spec.wire)
             case "avro":

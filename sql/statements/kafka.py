@@ -31,6 +31,7 @@ from sql.statements.values import (
     OptionValue,
     Pause,
     Print,
+    Protobuf,
     Regex,
     RetryDeadLetters,
     Text,
@@ -219,7 +220,7 @@ def _of_connection(said: str, value: OptionValue, known: dict[str, str], positio
 
 def _of_registry(format: Format) -> Options:
     """What a sink's registry connection says of the sink."""
-    if not isinstance(format, Avro) or format.connection is None:
+    if not isinstance(format, Avro | Protobuf) or format.connection is None:
         return ()
     for said, _ in format.options:
         if said not in REGISTRY_OPTIONS:
@@ -256,7 +257,6 @@ def _formats(cursor: Cursor) -> tuple[Format | None, Format]:
 
 
 def _format(cursor: Cursor) -> Format:
-    at = cursor.position
     match cursor.any_word("bytes", "text", "json", "avro", "csv", "protobuf", "regex"):
         case "bytes":
             return Bytes()
@@ -271,7 +271,7 @@ def _format(cursor: Cursor) -> Format:
         case "regex":
             return _regex(cursor)
         case "protobuf":
-            raise _unsupported("FORMAT PROTOBUF", at, "The formats are AVRO, JSON, CSV, REGEX, TEXT and BYTES.")
+            return _protobuf(cursor)
     raise cursor.error()
 
 
@@ -337,6 +337,18 @@ def _avro(cursor: Cursor) -> Avro:
 def _no_strategy(cursor: Cursor) -> None:
     if cursor.at_word("seed") or (cursor.at_word("key", "strategy") or cursor.at_word("value", "strategy")):
         raise _unsupported(cursor.token.value.upper() + (" STRATEGY" if not cursor.at_word("seed") else ""), cursor.position)
+
+
+def _protobuf(cursor: Cursor) -> Protobuf:
+    """[MESSAGE 'name'] USING {SCHEMA '…' | CONFLUENT SCHEMA REGISTRY {'url' | CONNECTION name}}"""
+    message = cursor.string() if cursor.word("message") else None
+    if cursor.at_word("using", "schema"):
+        cursor.word("using", "schema")
+        if cursor.at_word("file"):
+            raise _unsupported("SCHEMA FILE", cursor.position, "Write the schema itself: USING SCHEMA '…'.")
+        return Protobuf(None, cursor.string(), message, _avro_options(cursor))
+    read = _avro(cursor)
+    return Protobuf(read.registry, None, message, read.options, read.connection)
 
 
 def _avro_options(cursor: Cursor) -> Options:

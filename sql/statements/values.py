@@ -93,6 +93,18 @@ class Avro:
 
 
 @dataclass(frozen=True, slots=True)
+class Protobuf:
+    """Protobuf: the schema from a registry (`registry`: its URL, or `connection`), behind Confluent's header, or written out: a
+    descriptor set, `\\x` and hexadecimal digits, or the text of a `.proto` file. `message`: its name, None for the first one."""
+
+    registry: str | None = None
+    schema: str | None = None
+    message: str | None = None
+    options: Options = ()
+    connection: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Csv:
     """A line of `columns` fields: columns column1, column2, …; or those of `header`, which a first line names in an order of its own."""
 
@@ -108,7 +120,7 @@ class Regex:
     pattern: str
 
 
-Format: TypeAlias = Bytes | Text | Json | Avro | Csv | Regex
+Format: TypeAlias = Bytes | Text | Json | Avro | Protobuf | Csv | Regex
 Envelope: TypeAlias = Literal["none", "debezium", "upsert"]
 
 

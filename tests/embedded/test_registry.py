@@ -216,7 +216,7 @@ def test_modes_and_the_rest_of_the_tour(own: Registry, client: SchemaRegistryCli
     assert call(own, "DELETE", "/mode/s") == (200, {"mode": "READONLY"})
     client.register_schema("s", avro(USER))
     assert client.get_contexts() == ["."]
-    assert client.get_schema_types() == ["AVRO"]
+    assert client.get_schema_types() == ["AVRO", "PROTOBUF"]
     assert call(own, "GET", "/associations/resources/-/s?resourceType=topic&associationType=value")[0] == 404
     assert call(own, "GET", "/nowhere") == (404, {"error_code": 404, "message": "HTTP 404: GET /nowhere"})
     assert call(own, "DELETE", "/subjects")[0] == 405
@@ -245,6 +245,39 @@ def test_references(own: Registry, client: SchemaRegistryClient) -> None:
     assert call(own, "GET", "/subjects/user/versions/1/referencedby") == (200, [2])
     with refused(42206):
         client.delete_subject("user")
+
+
+def test_protobuf(own: Registry, client: SchemaRegistryClient) -> None:
+    """Kept as it is, read with what it imports, and held to what its level says."""
+    part = 'syntax = "proto3"; package shop; message Part { int32 n = 1; }'
+    client.register_schema("part", Schema(part, "PROTOBUF"))
+    order = 'syntax = "proto3"; import "part.proto"; message Order { int64 id = 1; %s shop.Part part = 2; }'
+    referring = [SchemaReference("part.proto", "part", 1)]
+    assert client.register_schema("order", Schema(order % "", "PROTOBUF", referring)) == 2
+    assert client.register_schema("order", Schema((order % "").replace(" ", "\n"), "PROTOBUF", referring)) == 2, (
+        "the same but for white space"
+    )
+    with refused(42201):
+        client.register_schema("order", Schema(order % "", "PROTOBUF"))  # without what it imports
+    with refused(42201):
+        client.register_schema("order", Schema("message Order {", "PROTOBUF"))
+    with refused(42201):
+        client.register_schema("order", Schema("message Order {", "PROTOBUFF"))
+    assert client.register_schema("order", Schema(order % "string note = 3;", "PROTOBUF", referring)) == 3
+    for change in ("required int32 n = 4;", "string id = 1;", "repeated int32 id = 1;"):
+        changed = (
+            (order % change).replace('syntax = "proto3";', "").replace("int64 id = 1;", "" if "= 1" in change else "optional int64 id = 1;")
+        )
+        with refused(40901):
+            client.register_schema("order", Schema(changed.replace("shop.Part", "optional shop.Part"), "PROTOBUF", referring))
+    with refused(40901):
+        client.register_schema("order", Schema('syntax = "proto3"; message Other { int64 id = 1; }', "PROTOBUF"))
+    with refused(40901):
+        client.register_schema("order", avro(USER))
+    found = client.get_latest_version("order")
+    assert (found.version, found.schema.schema_type, found.schema.schema_str) == (2, "PROTOBUF", order % "string note = 3;")
+    assert client.get_schema(3).schema_type == "PROTOBUF"
+    assert call(own, "GET", "/schemas/ids/3/schema") == (200, order % "string note = 3;")
 
 
 def test_apicurios_converter_registers(own: Registry) -> None:

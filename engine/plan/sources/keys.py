@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engine.plan.sources import avro
+from engine.plan.sources import avro, protobuf
 from engine.plan.sources.made import Decoded, Made, by_name
 from engine.plan.sources.spell import cast_of, name
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, UndefinedColumn
@@ -20,17 +20,16 @@ def key_columns(options: Mapping[str, Any], alias: str | None) -> list[Made]:
     if format is None:
         raise InvalidObjectDefinition("ENVELOPE UPSERT needs the message's key", hint="Say KEY FORMAT … VALUE FORMAT … instead of FORMAT.")
     at, names = Decoded().key, list(options["primary_key"])
+    fields = record_columns(format)
+    if fields is not None:
+        if alias is not None and len(fields) != 1:
+            raise FeatureNotSupported(
+                "INCLUDE KEY AS for a key of several columns is not supported", hint="Leave out AS; each field becomes a column."
+            )
+        made = [Made(Field(alias or f.field.name, f.field.type, False), f.expression) for f in fields]
+        return by_name(made, names) if names else made
     if format["type"] == "avro":
-        schema = avro.parse(format["schema"])
-        if avro.is_record(schema):
-            fields = avro.columns(schema)
-            if alias is not None and len(fields) != 1:
-                raise FeatureNotSupported(
-                    "INCLUDE KEY AS for a key of several columns is not supported", hint="Leave out AS; each field becomes a column."
-                )
-            made = [Made(Field(alias or c.name, c.type, False), c.stored(f"{at}.{name(c.name)}")) for c in fields]
-            return by_name(made, names) if names else made
-        type, _, stored = avro.column(schema)
+        type, _, stored = avro.column(avro.parse(format["schema"]))
         expression = stored(at)
     else:
         type, expression = SCALARS[format["type"]], at
@@ -43,18 +42,29 @@ def key_columns(options: Mapping[str, Any], alias: str | None) -> list[Made]:
     return [Made(Field(names[0], wanted, False), cast_of(expression, type, wanted))]
 
 
+def record_columns(format: Mapping[str, Any]) -> list[Made] | None:
+    """The fields of a key that is a record or a message; None of one that is a single value."""
+    at = Decoded().key
+    if format["type"] == "protobuf":
+        return [Made(c, f"{at}.{name(c.name)}") for c in protobuf.columns(format["schema"])]
+    if format["type"] != "avro" or not avro.is_record(schema := avro.parse(format["schema"])):
+        return None
+    return [Made(Field(c.name, c.type, c.nullable), c.stored(f"{at}.{name(c.name)}")) for c in avro.columns(schema)]
+
+
 def message_key(options: Mapping[str, Any], rows: list[Made]) -> list[Made]:
     """The columns of a row that the message's key has, by name."""
     format = options["key_format"]
     known = {m.field.name: m.field.type for m in rows}
-    if format["type"] != "avro" or not avro.is_record(schema := avro.parse(format["schema"])):
+    fields = record_columns(format)
+    if fields is None:
         raise FeatureNotSupported(
             "ENVELOPE DEBEZIUM with a key that is no record is not supported", hint="Name the columns with PRIMARY KEY (…) NOT ENFORCED."
         )
     made = []
-    for c in avro.columns(schema):
-        if c.name not in known:
-            raise UndefinedColumn(f'column "{c.name}" of the message\'s key is no column of the row')
-        stored = c.stored(f"{Decoded().key}.{name(c.name)}")
-        made.append(Made(Field(c.name, known[c.name], False), cast_of(stored, c.type, known[c.name])))
+    for c in fields:
+        own = c.field.name
+        if own not in known:
+            raise UndefinedColumn(f'column "{own}" of the message\'s key is no column of the row')
+        made.append(Made(Field(own, known[own], False), cast_of(c.expression, c.field.type, known[own])))
     return made

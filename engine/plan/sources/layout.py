@@ -5,9 +5,10 @@ so the two cannot disagree. Options:
 
     topic, brokers, channel       where the records come from; the channel is "<reader>/<topic>"
     kafka                         how the brokers are reached: settings of lake.secrets
-    value_format, key_format      {"type": "bytes" | "text" | "json" | "csv" | "regex" | "avro", …: what it says}; no key: null
+    value_format, key_format      {"type": "bytes" | "text" | "json" | "csv" | "regex" | "avro" | "protobuf", …}; no key: null
                                   avro: "schema" of the reader, "registry" URL or absent, "access" to it (as `kafka`), "wire": whether
                                   an id stands in front
+                                  protobuf: "schema": of the message and what it is made of (engine.plan.sources.protobuf)
     envelope                      "none" | "upsert" | "debezium"
     columns                       of JSON, the declared ones (lake.types.field_to_json; "precision" of a time), or null
     decimals                      of Debezium's JSON without a schema: "precise" (base64) or "string"
@@ -32,8 +33,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.plan.graph import CAPTURED, DELETED, POSITION, FormatSpec, KafkaDecoder, Linear, Select, Where
-from engine.plan.sources import avro, debezium
-from engine.plan.sources.keys import SCALARS, key_columns, message_key
+from engine.plan.sources import avro, debezium, protobuf
+from engine.plan.sources.keys import SCALARS, key_columns, message_key, record_columns
 from engine.plan.sources.made import Decoded, Made, by_name
 from engine.plan.sources.reads import Document, Reads, Struct, native
 from engine.plan.sources.spell import cast_of, jsonb_of, name, required, text
@@ -223,6 +224,8 @@ def _value(options: Options, at: str) -> list[Made]:
             return _rows(options, Struct(at))
         type, nullable, stored = avro.column(schema)
         return [Made(Field("data", type, nullable), stored(at))]
+    if format["type"] == "protobuf":
+        return [Made(c, Struct(at).field(c.name)) for c in protobuf.columns(format["schema"])]
     if format["type"] in ("csv", "regex"):
         return _texts(options, at)
     type = SCALARS[format["type"]]
@@ -277,7 +280,7 @@ def _included_key(options: Options) -> list[Made]:
         return []
     if options["key_format"] is None:
         raise InvalidObjectDefinition("INCLUDE KEY needs KEY FORMAT")
-    single = options["key_format"]["type"] != "avro" or not avro.is_record(avro.parse(options["key_format"]["schema"]))
+    single = record_columns(options["key_format"]) is None
     made = key_columns({**options, "primary_key": []}, wanted[0] or ("key" if single else None))
     return [Made(Field(m.field.name, m.field.type, True), m.expression) for m in made]
 
@@ -328,6 +331,8 @@ def _format(format: Options | None) -> FormatSpec:
             return FormatSpec("csv", schema=json.dumps(of))
         case "regex":
             return FormatSpec("regex", schema=format["pattern"])
+        case "protobuf":
+            return FormatSpec("protobuf", schema=format["schema"])
     return FormatSpec(format["type"])
 
 

@@ -26,6 +26,9 @@ class AnySubject:
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         return json.dumps(KEY if subject.endswith("-key") else ENVELOPE)
 
+    def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
+        return ('syntax = "proto3"; message Any { int64 id = 1; }',)
+
 
 def statements(page: str) -> list[tuple[Statement, str]]:
     blocks = re.findall(r"```sql\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from engine.ddl import Registry
-from lake.errors import ConnectionFailure, FeatureNotSupported, InvalidParameterValue, UndefinedObject
+from lake.errors import ConnectionFailure, InvalidParameterValue, UndefinedObject
 
 ANSWERS = {
     "t-value": (200, {"schema": '{"type":"string"}'}),
@@ -64,7 +64,7 @@ def test_user_and_password_of_the_url(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("subject", "kind"), [("p-value", FeatureNotSupported), ("g-value", UndefinedObject), ("broken", ConnectionFailure)]
+    ("subject", "kind"), [("p-value", InvalidParameterValue), ("g-value", UndefinedObject), ("broken", ConnectionFailure)]
 )
 def test_what_is_refused(url: str, subject: str, kind: type[Exception]) -> None:
     with pytest.raises(kind):

@@ -41,6 +41,9 @@ public abstract class Format implements Serializable {
   /** Debezium's envelope or key in Kafka Connect's JSON: see {@link ConnectJson} */
   public static Format connectJson(String spec) { return new ConnectJson(spec); }
 
+  /** struct of a column for each field of a message: see {@link ProtobufTypes} */
+  public static Format protobuf(String spec) { return new ProtobufFormat(spec); }
+
   /** the reader schema's type, from Confluent's wire format; the writer's schema comes from the registry by its id. `access`: under which name {@link Secrets} keeps how the registry is reached, or empty */
   public static Format avro(String readerSchema, String registryUrl, String access) { return new AvroFormat(readerSchema, AvroRegistry.of(registryUrl, access), true); }
 

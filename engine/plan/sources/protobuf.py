@@ -1,0 +1,115 @@
+"""A message of Protobuf as columns, one for each field.
+
+    column type          from
+    bool … float8        bool, int32, int64, float, double; uint32 is int8
+    numeric(20,0)        uint64
+    text, bytea          string, bytes; an enum's symbol, or its number where the schema has none
+    timestamptz          google.protobuf.Timestamp
+    interval             google.protobuf.Duration
+    the value's type     google.protobuf.Int32Value and the other wrappers
+    type[]               repeated ones of these
+    jsonb                messages, groups, maps, repeated messages; google.protobuf.Struct, Value and ListValue as the JSON that they are
+
+A column is NULL where the message says that the field was not sent: fields of proto2 without a default, `optional` ones of proto3,
+messages, members of a oneof. Other fields hold what Protobuf means by their absence: 0, an empty text, the enum's first symbol.
+
+Source: Protocol Buffers, "Language Guide (proto 3)", "Field Presence".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from lake import protobuf
+from lake.errors import InvalidObjectDefinition, InvalidParameterValue
+from lake.protobuf import ENUM, MESSAGE, Field, File, Schema
+from lake.protobuf.known import WRAPPERS
+from lake.types import BOOL, BYTEA, FLOAT4, FLOAT8, INT4, INT8, INTERVAL, JSONB, TEXT, TIMESTAMPTZ, Type
+from lake.types import Field as Column
+
+UNSIGNED = Type("numeric", (20, 0))
+TYPES: dict[str, Type] = {
+    **dict.fromkeys(("int32", "sint32", "sfixed32"), INT4),
+    **dict.fromkeys(("int64", "sint64", "sfixed64", "uint32", "fixed32"), INT8),
+    **dict.fromkeys(("uint64", "fixed64"), UNSIGNED),
+    "double": FLOAT8,
+    "float": FLOAT4,
+    "bool": BOOL,
+    "string": TEXT,
+    "bytes": BYTEA,
+    ENUM: TEXT,
+}
+KNOWN: dict[str, Type] = {"google.protobuf.Timestamp": TIMESTAMPTZ, "google.protobuf.Duration": INTERVAL}
+
+
+def chosen(files: tuple[File, ...], message: str | None) -> tuple[str, list[int]]:
+    """The message's full name and its indexes in the last of the files; without a name the first one there."""
+    last = files[-1]
+    if message is None:
+        if not last.messages:
+            raise InvalidParameterValue("the Protobuf schema has no message")
+        return last.messages[0].name, [0]
+    name = message.removeprefix(".")
+    if name not in protobuf.linked(files).messages or name.startswith("google.protobuf."):
+        raise InvalidParameterValue(f'the Protobuf schema has no message "{name}"')
+    return name, next((i for f in files if (i := protobuf.indexes(f, name)) is not None), [0])
+
+
+def spec(files: tuple[File, ...], message: str, indexes: list[int] | None) -> str:
+    """What the decoder (engine/java, ProtobufTypes) and `columns` are told: JSON of the types that the message is made of.
+
+    `indexes`: what messages begin with behind Confluent's header; None if they have none.
+    """
+    schema = protobuf.linked(files)
+    messages = _reachable(schema, message)
+    enums = {f.of for name in messages for f in schema.messages[name].fields if f.type == ENUM}
+    return json.dumps(
+        {
+            "message": message,
+            "index": indexes,
+            "columns": [{"name": c.name, "spark": c.type.spark} for c in _columns(schema, message)],
+            "messages": {
+                name: {"entry": schema.messages[name].is_entry, "fields": [asdict(f) for f in schema.messages[name].fields]}
+                for name in messages
+            },
+            "enums": {name: {str(number): symbol for symbol, number in reversed(schema.enums[name].values)} for name in sorted(enums)},
+        }
+    )
+
+
+def columns(told: str) -> tuple[Column, ...]:
+    """Of what `spec` gave."""
+    of: Mapping[str, Any] = json.loads(told)
+    messages = {
+        name: protobuf.Message(name, tuple(Field(**f) for f in m["fields"]), is_entry=m["entry"]) for name, m in of["messages"].items()
+    }
+    return _columns(Schema(messages, {}), of["message"])
+
+
+def _reachable(schema: Schema, message: str) -> list[str]:
+    found = [message]
+    for name in found:
+        found += dict.fromkeys(f.of for f in schema.messages[name].fields if f.of in schema.messages and f.of not in found)
+    return found
+
+
+def _columns(schema: Schema, message: str) -> tuple[Column, ...]:
+    fields = schema.messages[message].fields
+    if not fields:
+        raise InvalidObjectDefinition(f'the Protobuf message "{message}" has no fields, and a source needs a column at least')
+    return tuple(Column(f.name, _type(schema, f), f.presence and not f.required and f.default is None) for f in fields)
+
+
+def _type(schema: Schema, field: Field) -> Type:
+    if field.type in TYPES:
+        type = TYPES[field.type]
+    elif field.of in KNOWN:
+        type = KNOWN[field.of]
+    elif field.of in WRAPPERS and field.type == MESSAGE:
+        type = TYPES[schema.messages[field.of].fields[0].type]
+    else:
+        return JSONB
+    return type.array() if field.repeated else type
