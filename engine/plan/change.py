@@ -50,7 +50,8 @@ class Joined:
     """Columns of the left, then of the right, of the pairs whose keys are equal and which pass the `condition`, if there is one.
 
     left, right, full: also rows without a partner, with NULLs; semi, anti: the left's rows with one, without one. `null_safe`: of each
-    column of the keys, whether NULL equals NULL.
+    column of the keys, whether NULL equals NULL. `unique`: of the left and of the right, whether a key has one row at most; not told of a
+    join with a condition.
     """
 
     left: Stream
@@ -60,6 +61,7 @@ class Joined:
     kind: JoinKind = "inner"
     null_safe: tuple[bool, ...] = ()
     condition: Where | None = None
+    unique: tuple[bool, bool] = (False, False)
 
 
 @dataclass(frozen=True, slots=True)

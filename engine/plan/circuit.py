@@ -285,10 +285,10 @@ class _Builder:
 
 def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorNode:
     match operator:
-        case Joined(left, right, left_key, right_key, kind, null_safe, condition):
+        case Joined(left, right, left_key, right_key, kind, null_safe, condition, unique):
             sides = _anonymous(left.columns), _anonymous(right.columns)
             append_only = left.append_only, right.append_only
-            return JoinNode(node, kind, *sides, left_key, right_key, null_safe, condition, append_only, fingerprint)
+            return JoinNode(node, kind, *sides, left_key, right_key, null_safe, condition, append_only, unique, fingerprint)
         case Reduced(input, keys, aggregates):
             return ReduceNode(node, _anonymous(input.columns), tuple(range(keys)), aggregates, input.append_only, fingerprint)
         case Paired(left, right, kind, all):

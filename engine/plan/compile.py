@@ -12,6 +12,7 @@ from engine.plan.casts import cast_to
 from engine.plan.change import Joined, Kept, Merged, Paired, Recomputed, Reduced, Source, Stream, Timed, Topped, View
 from engine.plan.constants import ONE_COLUMN, values
 from engine.plan.graph import Explode, Linear, Select, SortColumn, Where
+from engine.plan.keys import keys
 from engine.plan.rewrites import rewrite
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.shape import NOTHING, names, select, then, where
@@ -170,13 +171,16 @@ class _Compiler:
             left = replace(left, append_only=left.append_only and any(i < width for i in measured))
             right = replace(right, append_only=right.append_only and any(i >= width for i in measured))
         kind = "inner" if join.kind == "cross" else join.kind
+        unique = any(k <= set(on.left) for k in keys(join.left)), any(k <= set(on.right) for k in keys(join.right))
         hidden = len(left.columns) - len(join.left.columns)  # a row of no columns has one in the stream
         asked = tuple(shifted(c, hidden) for c in on.rest)
         rest = (where(conjunction(asked), left.columns + right.columns),) if asked else ()
         if kind == "inner":  # what else was asked is a filter of what comes out
-            joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe), Linear(rest)
-        else:
+            joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe, None, unique), Linear(rest)
+        elif rest:
             joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe, *rest), Linear()
+        else:
+            joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe, None, unique), Linear()
         if not join.left.columns or not join.right.columns:
             shape = then(shape, Select(tuple(f"c{hidden + i}" for i in range(len(join.columns))) or ("true",)))
         return Stream(joined, shape, join.columns or ONE_COLUMN, append_only)

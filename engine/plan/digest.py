@@ -33,15 +33,15 @@ from engine.plan.graph import Aggregate, Explode, FrameBound, Select, SortColumn
 from lake.catalog import Catalog, Item
 from lake.types import Field
 
-JOIN_LAYOUT = 2  # of a join's state in the store (Join.java); state of another layout is made again
+JOIN_LAYOUT = 3  # of a join's state in the store (Join.java); state of another layout is made again
 
 
 def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
     """Of an operator of `item`'s stream."""
     match operator:
-        case Joined(left, right, left_key, right_key, kind, null_safe, condition):
+        case Joined(left, right, left_key, right_key, kind, null_safe, condition, unique):
             text: list[object] = [kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
-            text += [null_safe, None if condition is None else _step(condition), JOIN_LAYOUT]
+            text += [null_safe, None if condition is None else _step(condition), unique, JOIN_LAYOUT]
         case Reduced(input, keys, aggregates):
             calls = [call(a) for a in aggregates]
             text = ["reduce", _edge(input, item, catalog), keys, calls]

@@ -166,15 +166,20 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
 def _kept(join: Joined) -> str:
     by = "by key" if join.left_key else "in one partition, for there is no equality"
     if join.kind == "inner":
-        sides = [s for s, stream in (("left", join.left), ("right", join.right)) if stream.append_only]
-        if len(sides) == 2:
-            return f"both sides kept {by}, never looked up"
-        return f"both sides kept {by}" + (f", the {sides[0]} never looked up" if sides else "")
+        grows = join.left.append_only and not join.unique[0], join.right.append_only and not join.unique[1]
+        return f"both sides kept {by}{_which(join.unique, ', {}one row a key')}{_which(grows, ', {}never looked up')}"
     if join.condition is not None:
         return f"both sides kept {by}, partners counted for each row"
     if join.kind in ("semi", "anti"):
-        return f"the left kept {by}, the right counted"
-    return f"both sides kept {by}, partners counted for each key"
+        return f"the left kept {by}{', one row a key' if join.unique[0] else ''}, the right counted"
+    return f"both sides kept {by}{_which(join.unique, ', {}one row a key')}, partners counted for each key"
+
+
+def _which(sides: tuple[bool, bool], said: str) -> str:
+    """What is said of a side or both, with the side's name where it is one."""
+    if not any(sides):
+        return ""
+    return said.format("" if all(sides) else "the left " if sides[0] else "the right ")
 
 
 def _notes(plan: Relation, catalog: Catalog) -> list[str]:

@@ -179,7 +179,7 @@ class JoinNode:
 
     Pairs are of equal keys, and pass the `condition` (over the left's columns, then the right's) if there is one. Both keys have
     equal types; a NULL in a key matches nothing, or NULL where the column is `null_safe`; without key columns every pair matches.
-    `append_only`: that a side never takes a row back, for the left and for the right.
+    Of the left and of the right: `append_only`: that a side never takes a row back; `unique`: that a key has one row of it at most.
     """
 
     node: int
@@ -191,6 +191,7 @@ class JoinNode:
     null_safe: tuple[bool, ...]
     condition: Where | None
     append_only: tuple[bool, bool]
+    unique: tuple[bool, bool]
     fingerprint: str
 
     @property

@@ -180,7 +180,8 @@ class Circuits:
                 safe = self._array(self._jvm.boolean, list(node.null_safe))
                 condition = None if node.condition is None else self.shape(_ddl(node.left + node.right), Linear((node.condition,)))
                 keys = left, ints(node.left_key), right, ints(node.right_key), safe
-                return operator.join(node.kind, *keys, *node.append_only, condition)
+                append_only, unique = (self._array(self._jvm.boolean, list(of)) for of in (node.append_only, node.unique))
+                return operator.join(node.kind, *keys, append_only, unique, condition)
             case TimerNode():
                 return operator.timer(struct(_ddl(node.columns)))
             case SetNode(kind=kind, all=all):

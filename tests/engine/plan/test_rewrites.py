@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from engine.plan.rewrites import PASSES, equijoin, factor, merge, narrow, order, outer, prune, push, rewrite
+from engine.plan.rewrites import PASSES, early, equijoin, factor, merge, narrow, order, outer, prune, push, rewrite
 from engine.plan.rewrites.equijoin import matching
 from engine.plan.scalars import equated
 from engine.plan.sizes import sized
 from lake.catalog import Catalog, Change, Item
 from lake.errors import TailgateError
-from lake.types import Field
+from lake.types import Field, Type
 from sql import plan
 from sql.bind import bind_query
 from sql.fallible import fallible
@@ -26,7 +26,7 @@ from sql.relations import walk
 from sql.rewrite import columns_of, conjuncts
 from tests.engine.plan.forms import FORMS, Forms, Wide
 from tests.engine.plan.law import steps
-from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans
+from tests.engine.plan.random_plans import DECIMAL, TYPES, WIDE, Plans, aggregate
 from tests.engine.plan.views import sizes
 from tests.reference import Result, at, evaluate
 
@@ -200,6 +200,21 @@ def test_joins_hold_only_what_is_needed() -> None:
     top = plan.Project(joined, (plan.Column(4, TYPES[0]),), (Field("e", TYPES[0]),))
     (join,) = [n for n in walk(rewrite(top)) if isinstance(n, plan.Join)]
     assert [f.name for f in join.columns] == ["b", "e", "w"]
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_counts_put_together_before_a_join_are_zero_of_nothing(rows: int) -> None:
+    """SELECT count(b.x), sum(b.x) FROM a JOIN b ON a.x = b.x, and nothing has a partner."""
+    int4, int8 = TYPES[0], Type("int8")
+    a, b = plan.Scan(1, (Field("x", int4),), (0,), rows=100), plan.Scan(2, (Field("x", int4),), rows=10_000)
+    on = plan.Call(_operator("="), (plan.Column(0, int4), plan.Column(1, int4)), TYPES[3])
+    calls = tuple(plan.AggregateCall(aggregate(name, int4, int8), (plan.Column(1, int4),), int8) for name in ("count", "sum"))
+    before = plan.Aggregate(plan.Join(a, b, "inner", on), (), calls)
+    after = early.group_early(before)
+    assert len([n for n in walk(after) if isinstance(n, plan.Aggregate)]) == 2
+    stored = {1: Counter({(1,): 1}), 2: Counter({(1 if rows else 2,): 3})}
+    assert evaluate(after, stored) == evaluate(before, stored)
+    assert evaluate(after, stored).rows == Counter({((3, 3) if rows else (0, None)): 1})
 
 
 def test_joins_find_an_order_in_which_each_has_an_equality() -> None:

@@ -19,8 +19,8 @@ final class ConditionalJoin extends Join {
   private static final long serialVersionUID = 1;
   private final Linear condition;
 
-  ConditionalJoin(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean leftAppendOnly, boolean rightAppendOnly, Linear condition) {
-    super(kind, left, leftKey, right, rightKey, nullSafe, leftAppendOnly && kind.matches("inner|right"), rightAppendOnly && !kind.matches("right|full"));
+  ConditionalJoin(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, Linear condition) {
+    super(kind, left, leftKey, right, rightKey, nullSafe, new boolean[] {appendOnly[0] && kind.matches("inner|right"), appendOnly[1] && !kind.matches("right|full")}, new boolean[2]);
     Circuit.same("condition", both(), condition.input);
     this.condition = condition;
   }

@@ -26,21 +26,23 @@ import tailgate.Tick.Change;
  *
  * <p>State: (side, key, row) → weight of the sides that are needed again; (2 + side, key) → number of rows of a side whose other side is watched. Cost: the matches of the changed
  * keys. A side that is append-only is written without being read: the rows of a key that a tick brings lie together in entries (side, key, a number of their own) → weights and rows, beside equal
- * ones of other ticks, which changes no sum.
+ * ones of other ticks, which changes no sum. A side whose key has one row is one entry (side, key) → weights and rows, which is had by one look-up; of more than one row while history and changes come
+ * in any order.
  */
 class Join extends Operator {
   private static final long serialVersionUID = 1;
   private static final int CHUNK = 1 << 16;  // bytes of rows in one entry of an append-only side, but for the last row
+  private static final ByteBuffer EMPTY = ByteBuffer.allocate(0);
   private static final int COUNT = 2;    // port of the number of rows of side 0
   final StructType[] row;
   private final Columns[] key;
-  private final boolean[] nullSafe, appendOnly;
+  private final boolean[] nullSafe, appendOnly, unique;
   /** Whether pairs come out; which sides are watched; whether what is watched comes out with partners, or without. */
   final boolean pairs;
   final boolean[] watched;
   final boolean partnered;
 
-  Join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean leftAppendOnly, boolean rightAppendOnly) {
+  Join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, boolean[] unique) {
     if (!Set.of("inner", "left", "right", "full", "semi", "anti").contains(kind)) throw new IllegalArgumentException("no " + kind + " join");
     if (leftKey.length != rightKey.length || leftKey.length != nullSafe.length) throw new IllegalArgumentException(leftKey.length + " key columns left, " + rightKey.length + " right");
     row = new StructType[] {left, right};
@@ -52,13 +54,14 @@ class Join extends Operator {
     partnered = kind.equals("semi");
     pairs = !partnered && !kind.equals("anti");
     watched = new boolean[] {!kind.equals("inner") && !kind.equals("right"), kind.equals("right") || kind.equals("full")};
-    appendOnly = new boolean[] {leftAppendOnly, rightAppendOnly};
+    this.unique = unique.clone();
+    this.appendOnly = new boolean[] {appendOnly[0] && !unique[0], appendOnly[1] && !unique[1]};
   }
 
-  /** `condition`: a filter over the left's columns, then the right's, that a pair has to pass too; or null. */
-  static Join of(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean leftAppendOnly, boolean rightAppendOnly, Dataset<Row> condition) {
-    if (condition == null) return new Join(kind, left, leftKey, right, rightKey, nullSafe, leftAppendOnly, rightAppendOnly);
-    return new ConditionalJoin(kind, left, leftKey, right, rightKey, nullSafe, leftAppendOnly, rightAppendOnly, new Linear(condition));
+  /** `unique`: of which sides a key has one row; not asked with a condition. `condition`: a filter over the left's columns, then the right's, that a pair has to pass too; or null. */
+  static Join of(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, boolean[] unique, Dataset<Row> condition) {
+    if (condition == null) return new Join(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, unique);
+    return new ConditionalJoin(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, new Linear(condition));
   }
 
   @Override StructType[] ports() { return row; }
@@ -129,23 +132,25 @@ class Join extends Operator {
   final class Kept implements AutoCloseable {
     UnsafeRow row;
     private final int side;
-    private final State.Entries entries;
-    private ByteBuffer chunk = ByteBuffer.allocate(0);  // what is left of an append-only side's entry
+    private final State.Entries entries;  // of a side that has more than one of a key
+    private ByteBuffer chunk = EMPTY;  // what is left of an entry that holds rows
     private long weight;
 
     Kept(State state, byte[] k, int side) {
       this.side = side;
-      this.entries = state.entries(id, side, k);
+      this.entries = unique[side] ? null : state.entries(id, side, k);
+      byte[] only = unique[side] ? state.get(id, side, k, State.NONE) : null;
+      if (only != null) chunk = ByteBuffer.wrap(only);
     }
 
     boolean next() {
-      if (!appendOnly[side]) {
+      if (!appendOnly[side] && !unique[side]) {
         if (!entries.next()) return false;
         row = Rows.row(entries.row(), Join.this.row[side].length());
         return true;
       }
       if (!chunk.hasRemaining()) {
-        if (!entries.next()) return false;
+        if (unique[side] || !entries.next()) return false;
         chunk = ByteBuffer.wrap(entries.value());
       }
       weight = chunk.getLong();
@@ -155,12 +160,12 @@ class Join extends Operator {
       return true;
     }
 
-    long weight() { return appendOnly[side] ? weight : State.weight(entries.value()); }
+    long weight() { return appendOnly[side] || unique[side] ? weight : State.weight(entries.value()); }
 
-    /** Of a side that is not append-only. */
+    /** Of a side whose rows have entries of their own. */
     byte[] value() { return entries.value(); }
 
-    @Override public void close() { entries.close(); }
+    @Override public void close() { if (entries != null) entries.close(); }
   }
 
   /** What one tick of the operator does to state and output. */
@@ -187,8 +192,22 @@ class Join extends Operator {
     }
 
     void keep(byte[] k, int side, List<Change> ours) {
-      if (appendOnly[side]) append(k, side, ours);
+      if (unique[side]) replace(k, side, ours);
+      else if (appendOnly[side]) append(k, side, ours);
       else for (Change mine : ours) tick.state.weigh(id, side, k, mine.row().getBytes(), mine.weight());
+    }
+
+    /** The entry of a key with what has changed. */
+    private void replace(byte[] k, int side, List<Change> ours) {
+      Map<Bytes, Change> now = new LinkedHashMap<>();
+      boolean fresh = true;
+      try (Kept kept = new Kept(tick.state, k, side)) {
+        for (; kept.next(); fresh = false) now.put(new Bytes(kept.row.getBytes()), new Change(kept.row, kept.weight()));
+      }
+      for (Change mine : ours) now.merge(new Bytes(mine.row().getBytes()), mine, (a, b) -> new Change(a.row(), Math.addExact(a.weight(), b.weight())));
+      now.values().removeIf(c -> c.weight() == 0);
+      if (!now.isEmpty()) tick.state.put(id, side, k, State.NONE, chunk(List.copyOf(now.values())), fresh);
+      else if (!fresh) tick.state.remove(id, side, k, State.NONE);
     }
 
     /** Rows that came together lie together: one entry is written, or a few of CHUNK bytes. */
@@ -196,10 +215,14 @@ class Join extends Operator {
       for (int from = 0, to; from < ours.size(); from = to) {
         int size = 0;
         for (to = from; to < ours.size() && (to == from || size < CHUNK); to++) size += 12 + ours.get(to).row().getSizeInBytes();
-        ByteBuffer chunk = ByteBuffer.allocate(size);
-        for (Change mine : ours.subList(from, to)) chunk.putLong(mine.weight()).putInt(mine.row().getSizeInBytes()).put(mine.row().getBytes());
-        tick.state.put(id, side, k, number(), chunk.array(), true);
+        tick.state.put(id, side, k, number(), chunk(ours.subList(from, to)), true);
       }
+    }
+
+    private byte[] chunk(List<Change> rows) {
+      ByteBuffer chunk = ByteBuffer.allocate(rows.stream().mapToInt(c -> 12 + c.row().getSizeInBytes()).sum());
+      for (Change c : rows) chunk.putLong(c.weight()).putInt(c.row().getSizeInBytes()).put(c.row().getBytes());
+      return chunk.array();
     }
 
     /** Never used again: it holds a random part per tick. */

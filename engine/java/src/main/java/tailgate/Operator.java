@@ -56,9 +56,9 @@ public abstract class Operator extends Node {
    * @param nullSafe of each key column, whether NULL equals NULL
    * @param condition a filter over an empty relation of the left's columns, then the right's; null for none
    */
-  public static Operator join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean leftAppendOnly, boolean rightAppendOnly,
+  public static Operator join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, boolean[] unique,
       Dataset<Row> condition) {
-    return Join.of(kind, left, leftKey, right, rightKey, nullSafe, leftAppendOnly, rightAppendOnly, condition);
+    return Join.of(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, unique, condition);
   }
 
   /** Input: `row`, then from and until, bigint. */

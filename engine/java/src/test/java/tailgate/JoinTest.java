@@ -17,6 +17,10 @@ class JoinTest {
 
   /** One join of each kind over the same rows; relation i + 1 is KINDS[i], its errors are 11 + i. */
   static Circuit circuit(boolean keyed, boolean nullSafe, String condition, boolean leftAppendOnly, boolean rightAppendOnly) {
+    return circuit(keyed, nullSafe, condition, new boolean[] {leftAppendOnly, rightAppendOnly}, new boolean[2]);
+  }
+
+  static Circuit circuit(boolean keyed, boolean nullSafe, String condition, boolean[] appendOnly, boolean[] unique) {
     Circuit c = new Circuit();
     c.source(1, "left", Decoder.arrow(LEFT), empty(LEFT));
     c.source(2, "right", Decoder.arrow(RIGHT), empty(RIGHT));
@@ -26,7 +30,7 @@ class JoinTest {
       c.relation(1 + i, out, 11 + i);
       boolean[] safe = new boolean[key.length];
       if (keyed) safe[0] = nullSafe;
-      c.operator(21 + i, Operator.join(KINDS.get(i), LEFT, key, RIGHT, key, safe, leftAppendOnly, rightAppendOnly, condition == null ? null : empty(BOTH).where(condition)));
+      c.operator(21 + i, Operator.join(KINDS.get(i), LEFT, key, RIGHT, key, safe, appendOnly, unique, condition == null ? null : empty(BOTH).where(condition)));
       c.edge(1, empty(LEFT), 21 + i, 0);
       c.edge(2, empty(RIGHT), 21 + i, 1);
       c.output(21 + i, empty(out), 1 + i);
@@ -84,10 +88,14 @@ class JoinTest {
   static boolean less(Object a, Object b) { return a != null && b != null && (int) a < (int) b; }
 
   void anyOrder(int partitions, boolean keyed, boolean nullSafe, boolean conditional, boolean leftAppendOnly, boolean rightAppendOnly) {
+    anyOrder(partitions, keyed, nullSafe, conditional, leftAppendOnly, rightAppendOnly, new boolean[2]);
+  }
+
+  void anyOrder(int partitions, boolean keyed, boolean nullSafe, boolean conditional, boolean leftAppendOnly, boolean rightAppendOnly, boolean[] unique) {
     Matches matches = (l, r) -> (!keyed || (nullSafe ? Objects.equals(l.get(0), r.get(0)) : equal(l.get(0), r.get(0)))) && (!conditional || less(l.get(1), r.get(1)));
     Random random = new Random(partitions * 31L + (keyed ? 1 : 0) + (conditional ? 2 : 0));
     List<Weighted> left = changes(random, !leftAppendOnly), right = changes(random, !rightAppendOnly);
-    Running r = new Running(circuit(keyed, nullSafe, conditional ? "v < w" : null, leftAppendOnly, rightAppendOnly), partitions);
+    Running r = new Running(circuit(keyed, nullSafe, conditional ? "v < w" : null, new boolean[] {leftAppendOnly, rightAppendOnly}, unique), partitions);
     int ticks = 5;
     for (int t = 0; t < ticks; t++) {
       r.tick(arrow("left", LEFT, part(left, t, ticks)), arrow("right", RIGHT, part(right, t, ticks)));
@@ -125,6 +133,15 @@ class JoinTest {
   void byNoKey(int partitions) {
     anyOrder(partitions, false, false, true, false, false);
     anyOrder(partitions, false, false, false, false, false);
+  }
+
+  /** What is said to be one row a key is right also while it is more. */
+  @Test
+  void oneRowAKey() {
+    anyOrder(1, true, false, false, false, false, new boolean[] {true, true});
+    anyOrder(1, true, true, false, false, false, new boolean[] {false, true});
+    anyOrder(1, true, false, false, true, true, new boolean[] {true, false});
+    anyOrder(1, false, false, false, false, false, new boolean[] {true, true});
   }
 
   @Test

@@ -52,7 +52,7 @@ class NetTest {
     Circuit c = new Circuit();
     c.source(1, "left", Decoder.arrow(left), empty(left));
     c.source(2, "right", Decoder.arrow(right), empty(right));
-    c.operator(3, Operator.join("inner", left, new int[] {0}, right, new int[] {0}, new boolean[1], false, false, null));
+    c.operator(3, Operator.join("inner", left, new int[] {0}, right, new int[] {0}, new boolean[1], new boolean[2], new boolean[2], null));
     c.edge(1, empty(left), 3, 0);
     c.edge(2, empty(right), 3, 1);
     c.relation(1, pairs, 0);

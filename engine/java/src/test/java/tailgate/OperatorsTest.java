@@ -30,7 +30,7 @@ class OperatorsTest {
     c.source(3, "users", Decoder.arrow(EVENTS), empty(EVENTS));
     c.operator(12, Operator.reduce(schema("s string, v int"), new int[] {0}, new String[] {"count", "sum", "min", "max", "avg"}, new int[] {-1, 1, 1, 1, 1},
         schema("n bigint, total bigint, low int, high int, mean decimal(38,16)")));
-    c.operator(11, Operator.join("inner", LEFT, new int[] {0}, RIGHT, new int[] {0}, new boolean[1], leftAppendOnly, rightAppendOnly, null));
+    c.operator(11, Operator.join("inner", LEFT, new int[] {0}, RIGHT, new int[] {0}, new boolean[1], new boolean[] {leftAppendOnly, rightAppendOnly}, new boolean[2], null));
     c.operator(13, Operator.upsert(USERS, new int[] {0}));
     c.operator(14, Operator.reduce(LEFT, new int[] {0}, new String[0], new int[0], new StructType()));
     c.operator(15, Operator.reduce(RIGHT, new int[0], new String[] {"count", "max"}, new int[] {1, 1}, schema("n bigint, high string")));
@@ -183,7 +183,7 @@ class OperatorsTest {
     c.relation(1, BOTH, 0);
     c.source(1, "left", Decoder.arrow(LEFT), empty(LEFT));
     c.source(2, "right", Decoder.arrow(RIGHT), empty(RIGHT));
-    c.operator(11, Operator.join("inner", LEFT, new int[0], RIGHT, new int[0], new boolean[0], false, false, null));
+    c.operator(11, Operator.join("inner", LEFT, new int[0], RIGHT, new int[0], new boolean[0], new boolean[2], new boolean[2], null));
     c.edge(1, empty(LEFT), 11, 0);
     c.edge(2, empty(RIGHT), 11, 1);
     c.output(11, empty(BOTH), 1);
@@ -203,7 +203,7 @@ class OperatorsTest {
     c.relation(2, schema("k double, n bigint"), 0);
     c.source(1, "left", Decoder.arrow(left), empty(left));
     c.source(2, "right", Decoder.arrow(right), empty(right));
-    c.operator(11, Operator.join("inner", left, new int[] {0}, right, new int[] {0}, new boolean[1], false, false, null));
+    c.operator(11, Operator.join("inner", left, new int[] {0}, right, new int[] {0}, new boolean[1], new boolean[2], new boolean[2], null));
     c.operator(12, Operator.reduce(left, new int[] {0}, new String[] {"count"}, new int[] {-1}, schema("n bigint")));
     c.edge(1, empty(left), 11, 0);
     c.edge(1, empty(left), 12, 0);
