@@ -43,7 +43,7 @@ def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
 
 async def _parse(session: Session, message: m.Parse) -> None:
     _check_new(session, message.statement)
-    parts = parsed.statements(utf8(message.text))
+    parts = await parsed.read(utf8(message.text))
     if len(parts) > 1:
         raise e.SyntaxError_("cannot insert multiple commands into a prepared statement")
     empty: tuple[parsed.Known, s.StatementText] = (s.Empty(), s.StatementText("", 0))

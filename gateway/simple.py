@@ -45,7 +45,7 @@ def query(session: Session, message: m.Query) -> Awaitable[None]:
 async def _query(session: Session, raw: bytes) -> None:
     position = 0
     try:
-        parts = parsed.statements(utf8(raw))
+        parts = await parsed.read(utf8(raw))
         if not parts:
             session.out.write(backend.EMPTY_QUERY_RESPONSE)
         session.drop_portal("")

@@ -134,6 +134,7 @@ OutOfMemory = _condition("OutOfMemory", "53200")
 TooManyConnections = _condition("TooManyConnections", "53300", retriable=True)
 # class 54, 55: limits and states of objects
 ProgramLimitExceeded = _condition("ProgramLimitExceeded", "54000")
+StatementTooComplex = _condition("StatementTooComplex", "54001")
 ObjectNotInPrerequisiteState = _condition("ObjectNotInPrerequisiteState", "55000")
 CantChangeRuntimeParam = _condition("CantChangeRuntimeParam", "55P02")
 # class 57, 58: the operator and the system

@@ -116,6 +116,8 @@ class Control:
                     self._answer(
                         400, {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position}
                     )
+                except RecursionError:
+                    self._answer(400, {"sqlstate": "54001", "message": "stack depth limit exceeded"})
                 except Exception as e:
                     log.exception("a statement failed")
                     self._answer(500, {"sqlstate": "XX000", "message": f"{type(e).__name__}: {e}"})

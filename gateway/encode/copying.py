@@ -52,7 +52,7 @@ class CopyOptions:
         if self.format == "text" and self.delimiter in b"\\.abcdefghijklmnopqrstuvwxyz0123456789":
             raise InvalidParameterValue(f'COPY delimiter cannot be "{self.delimiter.decode()}"')
         if len(self.quote) != 1 or len(self.escape) != 1:
-            raise InvalidParameterValue(f"COPY {'quote' if len(self.quote) != 1 else 'escape'} must be a single one-byte character")
+            raise FeatureNotSupported(f"COPY {'quote' if len(self.quote) != 1 else 'escape'} must be a single one-byte character")
         if self.format == "csv" and self.delimiter == self.quote:
             raise InvalidParameterValue("COPY delimiter and quote must be different")
 

@@ -10,7 +10,7 @@ SMALL_FRAME_BYTES_MAX = 10_000
 # two million keys in an IN list, and no client was seen to send more than 1 MiB.
 FRAME_BYTES_MAX = 64 * 1024 * 1024
 
-# Text of one Query or Parse. A parser in Python reads about 10 MB/s, so this is a few tenths of a second.
+# Text of one Query or Parse. A parser in Python takes seconds for this, beside the event loop.
 STATEMENT_BYTES_MAX = 4 * 1024 * 1024
 
 # Bytes received and not yet worked on before a connection stops reading: PostgreSQL leaves them in the socket's buffer.

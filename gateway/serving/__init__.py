@@ -28,7 +28,6 @@ from sqlglot import exp
 from gateway.catalog import SystemCatalog, catalog_tree, is_catalog_query
 from gateway.catalog.facts import Session
 from gateway.serving import changes as following
-from gateway.serving import mirror
 from gateway.serving.changes import Batch
 from gateway.serving.entries import Entries
 from gateway.serving.failures import translated
@@ -36,6 +35,7 @@ from gateway.serving.feeds import Feed, Maintained, feed_of
 from gateway.serving.jobs import Job, Jobs
 from gateway.serving.mirrors import Mirrors, State
 from gateway.serving.prepared import Prepared, Seen, Statements, readable
+from gateway.serving.results import fetched
 from gateway.serving.sandbox import MEMORY_LIMIT, Sandbox, open_sandbox
 from gateway.serving.snapshots import Snapshot, Snapshots, raise_error_of
 from lake.catalog import Catalog, Item
@@ -376,7 +376,7 @@ def _catalog_tree(query: Select | QueryText | exp.Expression) -> exp.Expression 
 def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
     """The answer in stored form, with the columns' names."""
     result = cursor.execute(prepared.sql, list(values)) if values else cursor.execute(prepared.sql)
-    return mirror.conform(result.to_arrow_table(), _schema(prepared.columns))
+    return fetched(result, _schema(prepared.columns))
 
 
 _schema = functools.lru_cache(2000)(arrow_schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lake import words
-from lake.errors import FeatureNotSupported
+from lake.errors import FeatureNotSupported, StatementTooComplex
 from sql.grammar import calls, expressions, primaries, tables
 from sql.grammar.names import identifier, label, name, names, place, relation
 from sql.tokens import Cursor
@@ -30,10 +30,15 @@ NO_TARGETS = (
 )
 
 
+PARENTHESES_MAX = 1000  # in a row: each is looked behind for a query, and no stack takes more
+
+
 def at_query(cursor: Cursor, ahead: int = 0) -> bool:
     """Whether a query begins some tokens ahead, parentheses aside."""
     while cursor.at("(", ahead):
         ahead += 1
+        if ahead > PARENTHESES_MAX:
+            raise StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep.", position=cursor.position)
     token = cursor.peek(ahead)
     return token.kind == "word" and token.value in BEGINNINGS
 

@@ -1,0 +1,322 @@
+"""Attacks on a gateway of its own process: each does harm for a while and says what it cost; a client polls beside it.
+
+An attack takes a `Target` and a size and gives figures. What holds for all: the gateway lives, and the poller is answered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import socket
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from struct import pack
+
+import psycopg
+import pytest
+
+from embedded.children import Child, free_port
+from gateway.protocol.backend import frame
+from lake.catalog import Change
+from lake.passwords import kept
+from lake.roles import Role
+from tests.gateway.serving.made import Made
+from tests.wire.wire import Client, Parse, Query, Sync
+
+PASSWORD = "correct horse"
+POLL_S = 0.01
+READY_S = 60.0
+PATIENCE_S = 120.0  # for one statement
+
+Figures = dict[str, float]
+
+
+@dataclass
+class Target:
+    """A gateway over a lake with a view `v` of a hundred rows, where `ann` has a password. `pid`, `port`."""
+
+    folder: Path
+    roles: bool = False
+    child: Child = field(init=False)
+    port: int = field(init=False)
+
+    def start(self) -> None:
+        made = Made(self.folder / "lake")
+        v = made.create("v")
+        if self.roles:
+            made.writer.append(
+                kind="catalog", catalog=Change(put_roles=(Role(made.writer.catalog.next_id, "ann", True, True, kept(PASSWORD)),))
+            )
+        made.tick({v.id: [((key, f"name {key}", float(key)), 1) for key in range(100)]})
+        made.writer.close()
+        self.port = free_port()
+        command = [sys.executable, "-m", "cli", "gateway", "--data", str(self.folder / "lake"), "--listen", f"127.0.0.1:{self.port}"]
+        self.child = Child("gateway", command, log=self.folder / "gateway.log")
+        self.child.wait_ready(self.answers, timedelta(seconds=READY_S))
+
+    def stop(self) -> None:
+        self.child.kill()
+
+    @property
+    def dsn(self) -> str:
+        who = f"user=ann password='{PASSWORD}'" if self.roles else "user=ann"
+        return f"host=127.0.0.1 port={self.port} dbname=shop {who}"
+
+    def answers(self) -> bool:
+        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.dsn, connect_timeout=20) as connection:
+            return connection.execute("SELECT count(*) FROM v").fetchone() == (100,)
+        return False
+
+    @property
+    def memory(self) -> int:
+        """Bytes that are resident."""
+        return int(Path(f"/proc/{self.child.pid}/statm").read_text().split()[1]) * resource.getpagesize()
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
+
+
+class Watched:
+    """Polls and looks at memory while an attack goes on. `grown`: bytes at the highest, above the beginning; `polls`: seconds each."""
+
+    def __init__(self, target: Target) -> None:
+        self._target, self._ended = target, threading.Event()
+        self.polls: list[float] = []
+        self.failed: list[BaseException] = []
+        self.grown = 0
+
+    def __enter__(self) -> Watched:
+        self._begun = self._target.memory
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._poll, self._look)]
+        self._connection = psycopg.connect(self._target.dsn, autocommit=True)
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(60)
+        self._connection.close()
+
+    def _poll(self) -> None:
+        chance = random.Random(1)
+        while not self._ended.wait(POLL_S):
+            began = time.perf_counter()
+            try:
+                assert self._connection.execute(f"SELECT name FROM v WHERE id = {chance.randrange(100)}").fetchone()  # type: ignore[arg-type]
+            except BaseException as error:  # noqa: BLE001
+                self.failed.append(error)
+                return
+            self.polls.append(time.perf_counter() - began)
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.05):
+            with contextlib.suppress(OSError):
+                self.grown = max(self.grown, self._target.memory - self._begun)
+
+    def figures(self) -> Figures:
+        polls = sorted(self.polls) or [float("nan")]
+        return {
+            "polls": len(self.polls),
+            "poll_median_ms": polls[len(polls) // 2] * 1000,
+            "poll_max_ms": polls[-1] * 1000,
+            "grown_mb": self.grown / 2**20,
+        }
+
+
+def wrong_passwords(target: Target, size: int) -> Figures:
+    """Seconds until a password is refused, of a role that is there and of one that is not; both alike."""
+
+    def refused(user: str) -> float:
+        began = time.perf_counter()
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(f"host=127.0.0.1 port={target.port} dbname=shop user={user} password=wrong").close()
+        return time.perf_counter() - began
+
+    there, absent = [], []
+    for _ in range(size):
+        there.append(refused("ann"))
+        absent.append(refused("nobody"))
+    return {
+        "least_ms": min(there + absent) * 1000,
+        "there_median_ms": statistics.median(there) * 1000,
+        "absent_median_ms": statistics.median(absent) * 1000,
+    }
+
+
+def half_open(target: Target, size: int) -> Figures:
+    """Connections that say nothing, or half of a start-up packet, and stay."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(size + 1000, hard), hard))
+    opened: list[socket.socket] = []
+    began = time.perf_counter()
+    try:
+        for number in range(size):
+            opened.append(target.connect())
+            if number % 2:
+                opened[-1].sendall(pack("!II", 5000, 196608) + b"user\0ann\0" + b"x" * 1000)
+        opening = time.perf_counter() - began
+        assert target.answers()
+        return {"connections": size, "opening_s": opening}
+    finally:
+        for connection in opened:
+            connection.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def huge_messages(target: Target, size: int) -> Figures:
+    """Lengths of a gigabyte, before and after the start-up, and as many bytes as one is let send."""
+    refused = 0
+    for length in (2**31 - 1, 2**30, 20_000):
+        with target.connect() as connection:
+            connection.sendall(pack("!I", length) + b"x" * 10_000)
+            refused += _ends(connection)
+    heads = [frame(letter, b"")[:1] + pack("!I", 2**30) for letter in (b"Q", b"P", b"B", b"d", b"X", b"S")]
+    for head in heads:
+        client = Client.connect("127.0.0.1", target.port, "ann", "shop")
+        with contextlib.suppress(OSError):
+            client.send(head)
+            for _ in range(size):
+                client.send(b"x" * 2**20)
+        refused += _ends(client.socket)
+        client.close()
+    client = Client.connect("127.0.0.1", target.port, "ann", "shop")
+    client.send(Query("SELECT '" + "x" * (5 * 2**20) + "'"))
+    answered = [letter for letter, _ in client.until_ready()]
+    client.close()
+    assert answered == ["E", "Z"], answered
+    assert refused == 3 + len(heads)
+    return {"refused": refused}
+
+
+def _ends(connection: socket.socket) -> bool:
+    """Whether the server closes it."""
+    connection.settimeout(30)
+    with contextlib.suppress(ConnectionError):
+        while connection.recv(65536):
+            pass
+    return True
+
+
+def deep_nesting(target: Target, size: int) -> Figures:
+    """Texts that nest deeper than any stack; each is an error or an answer, soon, and the next statement works."""
+    deep = (
+        "SELECT " + "(" * size + "1" + ")" * size,
+        "SELECT " + "-" * 1 + " -" * size + "1",
+        "SELECT " + "NOT " * size + "true",
+        "SELECT 1" + " + 1" * size,
+        "SELECT true" + " AND true" * size,
+        "SELECT " + "abs(" * size + "1" + ")" * size,
+        "SELECT " + "CASE WHEN true THEN " * size + "1" + " END" * size,
+        "SELECT " + "ARRAY[" * size + "1" + "]" * size,
+        "SELECT '" + "[" * size + "]" * size + "'::jsonb",
+        "SELECT '" + "{" * size + "}" * size + "'::int[]",
+        "SELECT * FROM " + "(SELECT * FROM " * size + "v" + ") AS q" * size,
+        "SELECT 1" + " UNION ALL SELECT 1" * size,
+        "SELECT 1 WHERE 1 IN (" + ", ".join(map(str, range(size))) + ")",
+        "(" * size,
+        "/*" * size,
+        "SELECT '" + "(" * size + "' ~ '" + "(" * size + "a" + ")" * size + "'",
+        "WITH " + ", ".join(f"c{i} AS (SELECT 1)" for i in range(min(size, 2000))) + " SELECT 1",
+    )
+    longest, errors = 0.0, 0
+    client = Client.connect("127.0.0.1", target.port, "ann", "shop")
+    for text in deep:
+        for words, asked in ((Query(text), 1), (Parse("", text) + Sync(), 1)):
+            began = time.perf_counter()
+            client.send(words)
+            said = list(_patiently(client))
+            longest = max(longest, time.perf_counter() - began)
+            assert said, text[:40]
+            assert said[-1][0] == "Z", (text[:40], asked)
+            for letter, body in said:
+                errors += letter == "E"
+                assert letter != "E" or b"CXX000\0" not in body, (text[:60], body[:200])
+    client.send(Query("SELECT 1"))
+    assert [letter for letter, _ in client.until_ready()] == ["T", "D", "C", "Z"]
+    client.close()
+    return {"statements": 2 * len(deep), "errors": errors, "longest_s": longest}
+
+
+def _patiently(client: Client) -> Iterator[tuple[str, bytes]]:
+    while (message := client.message(PATIENCE_S)) is not None:
+        yield message
+        if message[0] == "Z":
+            return
+
+
+def stopped_reader(target: Target, size: int) -> Figures:
+    """A result of so many MiB to a reader that stops reading, and one that reads a little and goes."""
+    text = f"SELECT repeat('x', 1048000) AS v FROM generate_series(1, {size}) AS g"
+    reader = Client.connect("127.0.0.1", target.port, "ann", "shop")
+    reader.send(Query(text))
+    time.sleep(3.0)
+    said = reader.message(60)
+    follower = Client.connect("127.0.0.1", target.port, "ann", "shop")
+    follower.send(Query(text))
+    time.sleep(1.0)
+    follower.close()
+    assert said is not None
+    time.sleep(2.0)
+    reader.close()
+    return {"asked_mb": size, "refused": float(said[0] == "E")}
+
+
+def cancel_storm(target: Target, size: int) -> Figures:
+    """Cancel requests with keys that are none, and with the right key of a session that polls."""
+    victim = Client.connect("127.0.0.1", target.port, "ann", "shop")
+    chance = random.Random(2)
+    began = time.perf_counter()
+    cancelled = 0
+    for number in range(size):
+        key = victim.key if number % 10 == 0 else (chance.randrange(2**31), chance.randbytes(len(victim.key[1])))
+        with target.connect() as connection:
+            connection.sendall(pack("!III", 12 + len(key[1]), 80877102, key[0]) + key[1])
+            _ends(connection)
+        if number % 100 == 0:
+            victim.send(Query("SELECT 1"))
+            cancelled += any(letter == "E" for letter, _ in victim.until_ready())
+    took = time.perf_counter() - began
+    victim.close()
+    return {"requests": size, "per_second": size / took, "cancelled": cancelled}
+
+
+ATTACKS: dict[str, tuple[Callable[[Target, int], Figures], int, int]] = {  # attack, a small size, the whole one
+    "wrong passwords": (wrong_passwords, 3, 50),
+    "half-open connections": (half_open, 300, 10_000),
+    "huge messages": (huge_messages, 2, 1024),
+    "deep nesting": (deep_nesting, 1_000, 20_000),
+    "a reader that stops": (stopped_reader, 64, 1024),
+    "cancel storm": (cancel_storm, 200, 10_000),
+}
+
+
+@contextlib.contextmanager
+def running(folder: Path, *, roles: bool = False) -> Iterator[Target]:
+    target = Target(folder, roles)
+    target.start()
+    try:
+        yield target
+    finally:
+        target.stop()
+
+
+def attacked(name: str, target: Target, size: int) -> Figures:
+    """Figures of the attack and of who polled beside it; raises if the gateway did not stand it."""
+    attack, _, _ = ATTACKS[name]
+    with Watched(target) as watched:
+        figures = attack(target, size)
+        time.sleep(0.2)
+    assert not watched.failed, watched.failed
+    assert target.answers()
+    os.kill(target.child.pid, 0)
+    return {**figures, **watched.figures()}
