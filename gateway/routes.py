@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from gateway import commands, cursors, ddl, extended, show, subscriptions, tail, temporary, times
+from gateway.catalog import asks_engine
 from gateway.copying import CopyOut, copy_options
 from gateway.encode.copying import CopyEncoder
 from gateway.envelopes import shape_of
@@ -209,7 +210,9 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
     serving = session.serving
     columns = bound.columns or ()
     if bound.is_catalog:
-        columns, table = await serving.run_catalog(bound.body, values, session, session.catalog)
+        asks = not isinstance(bound.body, str) and asks_engine(bound.body)
+        status = await session.control.status() if asks else None
+        columns, table = await serving.run_catalog(bound.body, values, session, session.catalog, status)
         return TableRows(columns, table)
     assert bound.prepared is not None
     session.access.check_query(bound.prepared)

@@ -7,28 +7,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gateway import lists
 from gateway.catalog import rows as catalog_rows
+from gateway.lists import LISTS, NAME, STATUS
 from gateway.settings import Settings
 from lake import routines
 from lake import subscriptions as durable
-from lake.catalog import CONNECTION, INDEX, SECRET, SUBSCRIPTION, Catalog, Item
+from lake.catalog import INDEX, SUBSCRIPTION, Catalog, Item
 from lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.indexes import definition, index
 from lake.schemas import TEMPORARY_ID
-from lake.types import BOOL, FLOAT8, INT8, INTERVAL, TEXT, TIMESTAMPTZ, WEIGHT, Field
+from lake.types import BOOL, INT8, INTERVAL, TEXT, WEIGHT, Field
 from sql.definitions import shown
 from sql.statements import Name, Show
 
 if TYPE_CHECKING:
     from lake import Lake
 
-NAME = Field("name", TEXT)
-_STATUS = (Field("status", TEXT), Field("error", TEXT))
 _CREATE = (
     "create source",
     "create view",
@@ -41,31 +40,6 @@ _CREATE = (
     "create connection",
 )
 
-# what: (kind of item, columns)
-LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
-    "sources": (
-        "source",
-        (
-            NAME,
-            Field("type", TEXT),
-            Field("topic", TEXT),
-            *_STATUS,
-            Field("records", INT8),
-            Field("dead_letters", INT8),
-            Field("bytes", INT8),
-            Field("lag", INT8),
-            Field("per_second", FLOAT8),
-            Field("last_message", TIMESTAMPTZ),
-            Field("last_error", TEXT),
-        ),
-    ),
-    "views": ("view", (NAME,)),
-    "materialized views": ("materialized view", (NAME, *_STATUS, Field("rows", INT8), Field("percent", FLOAT8))),
-    "sinks": ("sink", (NAME, Field("type", TEXT), Field("topic", TEXT), *_STATUS)),
-    "tables": ("table", (NAME,)),
-    "secrets": (SECRET, (NAME,)),
-    "connections": (CONNECTION, (NAME, Field("type", TEXT))),
-}
 SINGLE: dict[str, tuple[Field, ...]] = {
     "topics": (NAME, Field("partitions", INT8), Field("replicas", INT8), Field("records", INT8)),
     "objects": (NAME, Field("type", TEXT)),
@@ -81,7 +55,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
         Field("acknowledged", INT8),
         Field("lag", INTERVAL),
         Field("retention", INTERVAL),
-        *_STATUS,
+        *STATUS,
     ),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
 }
@@ -98,7 +72,7 @@ def columns(show: Show, settings: Settings) -> tuple[Field, ...]:
 
 def needs_engine(show: Show) -> bool:
     """Whether the engine's word on itself is part of the answer."""
-    return show.what in ("sources", "sinks", "materialized views")
+    return show.what in lists.TOLD
 
 
 def errors(show: Show, lake: Lake, catalog: Catalog, at: int, readable: Callable[[Item], bool]) -> pa.Table:
@@ -198,9 +172,7 @@ def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, statu
             function = routines.find(show.name, show.types, catalog)
             return [(function.shown, shown(function, catalog).sql)]
         return [_create(catalog, show.name, what.removeprefix("create "))]
-    kind, fields = LISTS[what]
-    said = status.get({"source": "sources", "sink": "sinks", "materialized view": "views"}.get(kind, ""), {})
-    return [_line(item, fields, said.get(catalog.stored.name_of(item).sql, {}), bool(status)) for item in items if item.kind == kind]
+    return lists.rows(what, items, catalog, status)
 
 
 def _listed(show: Show, catalog: Catalog) -> list[Item]:
@@ -209,19 +181,6 @@ def _listed(show: Show, catalog: Catalog) -> list[Item]:
         return [i for i in catalog.visible if catalog.name_of(i).schema is None]
     schema = catalog.schema(show.schema.name, show.schema.position)
     return [i for i in catalog.visible if i.schema == schema.id]
-
-
-def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
-    unknown = "filling" if not item.ready else "running" if engine else "engine is not running"
-    known: dict[str, Any] = {
-        "name": item.name,
-        "type": item.options.get("type", "kafka"),
-        "topic": item.options.get("topic"),
-        "status": unknown,
-    }
-    moment = said.get("last_message")
-    known["last_message"] = datetime.fromtimestamp(moment / 1000, timezone.utc) if moment else None
-    return [known[f.name] if f.name == "last_message" else said.get(f.name, known.get(f.name)) for f in fields]
 
 
 def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:

@@ -42,6 +42,9 @@ PASSED_OVER = frozenset(
 )
 
 
+# options that bound what a source brings, with their largest values
+LIMITS = {"max_message_bytes": (1 << 31) - 2, "max_records_per_tick": 50_000}
+
 # of Debezium's JSON without schemas; a number needs no telling
 DECIMALS = ("precise", "double", "string")
 
@@ -107,6 +110,10 @@ def _refuse(statement: CreateSource) -> None:
             continue
         if name in ("start_offset", "kafka_time_offset"):
             continue
+        if name in LIMITS:
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LIMITS[name]:
+                raise InvalidParameterValue(f'option "{name}" is a number from 1 to {LIMITS[name]}')
+            continue
         if (name == "isolation_level" and str(value).lower() == "read_committed") or name in PASSED_OVER or access.is_access(name):
             continue
         raise FeatureNotSupported(f'option "{name}" of a source is not supported')
@@ -146,6 +153,7 @@ class _Statement:
             options["decimals"] = "string"
         if statement.on_error != "dead letter":
             options["on_error"] = statement.on_error
+        options |= {name: value for name, value in statement.options if name in LIMITS}
         if (start := _start(statement)) is not None:
             options["start"] = start
         for format in (options["value_format"], options["key_format"]):

@@ -105,10 +105,11 @@ class FormatSpec:
 
 @dataclass(frozen=True, slots=True)
 class KafkaDecoder:
-    """Kafka's rows to the columns of DECODED."""
+    """Kafka's rows to the columns of DECODED. `max_bytes`: of key and value together; a message with more fails. None: no limit."""
 
     key: FormatSpec
     value: FormatSpec
+    max_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

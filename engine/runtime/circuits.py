@@ -164,7 +164,8 @@ class Circuits:
         decoder = self._jvm.tailgate.Decoder
         if isinstance(spec, ArrowDecoder):
             return decoder.arrow(self._struct(_ddl(spec.columns)))
-        return decoder.kafka(self._format(spec.key, opened), self._format(spec.value, opened))
+        formats = self._format(spec.key, opened), self._format(spec.value, opened)
+        return decoder.kafka(*formats) if spec.max_bytes is None else decoder.kafka(*formats, spec.max_bytes)
 
     def _operator(self, node: OperatorNode) -> Any:
         operator, ints, struct = self._jvm.tailgate.Operator, self._ints, self._struct

@@ -35,10 +35,16 @@ class Reader:
     brokers: str
     settings: Settings = ()
     topics: tuple[str, ...] = field(default=())
+    records_max: int = ROWS_PER_TICK  # of one tick
 
 
 def reader_name(item: Item) -> str:
     return str(item.options["channel"]).rsplit("/", 1)[0]
+
+
+def way(source: Item) -> tuple[Any, ...]:
+    """What sources of one reader have in common besides their brokers."""
+    return source.options.get("kafka", {}), source.options.get("max_records_per_tick", ROWS_PER_TICK)
 
 
 def beginning(source: Item, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
@@ -53,7 +59,7 @@ def readers(sources: Iterable[Item], catalog: Catalog) -> tuple[Reader, ...]:
     for item in sources:
         found.setdefault(reader_name(item), (item, set()))[1].add(item.options["topic"])
     return tuple(
-        Reader(name, item.options["brokers"], settings(item.options.get("kafka", {}), catalog), tuple(sorted(topics)))
+        Reader(name, item.options["brokers"], settings(way(item)[0], catalog), tuple(sorted(topics)), way(item)[1])
         for name, (item, topics) in sorted(found.items())
     )
 
@@ -78,7 +84,7 @@ def stream(
             .option("kafka.bootstrap.servers", reader.brokers)
             .option("subscribe", ",".join(reader.topics))
             .option("startingOffsets", json.dumps({t: offsets[reader.name][t] for t in reader.topics}))
-            .option("maxOffsetsPerTrigger", str(ROWS_PER_TICK))
+            .option("maxOffsetsPerTrigger", str(reader.records_max))
             .option("failOnDataLoss", "true")
             .option("includeHeaders", "true")
             .option("fetchOffset.numRetries", "1")

@@ -19,7 +19,7 @@ from engine.runtime.attending import Attending
 from engine.runtime.control import Client
 from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
-from engine.runtime.readers import reader_name
+from engine.runtime.readers import reader_name, way
 from lake.catalog import Catalog, Change, Item
 from lake.dropping import dropping
 from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
@@ -260,8 +260,7 @@ class Statements:
             for i in others
             if alone or i.stored or i.options.get("on_error") == "fail" or i.options.get("paused") or i.options.get("topic_id") != found.id
         }
-        # a reader has one way of reaching the brokers
-        other_ways = {reader_name(i) for i in others if i.options.get("kafka", {}) != source.options["kafka"]}
+        other_ways = {reader_name(i) for i in others if way(i) != way(source)}
         number = 0
         while f"{brokers}#{number}/{topic}" in taken or f"{brokers}#{number}" in other_ways:
             number += 1

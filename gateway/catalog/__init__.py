@@ -16,7 +16,8 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -24,6 +25,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
+from gateway import lists
 from gateway.catalog import database
 from gateway.catalog.facts import Facts, Session
 from gateway.catalog.functions import Functions
@@ -35,7 +37,7 @@ from lake.catalog import Catalog
 from lake.roles import OPERATOR_ID
 from lake.types import FACTS, Field, Type, arrow_schema
 
-__all__ = ["SystemCatalog", "catalog_tree", "is_catalog_query"]
+__all__ = ["SystemCatalog", "asks_engine", "catalog_tree", "is_catalog_query"]
 
 ACTIVITY = "pg_stat_activity"  # its rows are those of the moment
 
@@ -62,13 +64,25 @@ def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
         schema = folded(table.args.get("db"))
         if isinstance(table.this, exp.Identifier):
             name = folded(table.this)
-            if schema in ("pg_catalog", "information_schema") or (
-                not schema and name not in ctes and f"pg_catalog.{name}" in database.relations()
+            if (
+                schema in ("pg_catalog", "information_schema")
+                or f"{schema}.{name}" in database.relations()
+                or (not schema and name not in ctes and f"pg_catalog.{name}" in database.relations())
             ):
                 return True
             if name not in ctes:
                 found = True
     return not found and any(_is_system(node) for node in tree.walk())
+
+
+def asks_engine(tree: exp.Expression) -> bool:
+    """Whether what the engine says of itself is part of the answer."""
+    return any(relation.removeprefix(f"{lists.SCHEMA}.").replace("_", " ") in lists.TOLD for relation in _listed(tree))
+
+
+def _listed(tree: exp.Expression) -> set[str]:
+    named = {f"{folded(t.args.get('db'))}.{folded(t.this)}" for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)}
+    return named & set(lists.relations())
 
 
 def _is_system(node: exp.Expression) -> bool:
@@ -93,7 +107,7 @@ NAMES = frozenset(Functions(Facts()).all) | {("pg_get_keywords", 0)}
 
 
 WORDS_OF_IT = re.compile(
-    r"pg_|information_schema|\breg(class|type|proc|procedure|namespace|role)\b|\b(session_)?user\b|\b("
+    r"pg_|information_schema|\btailgate\s*\.|\breg(class|type|proc|procedure|namespace|role)\b|\b(session_)?user\b|\b("
     + "|".join(sorted({name for name, _ in NAMES if not name.startswith("pg_")}))
     + r")\b|\bcurrent_(role|catalog)\b",
     re.IGNORECASE,
@@ -112,9 +126,15 @@ class SystemCatalog:
         self._catalog: Catalog | None = None
 
     def run(
-        self, query: str | exp.Expression, values: Sequence[object], session: Session, catalog: Catalog
+        self,
+        query: str | exp.Expression,
+        values: Sequence[object],
+        session: Session,
+        catalog: Catalog,
+        status: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Field, ...], pa.Table]:
-        """Columns and rows of a query. `values` of its parameters may be text. Raises SQL errors."""
+        """Columns and rows of a query. `values` of its parameters may be text. `status`: what the engine says of itself, for a query
+        that `asks_engine`. Raises SQL errors."""
         tree = parsed(query) if isinstance(query, str) else query
         with self._lock:
             connection = self._at(catalog)
@@ -122,7 +142,9 @@ class SystemCatalog:
             self._facts.roles[OPERATOR_ID] = self.functions.privileges.operator()
             self._check(tree, session)
             if any(table.name.lower() == ACTIVITY for table in tree.find_all(exp.Table)):
-                database.fill(connection, ACTIVITY, session.sessions())
+                database.fill(connection, f"pg.{ACTIVITY}", session.sessions())
+            for relation in _listed(tree):
+                database.fill(connection, relation, lists.table(relation, catalog, status or {}))
             return self._run(connection, tree, values, catalog)
 
     def describe(

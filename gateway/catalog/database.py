@@ -2,6 +2,7 @@
 
     postgres15.zip  fixed rows (pg_type, pg_proc, …)  ──┐
     rows            rows of the items                 ──┴─► tables pg.*, replaced for the items when the catalog changes
+    gateway.lists   what the engine says of them      ────► tables tailgate.*, replaced for each query of one
     relations.json  columns of all relations          ──► tables without rows for all the others
     views.sql       pg_tables, information_schema.* … ──► views
 
@@ -19,6 +20,7 @@ from importlib import resources
 import duckdb
 import pyarrow as pa
 
+from gateway import lists
 from gateway.catalog.rows import Row, all_rows, roles
 from lake.catalog import FIRST_ID, Catalog
 
@@ -33,11 +35,14 @@ DUCKDB = {
 }  # fmt: skip
 
 
+SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", lists.SCHEMA: lists.SCHEMA}  # as they are called there
+
+
 @cache
 def relations() -> dict[str, dict[str, str]]:
-    """Columns of every relation of PostgreSQL's catalog, `schema.name` → column → type."""
+    """Columns of every relation of PostgreSQL's catalog and of ours, `schema.name` → column → type."""
     loaded: dict[str, dict[str, str]] = json.loads((HERE / "relations.json").read_text())
-    return loaded
+    return loaded | lists.relations()
 
 
 def duckdb_type(type: str) -> str:
@@ -50,12 +55,12 @@ def table_name(relation: str) -> str:
     ('pg.pg_class', 'information.tables')
     """
     schema, _, name = relation.partition(".")
-    return f"{'pg' if schema == 'pg_catalog' else 'information'}.{name}"
+    return f"{SCHEMAS[schema]}.{name}"
 
 
 def build(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes all relations, with PostgreSQL's fixed rows."""
-    connection.execute("CREATE SCHEMA pg; CREATE SCHEMA information")
+    connection.execute("; ".join(f"CREATE SCHEMA {schema}" for schema in SCHEMAS.values()))
     views = view_texts()
     connection.execute(
         "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR)"
@@ -96,7 +101,7 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
             connection.execute(f"DELETE FROM pg.{name} WHERE {'objid' if name == 'pg_depend' else first} >= {FIRST_ID}")
             if rows:
                 insert(connection, f"pg.{name}", _table(rows))
-        fill(connection, "made_roles", roles(catalog))
+        fill(connection, "pg.made_roles", roles(catalog))
         connection.commit()
     except BaseException:
         connection.rollback()
@@ -104,11 +109,11 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: list[Row]) -> None:
-    """Other rows for a relation of pg_catalog."""
-    connection.execute(f"DELETE FROM pg.{name}")
+    """Other rows for a relation."""
+    connection.execute(f"DELETE FROM {name}")
     if rows:
         names = {key: None for row in rows for key in row}
-        insert(connection, f"pg.{name}", pa.table({key: pa.array([row.get(key) for row in rows]) for key in names}))
+        insert(connection, name, pa.table({key: pa.array([row.get(key) for row in rows]) for key in names}))
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:

@@ -153,9 +153,9 @@ def _table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> None:
     for candidate in [schema] if schema else ["pg_catalog"]:
         known = f"{candidate}.{name}"
         if known in relations():
-            _, _, there = table_name(known).partition(".")
+            place, _, there = table_name(known).partition(".")
             table.set("this", exp.to_identifier(there, quoted=True))
-            table.set("db", exp.to_identifier("pg" if candidate == "pg_catalog" else "information"))
+            table.set("db", exp.to_identifier(place))
             table.set("catalog", None)
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))

@@ -17,9 +17,9 @@ import asyncio
 import functools
 import threading
 import time as clocks
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -298,13 +298,18 @@ class Serving:
         return tree is not None and is_catalog_query(tree, self.catalog)
 
     async def run_catalog(
-        self, query: Select | QueryText | exp.Expression | str, values: Sequence[object], session: Session, catalog: Catalog
+        self,
+        query: Select | QueryText | exp.Expression | str,
+        values: Sequence[object],
+        session: Session,
+        catalog: Catalog,
+        status: Mapping[str, Any] | None = None,
     ) -> tuple[tuple[Field, ...], pa.Table]:
-        """Columns and rows of a query of pg_catalog or information_schema. Values of parameters may be text. `catalog`: as
-        the session sees it."""
+        """Columns and rows of a query of the system catalog. Values of parameters may be text. `catalog`: as the session sees it.
+        `status`: what the engine says of itself, for a query that asks it."""
         tree = query if isinstance(query, str) else _catalog_tree(query)
         assert tree is not None
-        return await self._jobs.run(lambda job: self._system.run(tree, values, session, catalog))
+        return await self._jobs.run(lambda job: self._system.run(tree, values, session, catalog, status))
 
     async def describe_catalog(
         self, query: Select | QueryText | exp.Expression | str, oids: Sequence[int], session: Session, catalog: Catalog

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.show import LISTS
+from gateway.lists import LISTS
 from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent

@@ -13,7 +13,20 @@ from lake.catalog import Item
 from lake.engines import Announcement
 from lake.names import listed
 from sql.bind import bind_view
-from sql.statements import AlterItem, AlterRole, CreateRole, CreateSchema, CreateSubscription, CreateView, Drop, DropRole, Grant, parse
+from sql.statements import (
+    AlterItem,
+    AlterRole,
+    CreateConnection,
+    CreateRole,
+    CreateSchema,
+    CreateSecret,
+    CreateSubscription,
+    CreateView,
+    Drop,
+    DropRole,
+    Grant,
+    parse,
+)
 from tests.wire.live import Live
 
 
@@ -56,6 +69,14 @@ class Statements:
                 tag = "CREATE SUBSCRIPTION"
                 item = ddl.create_subscription(statement, sql, catalog.along(listed(settings["search_path"])))
                 subscriptions.begin(made.lake, item, made.writer.newest.n, made.writer.newest.time)
+                made.put(replace(item, owner=catalog.role(settings["role"]).id))
+            case CreateSecret() | CreateConnection():
+                catalog, tag = catalog.along(listed(settings["search_path"])), "CREATE"
+                item = (
+                    ddl.create_secret(statement, sql, catalog, lambda value, id: f"sealed {id}")
+                    if isinstance(statement, CreateSecret)
+                    else ddl.create_connection(statement, sql, catalog)
+                )
                 made.put(replace(item, owner=catalog.role(settings["role"]).id))
             case Drop():
                 change, notices = ddl.drop(statement, catalog.along(listed(settings["search_path"])))

@@ -16,6 +16,7 @@ so the two cannot disagree. Options:
     primary_key                   names of columns, of PRIMARY KEY (…) NOT ENFORCED
     include                       [kind, name] of each INCLUDE; ["header", name, header, as bytes]
     on_error                      "dead letter", "fail" or "null"; paused: whether it is not read
+    max_message_bytes             of key and value; max_records_per_tick: of a tick. Absent: no limit of its own
     start, topic_id               where each partition begins (none: at its first record); what tells the topic from another of its name
 
 Columns by envelope:
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.plan.graph import CAPTURED, DELETED, POSITION, FormatSpec, KafkaDecoder, Linear, Select, Where
@@ -65,6 +66,11 @@ class Layout:
 
 
 def layout(options: Options) -> Layout:
+    made = _layout(options)
+    return replace(made, decoder=replace(made.decoder, max_bytes=options.get("max_message_bytes")))
+
+
+def _layout(options: Options) -> Layout:
     match options["envelope"]:
         case "none":
             return _none(options)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.ddl import create_connection, create_secret, create_sink, create_source, create_view
-from engine.ddl.source import PASSED_OVER
+from engine.ddl.source import LIMITS, PASSED_OVER
 from lake.catalog import Catalog, Change, Item, ready
 from lake.secrets import Settings
 from lake.types import INT8, TEXT, Field
@@ -73,7 +73,15 @@ def test_every_statement_of_the_page(page: str) -> None:
 
 def test_every_option_is_told() -> None:
     sources = (DOCS / "sources.md").read_text()
-    for name in (*PASSED_OVER, "decimal_handling_mode", "start_offset", "kafka_time_offset", "isolation_level", "confluent_wire_format"):
+    for name in (
+        *PASSED_OVER,
+        *LIMITS,
+        "decimal_handling_mode",
+        "start_offset",
+        "kafka_time_offset",
+        "isolation_level",
+        "confluent_wire_format",
+    ):
         assert f"`{name}" in sources, name
     used = {name for statement, _ in statements("sinks.md") if isinstance(statement, CreateSink) for name, _ in statement.options}
     assert (

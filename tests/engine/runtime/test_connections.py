@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-import logging
+import io
+import json
 import os
 import ssl
 import sys
@@ -12,20 +13,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from embedded.children import Child
 from embedded.kafka import Guard, Kafka
 from embedded.registry import RegistryServer
 from lake import Lake
+from lake.errors import ConnectionFailure, DependentObjectsStillExist, TailgateError
 from tests.certificates import Authority
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
-PASSWORD, NEW_PASSWORD, REGISTRY_PASSWORD = "unsaid 'word\"; x", "said-later", "registry unsaid"
-KNOWN = {"ann": PASSWORD.replace('"', "").replace(";", ""), "bob": NEW_PASSWORD}
+UNSAID = (b"unsaid-word", b"bobs-word", b"registry-word")  # passwords
 
 
 class World:
@@ -50,13 +52,18 @@ class World:
         self.producer = Producer({"bootstrap.servers": self.kafka.address, "linger.ms": 0, "log_level": 2})
         self.run("CREATE SECRET word AS 'unsaid-word'")
         self.run("CREATE SECRET registry_word AS 'registry-word'")
+        self.run(f"CREATE CONNECTION registry TO CONFLUENT SCHEMA REGISTRY (URL '{self.url}', {REGISTRY})")
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.registry.server_port}"
 
     def run(self, sql: str) -> dict[str, Any]:
         return self.engine.execute(sql.replace("{kafka}", self.kafka.guarded).replace("{ca}", self.authority.certificate))
 
-    def send(self, topic: str, *values: str) -> None:
+    def send(self, topic: str, *values: str | bytes) -> None:
         for value in values:
-            self.producer.produce(topic, value.encode())
+            self.producer.produce(topic, value)
         assert self.producer.flush(30) == 0
 
     def stop(self) -> None:
@@ -70,6 +77,12 @@ class World:
         """All that any process of ours wrote down, but for Kafka's own."""
         files = [f for f in self.folder.rglob("*") if f.is_file() and "kafka" not in f.parts and "secrets" not in f.parts]
         return b"".join(f.read_bytes() for f in files)
+
+    def status(self, kind: str, name: str) -> dict[str, Any]:
+        return dict(self.engine.get("/status")[kind][name])
+
+
+REGISTRY = "USERNAME = 'reg', PASSWORD = SECRET registry_word, SSL CERTIFICATE AUTHORITY = '{ca}'"
 
 
 def _registry(folder: Path, authority: Authority) -> RegistryServer:
@@ -88,8 +101,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     made = World(tmp_path_factory.mktemp("connections"))
     yield made
     made.stop()
-    log = logging.getLogger(__name__)
-    log.debug("stopped")
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -106,4 +117,121 @@ def test_a_source_by_each_mechanism(world: World, mechanism: str) -> None:
     world.send(name, "new")
     until(lambda: sorted(rows(world.lake, f"v_{name}")) == [("new",), ("old",)])
     assert world.engine.get("/status")["sources"][f"s_{name}"]["lag"] == 0
-    assert b"unsaid-word" not in world.said()
+
+
+def test_options_of_with_and_a_registry_by_its_url(world: World) -> None:
+    """The old syntax; the authority's certificate is a file."""
+    world.kafka.create_topic("persons")
+    world.registry.subjects.register("persons-value", json.dumps(PERSON), ())
+    world.send("persons", person("old"))
+    access = "security_protocol = 'SASL_SSL', sasl_mechanisms = 'SCRAM-SHA-256', sasl_username = 'ann', sasl_password = SECRET word"
+    world.run(
+        f"CREATE SOURCE persons FROM KAFKA BROKER '{{kafka}}' TOPIC 'persons' WITH ({access}, ssl_ca_location = 'ca.pem') "
+        f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{world.url}' "
+        "WITH (username = 'reg', password = SECRET registry_word, ssl_ca_location = 'ca.pem')"
+    )
+    world.run("CREATE MATERIALIZED VIEW people AS SELECT name FROM persons")
+    world.send("persons", person("new"))
+    until(lambda: sorted(rows(world.lake, "people")) == [("new",), ("old",)])
+    for path in ("/etc/passwd", "../key"):
+        with pytest.raises(TailgateError, match="not below --secrets-dir") as error:
+            world.run(f"CREATE CONNECTION c TO KAFKA (BROKER '{{kafka}}', ssl_ca_location = '{path}')")
+        assert error.value.sqlstate == "42501"
+
+
+def test_a_sink_and_its_registry(world: World) -> None:
+    world.kafka.create_topic("words")
+    world.send("words", "one")
+    world.run(f"CREATE CONNECTION scram TO KAFKA (BROKER '{{kafka}}', SASL MECHANISMS 'SCRAM-SHA-512', {ANN})")
+    world.run("CREATE SOURCE words FROM KAFKA CONNECTION scram (TOPIC 'words') FORMAT TEXT")
+    world.run("CREATE MATERIALIZED VIEW words_v AS SELECT * FROM words")
+    world.run(
+        "CREATE SINK sent FROM words_v INTO KAFKA CONNECTION scram (TOPIC 'out', TOPIC PARTITION COUNT 1) "
+        "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION registry (AVRO VALUE FULLNAME 'a.word') ENVELOPE NONE"
+    )
+    until(lambda: world.status("sinks", "sent")["status"] == "running")
+    world.send("words", "two")
+    reader = Consumer({"bootstrap.servers": world.kafka.address, "group.id": "t", "isolation.level": "read_committed"})
+    reader.assign([TopicPartition("out", 0, 0)])
+    found: list[str] = []
+
+    def both() -> bool:
+        message = reader.poll(0.5)
+        if message is not None and message.error() is None:
+            schema = fastavro.parse_schema(json.loads(world.registry.subjects.schema(int.from_bytes(message.value()[1:5], "big")).text))
+            found.append(fastavro.schemaless_reader(io.BytesIO(message.value()[5:]), schema)["text"])
+        return sorted(found) == ["one", "two"]
+
+    until(both)
+    reader.close()
+
+
+def test_who_cannot_come_in_is_told_why(world: World) -> None:
+    world.run("CREATE SECRET wrong AS 'guessed'")
+    wrong = "SASL USERNAME = 'ann', SASL PASSWORD = SECRET wrong, SSL CERTIFICATE AUTHORITY = '{ca}'"
+    for mechanism in ("PLAIN", "SCRAM-SHA-256"):
+        with pytest.raises(ConnectionFailure, match=r"(?i)authentication failed"):
+            world.run(f"CREATE CONNECTION no TO KAFKA (BROKER '{{kafka}}', SASL MECHANISMS = '{mechanism}', {wrong})")
+    with pytest.raises(ConnectionFailure, match=r"(?i)certificate verify failed"):
+        world.run("CREATE CONNECTION no TO KAFKA (BROKER '{kafka}', SASL MECHANISMS PLAIN, SASL USERNAME 'ann', SASL PASSWORD SECRET word)")
+    with pytest.raises(ConnectionFailure, match="refused the user or the password: 401"):
+        world.run(f"CREATE CONNECTION no TO CONFLUENT SCHEMA REGISTRY (URL '{world.url}', {REGISTRY.replace('registry_word', 'wrong')})")
+    with pytest.raises(ConnectionFailure, match="CERTIFICATE_VERIFY_FAILED"):
+        world.run(f"CREATE CONNECTION no TO CONFLUENT SCHEMA REGISTRY (URL '{world.url}')")
+
+
+def test_an_altered_secret_and_a_new_life(world: World) -> None:
+    """The password of another user stalls what goes by it, and the right one brings it back; so does a restart."""
+    world.kafka.create_topic("late")
+    world.run("CREATE SECRET own AS 'unsaid-word'")
+    world.run(f"CREATE CONNECTION c_own TO KAFKA (BROKER '{{kafka}}', SASL MECHANISMS = 'SCRAM-SHA-256', {ANN.replace('word,', 'own,')})")
+    world.run("CREATE SOURCE late FROM KAFKA CONNECTION c_own (TOPIC 'late') FORMAT TEXT")
+    world.run("CREATE MATERIALIZED VIEW late_v AS SELECT * FROM late")
+    world.run("CREATE SINK later FROM late_v INTO KAFKA CONNECTION c_own (TOPIC 'later') FORMAT JSON ENVELOPE NONE")
+    world.send("late", "one")
+    until(lambda: sorted(rows(world.lake, "late_v")) == [("one",)])
+    world.run("ALTER SECRET own AS 'bobs-word'")
+    until(lambda: world.status("sources", "late")["status"] == "stalled")
+    assert "uthentication failed" in world.status("sources", "late")["error"]
+    until(lambda: world.status("sinks", "later")["status"] == "retrying")
+    world.run("ALTER SECRET own AS 'unsaid-word'")
+    world.send("late", "two")
+    until(lambda: sorted(rows(world.lake, "late_v")) == [("one",), ("two",)])
+    until(lambda: world.status("sinks", "later")["status"] == "running")
+    world.engine.stop()
+    world.engine.start()
+    world.send("late", "three")
+    until(lambda: sorted(rows(world.lake, "late_v")) == [("one",), ("three",), ("two",)])
+
+
+def test_what_depends(world: World) -> None:
+    world.run("CREATE SECRET s AS 'unsaid-word'")
+    world.run(f"CREATE CONNECTION c TO KAFKA (BROKER '{{kafka}}', SASL MECHANISMS = 'PLAIN', {ANN.replace('word,', 's,')})")
+    world.kafka.create_topic("dep")
+    world.run("CREATE SOURCE dep FROM KAFKA CONNECTION c (TOPIC 'dep') FORMAT TEXT")
+    for kind, name in (("SECRET", "s"), ("CONNECTION", "c")):
+        with pytest.raises(DependentObjectsStillExist):
+            world.run(f"DROP {kind} {name}")
+    world.run("ALTER CONNECTION c RENAME TO d")
+    world.run("ALTER SECRET s RENAME TO t")
+    catalog = world.lake.catalog()
+    assert "FROM KAFKA CONNECTION d (" in catalog.relation("dep").sql
+    assert "SECRET t," in next(i.sql for i in catalog.items.values() if i.name == "d")
+    world.run("DROP SECRET t CASCADE")
+    assert not {"t", "d", "dep"} & {i.name for i in world.lake.catalog().items.values()}
+
+
+def test_nobody_says_a_password(world: World) -> None:
+    said = world.said()
+    assert all(word not in said for word in UNSAID)
+
+
+ANN = "SASL USERNAME = 'ann', SASL PASSWORD = SECRET word, SSL CERTIFICATE AUTHORITY = '{ca}'"
+PERSON = {"type": "record", "name": "person", "fields": [{"name": "name", "type": "string"}]}
+
+
+def person(name: str) -> bytes:
+    out = io.BytesIO(b"\0" + (1).to_bytes(4, "big"))
+    out.seek(5)
+    fastavro.schemaless_writer(out, PERSON, {"name": name})
+    return out.getvalue()

@@ -13,6 +13,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from embedded.kafka import Kafka
 from lake import Lake
+from lake.reading import changes
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
@@ -149,3 +150,22 @@ def test_rows_that_only_come_are_kept(world: World) -> None:
     until(lambda: world.rows("heard_often") == [("one", 2), ("two", 2)])
     assert rows(world.lake, "heard") == {("one",): 2, ("two",): 2}
     world.engine.execute("DROP SOURCE heard CASCADE")
+
+
+def test_limits_of_a_source(world: World) -> None:
+    world.kafka.create_topic("bounded")
+    for i in range(10):
+        world.send("bounded", f"{i}")
+    world.send("bounded", "x" * 90, key="k" * 11)
+    world.source("unbounded", "bounded", "FORMAT TEXT INCLUDE OFFSET")
+    limits = "WITH (max_message_bytes = 100, max_records_per_tick = 3)"
+    world.engine.execute(
+        f"CREATE MATERIALIZED SOURCE bounded FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'bounded' {limits} FORMAT TEXT"
+    )
+    until(lambda: len(world.rows("bounded")) == 10 and world.status("bounded")["lag"] == 0)
+    assert [(row[2], row[6]) for row in world.rows("bounded_dead_letters")] == [
+        (10, "the message has 101 bytes, and max_message_bytes is 100")
+    ]
+    assert len(world.rows("unbounded_v")) == 11
+    bounded = world.lake.catalog().relation("bounded").id
+    assert max(table.num_rows for _, table in changes(world.lake, bounded, 0)) <= 3

@@ -26,7 +26,10 @@ public interface Decoder extends Serializable {
   // ---- for py4j -------------------------------------------------------------------------------------------------------------
 
   /** Columns `key`, `value` by their formats, then `__topic`, `__partition`, `__offset`, `__timestamp`, `__headers`. */
-  static Decoder kafka(Format key, Format value) { return new KafkaDecoder(key, value); }
+  static Decoder kafka(Format key, Format value) { return kafka(key, value, Integer.MAX_VALUE); }
+
+  /** The same; a record whose key and value have more bytes has no rows: 54000. */
+  static Decoder kafka(Format key, Format value, int bytesMax) { return new KafkaDecoder(key, value, bytesMax); }
 
   /** The value is an Arrow IPC stream with the row's columns and `__weight`: many weighted rows in one record. */
   static Decoder arrow(StructType row) { return new ArrowDecoder(row); }

@@ -8,10 +8,12 @@ import org.apache.spark.sql.types.StructType;
 final class KafkaDecoder implements Decoder {
   private static final long serialVersionUID = 1;
   private final Format key, value;
+  private final int bytesMax;
 
-  KafkaDecoder(Format key, Format value) {
+  KafkaDecoder(Format key, Format value, int bytesMax) {
     this.key = key;
     this.value = value;
+    this.bytesMax = bytesMax;
   }
 
   @Override public StructType schema() {
@@ -21,6 +23,7 @@ final class KafkaDecoder implements Decoder {
   }
 
   @Override public void decode(InternalRow record, Rows rows) {
+    if (bytesMax != Integer.MAX_VALUE) check((long) bytes(record, Circuit.KEY) + bytes(record, Circuit.VALUE));
     rows.row(new GenericInternalRow(new Object[] {
         record.isNullAt(Circuit.KEY) ? null : key.decode(record.getBinary(Circuit.KEY)),
         record.isNullAt(Circuit.VALUE) ? null : value.decode(record.getBinary(Circuit.VALUE)),
@@ -28,4 +31,10 @@ final class KafkaDecoder implements Decoder {
         record.isNullAt(Circuit.TIMESTAMP) ? null : record.getLong(Circuit.TIMESTAMP),
         record.numFields() <= Circuit.HEADERS || record.isNullAt(Circuit.HEADERS) ? null : record.getArray(Circuit.HEADERS)}), 1);
   }
+
+  private void check(long bytes) {
+    if (bytes > bytesMax) throw new SqlError("54000", "the message has " + bytes + " bytes, and max_message_bytes is " + bytesMax);
+  }
+
+  private static int bytes(InternalRow record, int column) { return record.isNullAt(column) ? 0 : record.getBinary(column).length; }
 }

@@ -1,0 +1,79 @@
+"""Lists of items with what the engine says of them: what SHOW SOURCES, SHOW SINKS, … print, and the relations tailgate.sources, …
+
+A relation has the same columns behind one with the schema, and the items of all schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from lake.catalog import CONNECTION, SECRET, Catalog, Item
+from lake.schemas import TEMPORARY_ID
+from lake.types import FLOAT8, INT8, TEXT, TIMESTAMPTZ, Field
+
+SCHEMA = "tailgate"  # of the relations
+NAME = Field("name", TEXT)
+STATUS = (Field("status", TEXT), Field("error", TEXT))
+
+# what: (kind of item, columns)
+LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
+    "sources": (
+        "source",
+        (
+            NAME,
+            Field("type", TEXT),
+            Field("topic", TEXT),
+            *STATUS,
+            Field("records", INT8),
+            Field("dead_letters", INT8),
+            Field("bytes", INT8),
+            Field("lag", INT8),
+            Field("per_second", FLOAT8),
+            Field("last_message", TIMESTAMPTZ),
+            Field("last_error", TEXT),
+        ),
+    ),
+    "views": ("view", (NAME,)),
+    "materialized views": ("materialized view", (NAME, *STATUS, Field("rows", INT8), Field("percent", FLOAT8))),
+    "sinks": ("sink", (NAME, Field("type", TEXT), Field("topic", TEXT), *STATUS)),
+    "tables": ("table", (NAME,)),
+    "secrets": (SECRET, (NAME,)),
+    "connections": (CONNECTION, (NAME, Field("type", TEXT))),
+}
+# of these the engine says something, under another word
+TOLD = {"sources": "sources", "sinks": "sinks", "materialized views": "views"}
+
+
+def relations() -> dict[str, dict[str, str]]:
+    """Columns and their types, by the relation's name with its schema."""
+    return {
+        f"{SCHEMA}.{what.replace(' ', '_')}": {"schema": "text", **{f.name: f.type.name for f in fields}}
+        for what, (_, fields) in LISTS.items()
+    }
+
+
+def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str, Any]) -> list[list[Any]]:
+    """A line for each of the items that the list is of. `status`: what the engine says, empty if it is not running."""
+    kind, fields = LISTS[what]
+    said = status.get(TOLD.get(what, ""), {})
+    return [_line(item, fields, said.get(catalog.stored.name_of(item).sql, {}), bool(status)) for item in items if item.kind == kind]
+
+
+def table(relation: str, catalog: Catalog, status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of one of the relations."""
+    what = relation.removeprefix(f"{SCHEMA}.").replace("_", " ")
+    kind, fields = LISTS[what]
+    items = [i for i in catalog.visible if i.kind == kind and i.schema != TEMPORARY_ID]
+    lines = rows(what, items, catalog, status)
+    names = [f.name for f in fields]
+    return [{"schema": catalog.schema_of(i).name, **dict(zip(names, line, strict=True))} for i, line in zip(items, lines, strict=True)]
+
+
+def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
+    unknown = "filling" if not item.ready else "running" if engine else "engine is not running"
+    known: dict[str, Any] = {"name": item.name, "type": item.options.get("type", "kafka"), "topic": item.options.get("topic")}
+    moment = said.get("last_message")
+    known |= {"status": unknown, "last_message": datetime.fromtimestamp(moment / 1000, timezone.utc) if moment else None}
+    return [known[f.name] if f.name == "last_message" else said.get(f.name, known.get(f.name)) for f in fields]
