@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from datetime import date, time
+from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -77,13 +77,15 @@ def _numeric(value: Decimal) -> str:
     return f'"{value:f}"'
 
 
+def micros(value: datetime) -> int:
+    """Since the epoch; a time without a zone is one in UTC."""
+    since = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)) - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return (since.days * 86_400 + since.seconds) * MICROS + since.microseconds
+
+
 def _timestamp(value: Any) -> str:
     if not isinstance(value, int):  # of an array, where Arrow gives a datetime
-        from datetime import datetime, timezone
-
-        zone = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-        since = zone - datetime(1970, 1, 1, tzinfo=timezone.utc)
-        value = (since.days * 86_400 + since.seconds) * MICROS + since.microseconds
+        value = micros(value)
     sign, value = ("-", -value) if value < 0 else ("", value)
     return f'"{sign}{value // 1000}.{value % 1000:03}"'
 

@@ -26,8 +26,8 @@ ANSWER_BYTES_MAX = 1 << 20  # an answer is a few hundred bytes
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
 
-def register(url: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any]) -> int:
-    """The id of a schema under a subject. `access`: of `lake.clients`.
+def register(url: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any] | str) -> int:
+    """The id of a schema under a subject: Avro's, or Protobuf's, which is a text. `access`: of `lake.clients`.
 
     `url` may name several registries, separated by commas: the first that answers is asked.
 
@@ -56,9 +56,10 @@ def compatibility(url: str, access: Mapping[str, str], subject: str, level: str)
     raise error
 
 
-def _register(base: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any]) -> int:
+def _register(base: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any] | str) -> int:
     path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
-    return int(_ask(base, access, path, {"schema": json.dumps(schema), "schemaType": "AVRO"}, subject, "POST")["id"])
+    body = {"schema": schema, "schemaType": "PROTOBUF"} if isinstance(schema, str) else {"schema": json.dumps(schema), "schemaType": "AVRO"}
+    return int(_ask(base, access, path, body, subject, "POST")["id"])
 
 
 def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any], subject: str, method: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from sinks.schema import KEY_NAME, VALUE_NAME
 
 DEFAULT_PORT = 9092
 
-FORMATS = ("avro", "json", "text")
+FORMATS = ("avro", "json", "text", "protobuf")
 ENVELOPES = ("debezium", "upsert", "none")
 TOPIC_PREFIX = "topic."  # begins options of WITH that are settings of the topic: topic.cleanup.policy
 LEVEL = "compatibility_level"  # of both subjects; behind `key_` and `value_` of one
@@ -65,7 +65,7 @@ def settings(item: Item, opened: Opened = dict) -> Settings:
     for format in (value, key_format):
         if format["type"] not in FORMATS:
             raise FeatureNotSupported(
-                f"sinks of format {str(format['type']).upper()} are not supported", hint="Use FORMAT AVRO, JSON or TEXT."
+                f"sinks of format {str(format['type']).upper()} are not supported", hint="Use FORMAT AVRO, PROTOBUF, JSON or TEXT."
             )
     envelope = options.get("envelope", "debezium")
     if envelope not in ENVELOPES:

@@ -15,13 +15,15 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from lake import Lake, crash
 from lake.catalog import Item
 from lake.errors import ConfigurationLimitExceeded, ObjectNotInPrerequisiteState, TailgateError
-from sinks import consistency, forms, registry, schema
+from lake.types import Field
+from sinks import consistency, forms, protobuf, registry, schema
 from sinks.consistency import Mark
 from sinks.copies import Copy, Status
 from sinks.envelope import Encoder, Event
@@ -138,28 +140,29 @@ class Worker(threading.Thread):
         self._pause = min(2 * self._pause, RETRY_LAST)
 
     def _registered(self, chosen: Settings) -> Encoder:
-        """The encoder, once the schemas of what is Avro have their ids."""
+        """The encoder, once the schemas of what has some have their ids."""
         columns = self._relation.columns
 
-        def register(part: str, of: dict[str, object]) -> int:
+        def register(part: str, of: dict[str, object] | str) -> int:
             subject = f"{chosen.topic}-{part}"
             if part in chosen.compatibility:
                 registry.compatibility(chosen.registry, chosen.registry_access, subject, chosen.compatibility[part])
             return registry.register(chosen.registry, chosen.registry_access, subject, of)
 
-        def form(kind: str, part: str, of: dict[str, object]) -> Form:
+        def form(kind: str, part: str, columns: Sequence[Field], name: str) -> Form:
             if kind == "json":
                 return forms.Json()
             if kind == "text":
                 return forms.Text()
-            id = register(part, of)
-            return forms.Avro(id, id)
+            of = protobuf if kind == "protobuf" else schema
+            make = of.key if part == "key" else of.debezium if chosen.envelope == "debezium" else of.upsert
+            id = register(part, make(columns, name))
+            return protobuf.Protobuf(id) if kind == "protobuf" else forms.Avro(id, id)
 
-        make = schema.debezium if chosen.envelope == "debezium" else schema.upsert
         key_form = None
         if chosen.key is not None:
-            key_form = form(chosen.key_format, "key", schema.key([columns[i] for i in chosen.key], chosen.key_name))
-        value_form = form(chosen.value_format, "value", make(columns, chosen.value_name))
+            key_form = form(chosen.key_format, "key", [columns[i] for i in chosen.key], chosen.key_name)
+        value_form = form(chosen.value_format, "value", columns, chosen.value_name)
         return Encoder(columns, chosen.envelope, value_form, key=chosen.key, key_form=key_form, relation_key=self._relation.key)
 
     def _claim(self, session: Session, chosen: Settings) -> None:

@@ -9,7 +9,7 @@ from engine.ddl.names import free, kept
 from engine.plan.plans import Streams
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, ObjectNotInPrerequisiteState, UndefinedColumn
-from sql.statements import Avro, CreateSink, Format, Json, Text
+from sql.statements import Avro, CreateSink, Format, Json, Protobuf, Text
 
 
 def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
@@ -95,14 +95,17 @@ def _format(format: Format, catalog: Catalog) -> tuple[dict[str, Any], tuple[int
     """As the item has it, and ids of its connection and secrets."""
     if isinstance(format, Json | Text):
         return {"type": type(format).__name__.lower()}, ()
-    if not isinstance(format, Avro):
+    if not isinstance(format, Avro | Protobuf):
         raise FeatureNotSupported(
-            f"sinks of format {type(format).__name__.upper()} are not supported", hint="Use FORMAT AVRO, JSON or TEXT."
+            f"sinks of format {type(format).__name__.upper()} are not supported", hint="Use FORMAT AVRO, PROTOBUF, JSON or TEXT."
         )
     if format.schema is not None:
-        raise FeatureNotSupported("an Avro schema in the statement is not supported", hint="Use USING CONFLUENT SCHEMA REGISTRY 'url'.")
+        what = "an Avro" if isinstance(format, Avro) else "a Protobuf"
+        raise FeatureNotSupported(f"{what} schema in the statement is not supported", hint="Use USING CONFLUENT SCHEMA REGISTRY 'url'.")
+    if isinstance(format, Protobuf) and format.message is not None:
+        raise FeatureNotSupported("MESSAGE of a sink is not supported", hint="Say WITH (avro_value_fullname = '…'): it names the message.")
     reached = connection.registry(format.connection, format.registry or "", format.options, catalog)
-    return {"type": "avro", "registry": reached.address, "access": reached.settings}, reached.depends
+    return {"type": type(format).__name__.lower(), "registry": reached.address, "access": reached.settings}, reached.depends
 
 
 def _json(value: Any) -> Any:

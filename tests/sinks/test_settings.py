@@ -41,7 +41,7 @@ def test_options_of_with_go_where_they_belong() -> None:
 @pytest.mark.parametrize(
     ("options", "sqlstate"),
     [
-        ({"value_format": {"type": "protobuf", "registry": ""}}, "0A000"),
+        ({"value_format": {"type": "thrift", "registry": ""}}, "0A000"),
         ({"key_format": {"type": "csv"}}, "0A000"),
         ({"envelope": "materialize"}, "0A000"),
         ({"envelope": "upsert"}, "22023"),

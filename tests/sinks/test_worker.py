@@ -92,6 +92,27 @@ def test_without_a_known_key_an_update_is_two_events(tmp_path: Path, kafka: Kafk
     assert events(kafka.address, topic) == feed.expected
 
 
+def test_protobuf(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+    """The schemas are registered, and each message begins with its schema's id; the numbers of columns stand before their values."""
+    feed.tick({1: (1, "a", None), 2: (2, "b", None)})
+    format = {"type": "protobuf", "registry": registry.url}
+    feed.create_sink(kafka.address, registry.url, topic, envelope="upsert", key=[0], value_format=format)
+    feed.tick({1: (1, None, Decimal("1.50")), 2: None})
+    until(lambda: reached(feed))
+    with SchemaRegistryClient({"url": registry.url}) as client:
+        value, key = (client.get_latest_version(f"{topic}-{part}") for part in ("value", "key"))
+    assert value.schema.schema_type == key.schema.schema_type == "PROTOBUF"
+    lines = ["int32 k = 1;", "optional string v = 2;", "optional string amount = 3;"]
+    assert [line.strip() for line in value.schema.schema_str.splitlines()[2:-1]] == lines
+    of_key, of_value = (b"\0" + found.schema_id.to_bytes(4, "big") + b"\0" for found in (key, value))
+    assert records(kafka.address, topic) == [
+        (of_key + b"\x08\1", of_value + b"\x08\1\x12\1a"),
+        (of_key + b"\x08\2", of_value + b"\x08\2\x12\1b"),
+        (of_key + b"\x08\1", of_value + b"\x08\1\x1a\x041.50"),
+        (of_key + b"\x08\2", None),
+    ]
+
+
 def test_upsert_has_keys_rows_and_tombstones(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
     feed.tick({1: (1, "a", None), 2: (2, "b", None)})
     feed.create_sink(kafka.address, registry.url, topic, envelope="upsert", key=[0])

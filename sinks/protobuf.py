@@ -1,0 +1,205 @@
+"""Arrow columns in their stored form to Protobuf, and the `.proto` text that says what the bytes mean.
+
+    DEBEZIUM   message envelope { row before = 1; row after = 2; message row { columns } }
+    UPSERT     message envelope { columns }
+    either     key, if one was asked for: message row { its columns }
+
+A column is field 1, 2, … in its order; a nullable one is `optional` and left out where it is NULL. Rows are concatenations of fields, as
+Avro's are of values, so equal rows give equal bytes.
+
+    bool, bytea, real, double precision      bool, bytes, float, double
+    smallint and integer, bigint             int32, int64
+    timestamp[tz]                            google.protobuf.Timestamp
+    arrays, records                          repeated fields (NULL is an empty one), messages
+    all others                               string, as in JSON: a numeric's digits, a date in ISO 8601
+
+Source: Protocol Buffers, "Encoding"; Confluent, "Wire format": 0, the schema's id, and 0 for the first message.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lake.errors import NullValueNotAllowed
+from lake.types import Field, Type
+from sinks import jsons
+from sinks.avro import header
+from sinks.schema import KEY_NAME, ROW_NAME, VALUE_NAME, field_names
+
+VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
+FIRST_MESSAGE = b"\x00"  # which of the schema's messages it is: the short form of [0]
+BEFORE, AFTER = 1, 2
+MICROS = 1_000_000
+TIMESTAMP = "google.protobuf.Timestamp"
+SCALARS = {
+    "bool": "bool",
+    "bytea": "bytes",
+    "int2": "int32",
+    "int4": "int32",
+    "int8": "int64",
+    "oid": "int64",
+    "float4": "float",
+    "float8": "double",
+    "timestamp": TIMESTAMP,
+    "timestamptz": TIMESTAMP,
+}
+
+# ---- schemas ---------------------------------------------------------------------------------------------------------------------
+
+
+def debezium(columns: Sequence[Field], name: str = VALUE_NAME) -> str:
+    row = _message(columns, ROW_NAME, "  ")
+    return _file(name, lambda last: f"message {last} {{\n{row}  {ROW_NAME} before = 1;\n  {ROW_NAME} after = 2;\n}}\n")
+
+
+def upsert(columns: Sequence[Field], name: str = VALUE_NAME) -> str:
+    return _file(name, lambda last: _message(columns, last))
+
+
+def key(columns: Sequence[Field], name: str = KEY_NAME) -> str:
+    return _file(name, lambda last: _message(columns, last))
+
+
+def _file(name: str, message: Callable[[str], str]) -> str:
+    """A full name `a.b.c` is message c of package a.b."""
+    package, _, last = name.rpartition(".")
+    text = message(last)
+    imports = 'import "google/protobuf/timestamp.proto";\n' * (TIMESTAMP in text)
+    return 'syntax = "proto3";\n' + f"package {package};\n" * bool(package) + imports + text
+
+
+def _message(columns: Sequence[Field], name: str, indent: str = "") -> str:
+    inner: list[str] = []
+    lines: list[str] = []
+    for number, (column, field) in enumerate(zip(columns, field_names([c.name for c in columns]), strict=True), 1):
+        if column.type.name == "record":
+            type = f"record{number}"
+            inner.append(_message(column.type.fields, type, indent + "  "))
+        else:
+            type = SCALARS.get(column.type.name, "string")
+        label = "repeated " if column.type.is_array else "optional " if column.nullable else ""
+        lines.append(f"{indent}  {label}{type} {field} = {number};\n")
+    return f"{indent}message {name} {{\n{''.join(inner)}{''.join(lines)}{indent}}}\n"
+
+
+# ---- bytes -----------------------------------------------------------------------------------------------------------------------
+
+
+def varint(value: int) -> bytes:
+    """Seven bits a byte, the lowest first; a number below zero has ten.
+
+    >>> varint(1), varint(300), varint(-1)[-1:]
+    (b'\\x01', b'\\xac\\x02', b'\\x01')
+    """
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def tag(number: int, wire: int) -> bytes:
+    return varint(number << 3 | wire)
+
+
+def sized(data: bytes) -> bytes:
+    return varint(len(data)) + data
+
+
+def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
+    """The message of these columns, for each row."""
+    if not columns:
+        return [b""] * length
+    encoded = [list(_fields(number, field, array)) for number, (field, array) in enumerate(zip(columns, arrays, strict=True), 1)]
+    return [b"".join(parts) for parts in zip(*encoded, strict=True)]
+
+
+def _fields(number: int, field: Field, array: pa.Array) -> Iterator[bytes]:
+    """A column's field for each row: nothing where it is NULL."""
+    type = field.type
+    if not type.is_array and type.name in ("timestamp", "timestamptz"):
+        array = array.cast(pa.int64())
+    encode = _encoder(number, type.element if type.is_array else type)
+    for value in array.to_pylist():
+        if value is None:
+            yield b""
+        elif type.is_array:
+            if None in value:
+                raise NullValueNotAllowed(
+                    f'null in an array of column "{field.name}"', hint="Protobuf has no word for it: use FORMAT AVRO."
+                )
+            yield b"".join(map(encode, value))
+        else:
+            yield encode(value)
+
+
+def _encoder(number: int, type: Type) -> Callable[[Any], bytes]:
+    """One value of a type, behind the number of its field."""
+    begin = {wire: tag(number, wire) for wire in (VARINT, FIXED64, LENGTH, FIXED32)}
+    match type.name:
+        case "bool" | "int2" | "int4" | "int8" | "oid":
+            return lambda value: begin[VARINT] + varint(int(value))
+        case "float4":
+            return lambda value: begin[FIXED32] + struct.pack("<f", value)
+        case "float8":
+            return lambda value: begin[FIXED64] + struct.pack("<d", value)
+        case "bytea":
+            return lambda value: begin[LENGTH] + sized(value)
+        case "timestamp" | "timestamptz":
+            return lambda value: begin[LENGTH] + sized(_timestamp(value))
+        case "record":
+            return _record(begin[LENGTH], type)
+    write = jsons.WRITERS[type.name]
+    quoted = type.name != "jsonb"
+
+    def text(value: Any) -> bytes:
+        written = write(value)
+        return begin[LENGTH] + sized((json.loads(written) if quoted and written.startswith('"') else written).encode())
+
+    return text
+
+
+def _record(begin: bytes, type: Type) -> Callable[[Any], bytes]:
+    fields = [(f.name, f.type.is_array, _encoder(n, f.type.element if f.type.is_array else f.type)) for n, f in enumerate(type.fields, 1)]
+
+    def record(value: dict[str, Any]) -> bytes:
+        parts = []
+        for name, is_array, encode in fields:
+            for each in (value[name] or ()) if is_array else (value[name],):
+                parts.append(b"" if each is None else encode(each))
+        return begin + sized(b"".join(parts))
+
+    return record
+
+
+def _timestamp(value: Any) -> bytes:
+    seconds, micros = divmod(value if isinstance(value, int) else jsons.micros(value), MICROS)
+    return tag(1, VARINT) + varint(seconds) + (tag(2, VARINT) + varint(1000 * micros)) * bool(micros)
+
+
+class Protobuf:
+    """Confluent's header with the schema's id and the message's place, and Protobuf."""
+
+    def __init__(self, id: int) -> None:
+        self._header = header(id) + FIRST_MESSAGE
+
+    def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
+        return rows(columns, arrays, length)
+
+    def key(self, row: bytes) -> bytes:
+        return self._header + row
+
+    def value(self, row: bytes) -> bytes:
+        return self._header + row
+
+    def change(self, before: bytes | None, after: bytes | None) -> bytes:
+        old = b"" if before is None else tag(BEFORE, LENGTH) + sized(before)
+        new = b"" if after is None else tag(AFTER, LENGTH) + sized(after)
+        return self._header + old + new
