@@ -31,7 +31,7 @@ STRICT = lake sql gateway/protocol engine/plan embedded
 PURE = lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long java lint format bench docs clean
+.PHONY: help setup demo test test-long test-clients java lint format bench docs clean
 
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -52,6 +52,9 @@ test-long: setup ## the law with 10,000 random views (under two hours), then wha
 	@TAILGATE_CASES=$${TAILGATE_CASES:-10000} TAILGATE_LAW_SEED=$${TAILGATE_LAW_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/engine/plan/test_law.py
 	@echo "test: what is long"
 	@$(BIN)/python -m pytest -m "long and not clients" $(ARGS)
+
+test-clients: setup ## real clients against a live Tailgate and PostgreSQL 15, one line each; installs them in .clients: ARGS="psql pgx"
+	@$(BIN)/python tests/clients/run.py $(ARGS)
 
 java: setup ## the Java library's own tests
 	@echo "test: the Java library"

@@ -77,7 +77,7 @@ def _block(session: Session, words: str) -> None:
 async def _savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
     _block(session, "SAVEPOINT")
     await committing.settle(session)
-    session.transaction.savepoints.append((statement.name, len(session.transaction.writes)))
+    session.transaction.savepoints.append((statement.name, len(session.transaction.writes), session.settings.mark()))
     return "SAVEPOINT"
 
 
@@ -89,9 +89,7 @@ def _release(session: Session, bound: Bound, statement: s.Release, values: Seque
 
 def _rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
     _block(session, "ROLLBACK TO SAVEPOINT")
-    session.transaction.back_to(statement.name, keep=True)
-    if session.transaction.state is State.FAILED:
-        session.settings.begin()
+    session.settings.back(session.transaction.back_to(statement.name, keep=True))
     session.transaction.move(Move.RECOVER)
     return "ROLLBACK"
 

@@ -239,7 +239,11 @@ class Session:
         self.out.write(backend.error_response(report))
         self.out.flush()  # as PostgreSQL does: a client that asked with Flush waits for this, and its Flush is discarded
         if self.transaction.state is State.BLOCK:
-            self.end_block(undo=True)
+            if self.transaction.savepoints:
+                subscriptions.rewind(self)
+                self.settings.back(self.transaction.savepoints[-1][2])
+            else:
+                self.end_block(undo=True)
         elif self.transaction.state is State.IMPLICIT:
             subscriptions.rewind(self)
         self.transaction.move(Move.ERROR)

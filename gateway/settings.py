@@ -306,6 +306,9 @@ def milliseconds(shown: str) -> int:
     return round(int(match[1]) * _UNITS_MS[match[2] or "ms"]) if match else 0
 
 
+Mark = tuple[dict[str, str], dict[str, str]]
+
+
 class Settings:
     """One session's. `changed`: some reported setting may have been; set back by who tells the client."""
 
@@ -377,6 +380,18 @@ class Settings:
 
     def begin(self) -> None:
         self._before = dict(self._values)
+
+    def mark(self) -> Mark:
+        """What `back` goes back to: the settings at a savepoint."""
+        return dict(self._values), dict(self._local)
+
+    def back(self, mark: Mark) -> None:
+        values, local = mark
+        self._local = dict(local)
+        for key in [key for key in self._values if key not in values]:
+            del self._values[key]
+        for key, value in values.items():
+            self._put(key, value)
 
     def end(self, *, undo: bool) -> None:
         """The end of a block. SET LOCAL ends with it; everything does if it is undone."""

@@ -17,6 +17,7 @@ from lake.errors import of
 if TYPE_CHECKING:
     from gateway.serving import Serving
     from gateway.serving.snapshots import Snapshot
+    from gateway.settings import Mark
 
 
 class State(Enum):
@@ -66,11 +67,11 @@ MOVES: dict[tuple[State, Move], State] = {
 
 
 class Transaction:
-    """`savepoints`: names, oldest first, with how many writes there were. `writes`: what the transaction has written so far."""
+    """`savepoints`: names, oldest first, with how many writes there were and the settings. `writes`: what it has written so far."""
 
     def __init__(self) -> None:
         self.state = State.IDLE
-        self.savepoints: list[tuple[str, int]] = []
+        self.savepoints: list[tuple[str, int, Mark]] = []
         self.writes = Pending()
         self._snapshot: Snapshot | None = None
 
@@ -92,16 +93,17 @@ class Transaction:
         if self.state is State.IDLE:
             self.writes = Pending()
 
-    def back_to(self, name: str, *, keep: bool) -> None:
-        """Forgets the savepoints after the newest of this name, and itself too unless it is kept."""
-        if all(name != known for known, _ in self.savepoints):
+    def back_to(self, name: str, *, keep: bool) -> Mark:
+        """Forgets the savepoints after the newest of this name, and itself too unless it is kept; the settings of then."""
+        if all(name != known for known, *_ in self.savepoints):
             raise of("3B001", f'savepoint "{name}" does not exist')
-        found, writes = self.savepoints.pop()
+        found, writes, settings = self.savepoints.pop()
         while found != name:
-            found, writes = self.savepoints.pop()
+            found, writes, settings = self.savepoints.pop()
         if keep:
-            self.savepoints.append((name, writes))
+            self.savepoints.append((name, writes, settings))
             self.writes.back_to(writes)
+        return settings
 
     def snapshot(self, serving: Serving) -> Snapshot | None:
         """What statements of this transaction read; None outside one: then each reads at the newest time."""

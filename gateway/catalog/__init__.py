@@ -239,10 +239,14 @@ def parameters(tree: exp.Expression, oids: Sequence[int]) -> tuple[Type, ...]:
         if isinstance(parent, exp.Cast):
             kind = type_name(parent.to).strip('"')
             kind = f"_{kind[:-2]}" if kind.endswith("[]") else kind
-        elif isinstance(parent, exp.Binary):
-            other = parent.expression if parent.this is parameter else parent.this
-            if isinstance(other, exp.Column):
-                kind = COMPARED.get(other.name.lower(), "text")
+        else:
+            side: exp.Expression = parameter
+            while isinstance(side.parent, (exp.Any, exp.Paren)):
+                side = side.parent
+            if isinstance(side.parent, exp.Binary):
+                other = side.parent.expression if side.parent.this is side else side.parent.this
+                kind = COMPARED.get(other.name.lower(), "text") if isinstance(other, exp.Column) else "text"
+            kind = f"_{kind}" if isinstance(side, exp.Any) else kind
         if found.get(number, "text") == "text":
             found[number] = kind
     given = {n: BY_OID[oid] for n, oid in enumerate(oids, 1) if oid in BY_OID}
@@ -325,7 +329,7 @@ def _name(item: exp.Expression) -> str | None:
 def parsed(text: str) -> exp.Expression:
     """The tree of one query, by PostgreSQL's grammar."""
     try:
-        trees = [t for t in POSTGRES.parser().parse(_arrays(POSTGRES.tokenize(text)), text) if t is not None]
+        trees = [t for t in POSTGRES.parser().parse(_names(_arrays(POSTGRES.tokenize(text))), text) if t is not None]
     except sqlglot.errors.SqlglotError as error:
         raise errors.SyntaxError_("syntax error in a query of the system catalog") from error
     if len(trees) != 1:
@@ -347,4 +351,13 @@ def _arrays(tokens: list[Token]) -> list[Token]:
     return out
 
 
+def _names(tokens: list[Token]) -> list[Token]:
+    """`AS select,`: behind AS PostgreSQL takes any word for a name."""
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if before.token_type is TokenType.ALIAS and token.token_type in VERBS and after.token_type in (TokenType.COMMA, TokenType.FROM):
+            token.token_type = TokenType.VAR
+    return tokens
+
+
+VERBS = (TokenType.SELECT, TokenType.INSERT, TokenType.UPDATE, TokenType.DELETE, TokenType.TABLE)
 POSTGRES = sqlglot.Dialect.get_or_raise("postgres")

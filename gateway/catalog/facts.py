@@ -102,8 +102,8 @@ ALIASES = {
 
 def parse_name(text: str) -> list[str]:
     """
-    >>> parse_name('public."Kv"'), parse_name("KV")
-    (['public', 'Kv'], ['kv'])
+    >>> parse_name('public."Kv"'), parse_name("KV"), parse_name('"public" . "Kv" ')
+    (['public', 'Kv'], ['kv'], ['public', 'Kv'])
     """
-    parts = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', text)
+    parts = re.findall(r'"((?:[^"]|"")*)"|([^."\s](?:[^."]*[^."\s])?)', text)
     return [quoted.replace('""', '"') if quoted else plain.strip().lower() for quoted, plain in parts]

@@ -134,6 +134,9 @@ def _walk(node: exp.Expression, rules: _Rules) -> exp.Expression:
 
 def _table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> None:
     if isinstance(table.this, exp.Func) or not isinstance(table.this, exp.Identifier):
+        if isinstance(table.this, exp.StringToArray) or (isinstance(table.this, exp.Anonymous) and table.this.name.lower() in EMPTY):
+            _derived(table)
+            return
         if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "pg_get_keywords":
             table.set("this", exp.to_identifier("pg_keywords"))
             table.set("db", exp.to_identifier("pg"))
@@ -163,6 +166,15 @@ def _table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> None:
     if catalog.find(Name(name, schema or None)) is not None:
         raise FeatureNotSupported("a query of the system catalog and of other relations at once is not supported")
     raise UndefinedTable(f'relation "{f"{schema}.{name}" if schema else name}" does not exist', position=table.this.meta.get("start"))
+
+
+def _derived(table: exp.Table) -> None:
+    """A function in FROM that DuckDB has not there: one row of its value, or no rows where there can be none."""
+    name = table.this.sql_name().lower() if not isinstance(table.this, exp.Anonymous) else table.this.name.lower()
+    alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
+    columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in EMPTY.get(name, {}).items()]
+    one = exp.select(*(columns or [exp.alias_(table.this.copy(), alias.this.copy())]))
+    table.replace(exp.Subquery(this=one.where(exp.false()) if columns else one, alias=alias.copy()))
 
 
 def folded(identifier: exp.Expression | None) -> str:
@@ -237,12 +249,22 @@ class _Rules:
         """x = ANY (array): DuckDB takes it for a subquery, which an outer join may not have in its condition."""
         inner = node.expression.this if isinstance(node.expression, exp.Any) else None
         inner = inner.unnest() if isinstance(inner, exp.Paren) else inner
-        return call("list_contains", inner, node.this) if isinstance(inner, exp.Column) else node
+        return call("list_contains", inner, node.this) if isinstance(inner, (exp.Column, exp.Parameter)) else node
 
     def concatenation(self, node: exp.DPipe) -> exp.Expression:
         """Of arrays: NULL is empty there."""
         arrays = any(isinstance(side, exp.Array) for side in (node.this, node.expression))
         return call("list_concat", node.this, node.expression) if arrays else node
+
+    def division(self, node: exp.Div) -> exp.Expression:
+        return exp.IntDiv(this=node.this, expression=node.expression) if is_integer(node.this) and is_integer(node.expression) else node
+
+    def unnested(self, node: exp.Unnest) -> exp.Expression:
+        """FROM unnest(a) AS n: n is the column, too."""
+        alias = node.args.get("alias")
+        if isinstance(alias, exp.TableAlias) and alias.this is not None and not alias.columns:
+            alias.set("columns", [alias.this.copy()])
+        return node
 
     def bracket(self, node: exp.Bracket) -> exp.Expression:
         if is_vector(node.this):
@@ -262,6 +284,8 @@ class _Rules:
         """A constant: the oid of the relation that the column's table is."""
         select = node.find_ancestor(exp.Select)
         tables = [t for t in (select.find_all(exp.Table) if select else ()) if not node.table or t.alias_or_name == node.table]
+        if not tables and node.table:
+            return node  # a column of a subquery
         if not tables:
             raise UndefinedColumn('column "tableoid" does not exist')
         schema = "pg_catalog" if tables[0].db == "pg" else "information_schema"
@@ -320,6 +344,7 @@ class _Rules:
 
     def function(self, name: str, arguments: list[exp.Expression]) -> exp.Expression:
         name = name.removeprefix("pg_catalog.")
+        name = SAME.get(name, name)
         if name == "_pg_expandarray":
             return self.expanded(arguments[0])
         if name == "generate_subscripts":
@@ -403,6 +428,14 @@ def is_vector(node: exp.Expression) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() in VECTORS
 
 
+def is_integer(node: exp.Expression) -> bool:
+    """As far as the text tells: a number without a point, a cast."""
+    node = node.unnest()
+    return (isinstance(node, exp.Literal) and node.is_int) or (
+        isinstance(node, exp.Cast) and type_name(node.to) in ("int2", "int4", "int8")
+    )
+
+
 def type_name(type: exp.Expression) -> str:
     """
     >>> type_name(exp.maybe_parse("x::pg_catalog.regclass", dialect="postgres").to)
@@ -422,6 +455,12 @@ def type_name(type: exp.Expression) -> str:
 
 
 MADE = "made"
+SAME = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database"}
+# functions in FROM that have no rows here: nothing has options of a foreign table or partitions
+EMPTY = {
+    "pg_options_to_table": {"option_name": "VARCHAR", "option_value": "VARCHAR"},
+    "pg_partition_tree": {"relid": "UINTEGER", "parentrelid": "UINTEGER", "isleaf": "BOOLEAN", "level": "INTEGER"},
+}
 TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 # what sqlglot counts as functions and is syntax, or a function whose name in NATIVE is another
 SYNTAX = (
@@ -453,6 +492,7 @@ CLASSES: dict[type[exp.Expression], str] = {
     exp.CurrentSchemas: "current_schemas",
     exp.ArraySize: "array_length",
     exp.GroupConcat: "string_agg",
+    exp.StringToArray: "string_to_array",
     exp.StrToMap: "str_to_map",
     exp.CurrentTimestamp: "now",
 }
@@ -468,6 +508,8 @@ RULES: dict[type[exp.Expression], Callable[[_Rules, exp.Expression], exp.Express
     exp.Any: _Rules.any,
     exp.EQ: _Rules.equal,
     exp.DPipe: _Rules.concatenation,
+    exp.Div: _Rules.division,
+    exp.Unnest: _Rules.unnested,
     exp.Bracket: _Rules.bracket,
     exp.Column: _Rules.column,
     exp.Cast: _Rules.cast,

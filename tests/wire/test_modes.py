@@ -47,3 +47,35 @@ def test_of_the_start_up(live: Live, postgres: str) -> None:
     steps = ("SHOW transaction_isolation", "BEGIN", "SHOW transaction_isolation", "SHOW transaction_read_only", "ROLLBACK")
     ours, theirs = (make_conninfo(dsn, options=options) for dsn in (live.dsn, postgres))
     same(ours, theirs, *steps, "SET default_transaction_read_only = off", *steps)
+
+
+def test_savepoints_bring_settings_back(live: Live, postgres: str) -> None:
+    shown = ("SHOW transaction_isolation", "SHOW application_name", "SHOW my.own")
+    same(
+        live.dsn,
+        postgres,
+        "SET my.own = 'before'",
+        "BEGIN ISOLATION LEVEL SERIALIZABLE",
+        "SET application_name = 'one'",
+        "SAVEPOINT a",
+        "SET application_name = 'two'",
+        "SET LOCAL my.own = 'local'",
+        "SAVEPOINT b",
+        "SET application_name = 'three'",
+        "SELECT 1/0",
+        "ROLLBACK TO b",
+        *shown,
+        "ROLLBACK TO a",
+        *shown,
+        "SET LOCAL application_name = 'four'",
+        "RELEASE a",
+        *shown,
+        "COMMIT",
+        *shown,
+        "BEGIN",
+        "SET application_name = 'five'",
+        "SAVEPOINT a",
+        "SELECT 1/0",
+        "ROLLBACK",
+        *shown,
+    )

@@ -1,0 +1,163 @@
+"""Runs the checks of real clients against a live Tailgate and, as the control, against PostgreSQL 15: one line a client.
+
+    .clients/<kind>/      what a kind of client needs, installed once from its registry, outside of the repository
+    tailgate up           over an empty lake ─┐
+    PostgreSQL 15         (tests/postgres)   ─┴─ world.sql ──► each program of CLIENTS, twice ──► `passed/total passed/total  client`
+
+A program says where its server is by PGHOST, PGPORT, PGUSER and PGDATABASE, which one by FLAVOUR, and tells its checks in the Test
+Anything Protocol. `python tests/clients/run.py [client …]` runs some of them; the exit code is 1 if any check of any failed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY))
+
+from embedded.children import Child, free_port  # noqa: E402
+from tests.postgres import Postgres  # noqa: E402
+
+HERE = Path(__file__).parent
+CACHE = REPOSITORY / ".clients"
+READY_TIMEOUT = timedelta(seconds=120)  # a JVM with Spark: 12 s measured on two cores
+CHECKS_TIMEOUT_S = 600.0  # of one program; the longest, psql, takes 100 s
+PYTHON = [str(CACHE / "python/bin/python")]
+DEBIAN = "apt-get install postgresql-client unixodbc odbc-postgresql chromium"
+
+
+@dataclass(frozen=True)
+class Client:
+    """`kind`: the folder of its program and of what it needs. `command`: run in that folder of the cache."""
+
+    name: str
+    kind: str
+    command: tuple[str, ...]
+
+
+def _python(name: str, module: str) -> Client:
+    return Client(name, "python", (*PYTHON, f"{module}_checks.py"))
+
+
+CLIENTS = (
+    _python("psql", "psql"),
+    _python("psycopg2", "psycopg2"),
+    _python("psycopg 3", "psycopg3"),
+    _python("asyncpg", "asyncpg"),
+    _python("pg8000", "pg8000"),
+    _python("SQLAlchemy", "sqlalchemy"),
+    _python("pandas, ADBC", "adbc"),
+    Client("node pg", "node", ("node", "pg_checks.js")),
+    Client("postgres.js", "node", ("node", "postgres_checks.js")),
+    Client("pgjdbc", "jdbc", ("java", "-cp", "target/classes:target/lib/*", "Checks")),
+    Client("pgx", "go", ("./checks",)),
+    Client("tokio-postgres", "rust", ("target/debug/checks",)),
+    _python("psqlodbc", "odbc"),
+    _python("pgcli", "pgcli"),
+    _python("statements of BI tools", "bi"),
+    Client("Superset", "superset", (str(CACHE / "superset/bin/python"), "superset_checks.py")),
+)
+# how a kind is installed, in its folder of the cache, when what it is made from has changed
+INSTALL = {
+    "python": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
+    "node": ["npm install --silent --no-audit --no-fund"],
+    "jdbc": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
+    "go": ["go mod tidy", "go build -o checks ."],
+    "rust": ["cargo build -q"],
+    "superset": [
+        "python3 -m venv .",
+        "bin/pip install -q --disable-pip-version-check -r requirements.txt",
+        "npm install --silent --no-audit --no-fund",
+    ],
+}
+
+
+def main(names: list[str]) -> int:
+    chosen = [client for client in CLIENTS if not names or client.name in names or client.kind in names]
+    for kind in dict.fromkeys(client.kind for client in chosen):
+        install(kind)
+    folder = Path(tempfile.mkdtemp(prefix="tailgate-clients-"))
+    control, port = Postgres(), free_port()
+    command = [str(REPOSITORY / ".venv/bin/python"), "-m", "cli", "up", "--data", str(folder / "lake"), "--listen", f"127.0.0.1:{port}"]
+    tailgate = Child("tailgate", command, log=folder / "log", folder=REPOSITORY, announces="ready")
+    passed = True
+    try:
+        control.start()
+        tailgate.wait_ready(tailgate.announced, READY_TIMEOUT)
+        servers = {"tailgate": port, "postgres": control.port}
+        psql(control.port, "-d", "postgres", "-c", "CREATE DATABASE shop")
+        for each in servers.values():
+            psql(each, "-d", "shop", "-f", str(HERE / "world.sql"))
+        print(f"{'tailgate':>10} {'postgres':>10}  client", flush=True)
+        for client in chosen:
+            told = {flavour: checks(client, flavour, servers, folder) for flavour in servers}
+            counts = [f"{len(good)}/{len(good) + len(bad)}" for good, bad in told.values()]
+            print(f"{counts[0]:>10} {counts[1]:>10}  {client.name}", flush=True)
+            for flavour, (good, bad) in told.items():
+                passed = passed and bool(good) and not bad
+                for line in bad:
+                    print(f"           {flavour}: {line}", flush=True)
+    finally:
+        tailgate.stop(timedelta(seconds=20))
+        control.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0 if passed else 1
+
+
+def install(kind: str) -> None:
+    """The program and what it needs, in the cache; done again when the program's folder has changed."""
+    source, folder = HERE / kind, CACHE / kind
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    made_from = "\n".join(
+        f"{path.name} {path.read_bytes()!r}" for path in sorted(source.rglob("*")) if path.suffix not in (".py", ".js") and path.is_file()
+    )
+    stamp = folder / ".installed"
+    if stamp.exists() and stamp.read_text() == made_from:
+        return
+    print(f"test-clients: installing what {kind} needs", flush=True)
+    for command in INSTALL[kind]:
+        subprocess.run(command, shell=True, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    stamp.write_text(made_from)
+
+
+def psql(port: int, *arguments: str) -> None:
+    if shutil.which("psql") is None:
+        raise FileNotFoundError(f"psql is not on PATH; on Debian: {DEBIAN}")
+    words = ["psql", "-X", "-q", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "-v", "ON_ERROR_STOP=1", *arguments]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+
+def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) -> tuple[list[str], list[str]]:
+    """What a program says: checks that passed, and those that failed with the reason."""
+    own = folder / f"{client.kind}-{flavour}"
+    own.mkdir(exist_ok=True)
+    environment = {
+        **os.environ, "PGHOST": "127.0.0.1", "PGPORT": str(servers[flavour]), "PGUSER": "postgres", "PGDATABASE": "shop", "PGTZ": "UTC",
+        "FLAVOUR": flavour, "CONTROL_PORT": str(servers["postgres"]), "CHECKS_FOLDER": str(own), "LC_ALL": "C.UTF-8",
+    }  # fmt: skip
+    begun = time.monotonic()
+    try:
+        run = subprocess.run(
+            client.command, cwd=CACHE / client.kind, env=environment, capture_output=True, text=True, timeout=CHECKS_TIMEOUT_S, check=False
+        )
+        said, end = run.stdout, f"ended with {run.returncode}: {run.stderr[-300:]}"
+    except subprocess.TimeoutExpired as late:
+        said, end = (late.stdout or b"").decode(), f"took more than {time.monotonic() - begun:.0f} s"
+    good = re.findall(r"^ok \d+ - (.*)", said, re.MULTILINE)
+    bad = [f"{name}: {why[:300]}" for name, why in re.findall(r"^not ok \d+ - (.*)\n +# (.*)", said, re.MULTILINE)]
+    if not re.search(r"^1\.\.\d+", said, re.MULTILINE):  # it did not come to its end
+        bad.append(end.replace("\n", " | "))
+    return good, bad
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
