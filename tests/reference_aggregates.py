@@ -84,6 +84,9 @@ def sums(call: plan.AggregateCall, rows: Rows) -> Value:
     average = call.function.name == "avg"
     if not values:
         return None
+    if isinstance(values[0], tuple):  # intervals
+        assert not average
+        return tuple(map(sum, zip(*values, strict=True)))
     if isinstance(values[0], float):
         summed = float_sum(values)
         return fit(summed / len(values) if average and math.isfinite(summed) else summed, call.type)

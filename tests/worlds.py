@@ -74,8 +74,8 @@ class World:
         first = self.random.randint(0, 7)
         return (first, *(self.random_value(c.type) for c in table.columns[1:]))
 
-    def change(self, count: int = 5) -> list[tuple[Table, Row, int]]:
-        """Some inserts, updates and deletes, made and told as (table, row, weight)."""
+    def change(self, count: int = 5, tables: Sequence[Table] | None = None) -> list[tuple[Table, Row, int]]:
+        """Some inserts, updates and deletes, of some of the tables, made and told as (table, row, weight)."""
         out: list[tuple[Table, Row, int]] = []
 
         def add(table: Table, row: Row, weight: int) -> None:
@@ -85,7 +85,7 @@ class World:
             out.append((table, row, weight))
 
         for _ in range(count):
-            table = self.random.choice(self.tables)
+            table = self.random.choice(tables or self.tables)
             there = sorted(self.rows[table.id], key=repr)
             what = 1.0 if table.append_only else self.random.random()
             if there and what < 0.25:

@@ -1,8 +1,8 @@
 """A graph of `engine.plan` as the running circuit: one call of the Java library for each of its parts.
 
 Chains of filters and projections are written as DataFrames over an empty RDD (an empty *local* relation would be folded away);
-the library takes their optimised expressions. DataFrames are kept by their text, so that a change of the catalog analyses only
-what is new.
+the library takes their optimised expressions. DataFrames, and types of rows, are kept by their text, so that a change of the catalog
+analyses only what is new.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class Circuits:
         self._session = session
         self._jvm: Any = session._jvm
         self._shapes: dict[tuple[str, Linear], Any] = {}
+        self._structs: dict[str, Any] = {}
 
     def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = dict) -> Any:
         """The sealed circuit; the state of `forgotten` nodes is removed in the background.
@@ -99,12 +100,19 @@ class Circuits:
     def shape(self, ddl: str, linear: Linear) -> Any:
         known = self._shapes.get((ddl, linear))
         if known is None:
-            frame = self._session.createDataFrame(self._session.sparkContext.emptyRDD(), ddl)
-            known = self._shapes[(ddl, linear)] = _apply(frame, linear)._jdf
+            known = self._shapes[(ddl, linear)] = _apply(self._empty(ddl), linear)._jdf
         return known
 
+    def _empty(self, ddl: str) -> DataFrame:
+        """A relation that Catalyst does not know to be empty. It is made in the JVM: one of Python's takes five times as long."""
+        rows: Any = self._session.sparkContext._jsc
+        return DataFrame(self._session._jsparkSession.createDataFrame(rows.emptyRDD(), self._struct(ddl)), self._session)
+
     def _struct(self, ddl: str) -> Any:
-        return self._jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl) if ddl else self._jvm.org.apache.spark.sql.types.StructType()
+        if ddl not in self._structs:
+            struct = self._jvm.org.apache.spark.sql.types.StructType
+            self._structs[ddl] = struct.fromDDL(ddl) if ddl else struct()
+        return self._structs[ddl]
 
     def _ddl_of(self, struct: Any) -> str:
         return str(struct.toDDL())

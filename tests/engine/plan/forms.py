@@ -46,7 +46,38 @@ class Wide(World):
         self.tables = (*self.tables, *own)
         self.rows.update({t.id: Counter() for t in own})
 
+    def tick(self, count: int) -> list[tuple[Table, Row, int]]:
+        """Changes of a few tables: of some rows, or all or most of them go, or more copies come of those that are there."""
+        r = self.random
+        some = r.sample(self.tables, r.randint(1, 3))
+        match r.choice(["some", "some", "some", "most", "copies"]):
+            case "most":
+                return self.gone(some, r.choice([0.6, 0.8, 1.0])) + self.change(2, some)
+            case "copies":
+                there = [(t, row) for t in some if t.key is None for row in sorted(self.rows[t.id], key=repr)]
+                return self.changed([(t, row, r.randint(1, 2)) for t, row in r.sample(there, min(count // 2, len(there)))])
+        return self.change(count, some)
+
+    def gone(self, tables: Sequence[Table], share: float = 1.0) -> list[tuple[Table, Row, int]]:
+        """Rows go, with all their copies."""
+        there = [(t, row, -n) for t in tables if not t.append_only for row, n in sorted(self.rows[t.id].items(), key=repr)]
+        return self.changed([c for c in there if share == 1.0 or self.random.random() < share])
+
+    def changed(self, changes: list[tuple[Table, Row, int]]) -> list[tuple[Table, Row, int]]:
+        for table, row, weight in changes:
+            self.rows[table.id][row] += weight
+            if not self.rows[table.id][row]:
+                del self.rows[table.id][row]
+        return changes
+
     def random_row(self, table: Table) -> Row:
+        there = self.rows[table.id]
+        if there and table.key is None and self.random.random() < 0.3:  # one that is there, but for a column
+            row, place = self.random.choice(sorted(there, key=repr)), self.random.randrange(len(table.columns))
+            return (*row[:place], self.new_row(table)[place], *row[place + 1 :])
+        return self.new_row(table)
+
+    def new_row(self, table: Table) -> Row:
         if table.name == "w":
             return tuple(self.exotic(c) for c in table.columns)
         if table.id in self.small:
@@ -70,7 +101,7 @@ class Wide(World):
             return tuple(None if r.random() < 0.1 else element() for _ in range(r.randint(0, 3)))
         match column.type.name:
             case "timestamp" | "timestamptz":
-                at = START + timedelta(minutes=37 * r.randint(0, 20))
+                at = START + timedelta(minutes=20 * r.randint(0, 36))
                 return at if name == "ts" else at.replace(tzinfo=timezone.utc)
             case "jsonb":
                 return json_text(self.json(name == "o"))
@@ -81,7 +112,10 @@ class Wide(World):
             case "bytea":
                 return bytes([r.randint(0, 3), 255][: r.randint(0, 2)])
             case "float8" | "float4":
-                return r.choice([0.0, -0.0, NAN, 1.5, -2.25, 0.5, float("inf"), float(r.randint(-3, 5))])
+                if r.random() < 0.1:
+                    return r.choice([NAN, float("inf"), float("-inf")])
+                large = [1e16, -1e16, 3e200, 1e-9] if column.type == FLOAT8 else [2.0**60, -(2.0**60)]
+                return r.choice([0.0, -0.0, 1.5, -2.25, 0.5, r.choice(large), float(r.randint(-3, 5)), float(r.randint(-3, 5))])
             case "interval":
                 return (0, r.randint(-1, 1), r.randint(-5, 5) * 1_800_000_000)
             case "time":
@@ -179,10 +213,20 @@ class Forms:
         """Aggregates, each in its turn, six a view."""
         writer = self.writer()
         tables, scope = writer.sources(1) if self.random.random() < 0.5 else self.wide()
-        keys = [n.sql for n in self.random.sample(scope, self.random.randint(0, min(2, len(scope))))]
+        keys = self.few_groups(scope)
         calls = [self.aggregate(self.turn(AGGREGATES, 6, i), writer, scope) for i in range(6)]
         group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
         return f"SELECT {writer.named(keys + calls)} FROM {tables}{group}"
+
+    def few_groups(self, scope: list[Name]) -> list[str]:
+        """What to group by, so that most groups have several rows."""
+        numbers = [n.sql for n in scope if n.type.name in ("int2", "int4", "int8")]
+        choice = self.random.random()
+        if choice < 0.25:
+            return []
+        if choice < 0.75 and numbers:
+            return [f"{self.random.choice(numbers)} % {self.random.randint(2, 3)}"]
+        return [n.sql for n in self.random.sample(scope, self.random.randint(1, min(2, len(scope))))]
 
     def wide(self) -> tuple[str, list[Name]]:
         kept = [Name(f"w.{name}", dict(EXOTIC)[name]) for name in SORTED if name not in ("g", "tm", "vc", "ms")]
@@ -198,7 +242,7 @@ class Forms:
         parts = {
             "int": value(INT4), "other": value(INT4), "long": value(INT8), "num": value(Type("numeric", (10, 2))), "float": value(FLOAT8),
             "bool": value(BOOL), "text": value(TEXT), "any": self.random.choice(scope).sql, "sorted": sorted_one(),
-            "way": writer.direction(), "by": sorted_one(),
+            "way": writer.direction(), "by": sorted_one(), "interval": "w.iv" if scope[0].sql.startswith("w.") else "interval '90 minutes'",
         }  # fmt: skip
         where = f" FILTER (WHERE {writer.condition(scope, 1)})" if self.random.random() < 0.3 else ""
         return call.format(**parts) + where
@@ -359,6 +403,7 @@ class Forms:
         conditions = (
             "now() < tz", "tz > now() - interval '2 hours'", "mz_now() BETWEEN ms AND ms + 7200000",
             "ts + interval '1 hour' <= localtimestamp", "mz_now() >= ms AND localtimestamp < ts",
+            "mz_now() < ms AND localtimestamp < ts AND now() >= tz",
             "now() - tz < interval '90 minutes'", "mz_now() >= ms AND mz_now() < ms + 9000000", "ts + iv > localtimestamp",
         )  # fmt: skip
         where = self.turn(conditions)
@@ -410,7 +455,7 @@ RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "nti
 WINDOWS = (
     "row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)", "lag({any})", "lead({any}, 2)",
     "first_value({any})", "last_value({any})", "nth_value({any}, 2)", "sum({int})", "count(*)", "avg({int})", "min({int})", "max({int})",
-    "array_agg({any})", "count({any})",
+    "array_agg({any})", "count({any})", "lag({any}, 2, {any})", "ntile({int})", "nth_value({any}, {int})",
 )  # fmt: skip
 AGGREGATES = (
     "count(*)", "count({any})", "count(DISTINCT {any})", "sum({int})", "sum({long})", "sum({num})", "sum({float})", "sum(DISTINCT {int})",
@@ -422,5 +467,5 @@ AGGREGATES = (
     "json_object_agg(coalesce({text}, ''), {text})", "mode() WITHIN GROUP (ORDER BY {sorted})",
     "percentile_cont(0.25) WITHIN GROUP (ORDER BY {int}{way})", "percentile_disc(0.9) WITHIN GROUP (ORDER BY {sorted}{way})",
     "max_by({any}, {by})", "min_by({any}, {by})", "latest_by_offset({any}, {long})", "earliest_by_offset({any}, {long})",
-    "avg(DISTINCT {num})", "sum(DISTINCT {float})", "count(DISTINCT {num})",
+    "sum({interval})", "avg(DISTINCT {num})", "sum(DISTINCT {float})", "count(DISTINCT {num})",
 )  # fmt: skip

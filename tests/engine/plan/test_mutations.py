@@ -1,138 +1,212 @@
-"""Each change rule broken on purpose is caught by the law: operators in the running JVM, rewrites in this process."""
+"""Each change rule broken on purpose is caught by the law: operators in the running JVM, rewrites in this process.
+
+A mutation is a test of its own: `-k "TopK"` are those of a file, and `--last-failed` goes on where a run has ended. The worlds are the
+law's own, the first ones of a seed in their order, so the number of cases that is printed is what the law itself would have needed; those
+whose circuits do not run what is broken are passed over.
+"""
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import time
-import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.plan import circuit
+from engine.plan.graph import Graph, JoinNode, RecomputeNode, ReduceNode, SetNode, TimerNode, TopKNode
+from tests.engine.ddl import test_debezium
+from tests.engine.plan import test_lives
 from tests.engine.plan.law import FORMED, OVER, Case, Law
-from tests.engine.plan.mutations import JAVA, PYTHON
+from tests.engine.plan.mutations import JAVA, KEEPERS, PYTHON, Mutation, broken
 from tests.engine.plan.views import Straight
+from tests.worlds import REGRESSIONS, VARIANCES
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SEED = int(os.environ.get("TAILGATE_LAW_SEED", "1"))
 WORLDS = int(os.environ.get("TAILGATE_WORLDS", "25"))  # 300 cases
 ROOT = Path(__file__).parents[3]
-ONLY = os.environ.get("TAILGATE_MUTATIONS", "")  # a part of the file's name
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session whose JVM lets classes be replaced; it has to be the first of this process."""
-    from pyspark import SparkContext
-
+    """A session whose JVM lets classes be replaced."""
     from engine.runtime import session
 
-    assert SparkContext._gateway is None, "run this file by itself: a JVM takes an agent only at its start"
     folder = tmp_path_factory.mktemp("agent")
     manifest = folder / "manifest"
-    manifest.write_text("Premain-Class: tailgate.Mutant\nCan-Redefine-Classes: true\n")
+    manifest.write_text("Agent-Class: tailgate.Mutant\nCan-Redefine-Classes: true\n")
     classes = ROOT / "engine" / "java" / "target" / "test-classes"
     subprocess.run(["jar", "cfm", folder / "agent.jar", manifest, "-C", classes, "tailgate/Mutant.class"], check=True)
-    os.environ["SPARK_SUBMIT_OPTS"] = f"-javaagent:{folder / 'agent.jar'}"
     running = session.start(folder / "spark", 1)
+    assert running._jvm is not None
+    pid = running._jvm.java.lang.ProcessHandle.current().pid()
+    subprocess.run(["jcmd", str(pid), "JVMTI.agent_load", folder / "agent.jar"], check=True, stdout=subprocess.DEVNULL)
     yield running
     running.stop()
 
 
+NODES: dict[str, type] = {
+    "Join": JoinNode, "ConditionalJoin": JoinNode, "Reduce": ReduceNode, "SetOperation": SetNode, "TopK": TopKNode, "Timer": TimerNode,
+    "Recompute": RecomputeNode, "WindowCall": RecomputeNode, "PartitionWindow": RecomputeNode,
+}  # fmt: skip
+CALLS = {
+    "Bits": "bool_and bool_or every bit_and bit_or bit_xor", "Sums": "sum avg", "Moments": " ".join((*VARIANCES, *REGRESSIONS)),
+    "First": "min max min_by max_by earliest_by_offset latest_by_offset",
+    "Collected": "string_agg array_agg jsonb_agg jsonb_object_agg json_agg json_object_agg mode percentile_cont percentile_disc",
+}  # fmt: skip
+
+
+def runs(file: str, graph: Graph) -> bool:
+    """Whether a circuit may run what is in a file."""
+    if file in NODES:
+        found = [o for o in graph.operators if isinstance(o, NODES[file])]
+        return bool(found) and (file != "ConditionalJoin" or any(isinstance(o, JoinNode) and o.condition is not None for o in found))
+    calls = [a for o in graph.operators if isinstance(o, ReduceNode) for a in o.aggregates]
+    calls += [f.function for o in graph.operators if isinstance(o, RecomputeNode) for f in o.functions]
+    if file == "Once":
+        return any(c.distinct for c in calls)
+    return file not in CALLS or any(c.function in CALLS[file].split() for c in calls)
+
+
+class Worlds:
+    """The law's worlds, made when they are first asked for, while nothing is broken."""
+
+    def __init__(self, law: Law) -> None:
+        self.law = law
+        self.made: list[tuple[Straight, Case, Graph]] = []
+        self.held: set[int] = set()
+
+    def __getitem__(self, number: int) -> tuple[Straight, Case, Graph]:
+        while number >= len(self.made):
+            views, case = self.law.made(SEED, len(self.made))
+            views.end()
+            self.made.append((views, case, graph(views)))
+        return self.made[number]
+
+    def hold(self, number: int) -> bool:
+        """Whether the law holds while nothing is broken."""
+        if number not in self.held and not self.broken(*self[number][:2]):
+            self.held.add(number)
+        return number in self.held
+
+    def broken(self, views: Straight, case: Case) -> bool:
+        """Whether the law fails, of views whose circuit is there already."""
+        try:
+            views.anew()
+            self.law.run(views, case)
+        except Exception:  # noqa: BLE001  # whatever a broken rule comes to
+            return True
+        finally:
+            views.end()
+        return False
+
+    def planned_otherwise(self, number: int) -> bool:
+        """Whether the plans of a world's views are others now, or cannot be made."""
+        views, _, before = self.made[number]
+        try:
+            return graph(views) != before
+        except Exception:  # noqa: BLE001
+            return True
+
+    def broken_afresh(self, number: int) -> bool:
+        """Whether the law fails, of views that are made again."""
+        try:
+            views, case = self.law.made(SEED, number)
+            try:
+                self.law.run(views, case)
+            finally:
+                self.law.closed(views)
+        except Exception:  # noqa: BLE001
+            return True
+        return False
+
+
+def graph(views: Straight) -> Graph:
+    views.plans.clear()
+    return circuit.compile_catalog(views.catalog, views.streams(views.catalog))
+
+
+@pytest.fixture(scope="module")
+def worlds(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Worlds:
+    return Worlds(Law(session, tmp_path_factory.mktemp("law") / "state"))
+
+
 @contextmanager
-def java(session: Any, name: str, old: str, new: str) -> Iterator[None]:
-    path = ROOT / "engine" / "java" / "src" / "main" / "java" / "tailgate" / f"{name}.java"
+def java(session: Any, mutation: Mutation) -> Iterator[None]:
+    path = ROOT / "engine" / "java" / "src" / "main" / "java" / "tailgate" / f"{mutation.file}.java"
     text = path.read_text()
-    assert old in text, f"{name}.java has no more: {old}"
-    session._jvm.tailgate.Mutant.replace(path.name, text.replace(old, new, 1))
+    session._jvm.tailgate.Mutant.replace(path.name, mutation.applied(text))
     try:
         yield
     finally:
         session._jvm.tailgate.Mutant.replace(path.name, text)
 
 
-@contextmanager
-def python(name: str, old: str, new: str) -> Iterator[None]:
-    """The functions of a module with the code of another text of it."""
-    module = importlib.import_module(name)
-    assert module.__file__ is not None
-    text = Path(module.__file__).read_text()
-    assert old in text, f"{name} has no more: {old}"
-    broken = types.ModuleType(name)
-    exec(compile(text.replace(old, new, 1), module.__file__, "exec", dont_inherit=True), broken.__dict__)
-    pairs = list(functions(module, broken))
-    kept = [mine.__code__ for mine, _ in pairs]
-    for mine, theirs in pairs:
-        mine.__code__ = theirs.__code__
-    try:
-        yield
-    finally:
-        for (mine, _), code in zip(pairs, kept, strict=True):
-            mine.__code__ = code
-
-
-def functions(module: Any, other: Any) -> Iterator[tuple[types.FunctionType, types.FunctionType]]:
-    for key, value in vars(module).items():
-        theirs = vars(other).get(key)
-        if isinstance(value, types.FunctionType) and value.__module__ == module.__name__ and isinstance(theirs, types.FunctionType):
-            yield value, theirs
-        elif isinstance(value, type) and value.__module__ == module.__name__ and isinstance(theirs, type):
-            yield from ((f, vars(theirs)[k]) for k, f in vars(value).items() if isinstance(f, types.FunctionType))
-
-
-def rerun(law: Law, prepared: list[tuple[Straight, Case]]) -> int | None:
-    """After how many cases the law fails, of views whose circuits are there already."""
-    for number, (views, case) in enumerate(prepared, 1):
-        try:
-            views.anew()
-            law.run(views, case)
-        except Exception:  # noqa: BLE001  # whatever a broken rule comes to
-            return number * (FORMED + OVER)
-        finally:
-            views.end()
-    return None
-
-
-def afresh(law: Law) -> int | None:
-    """The same, of views that are planned with the broken rule."""
+def caught(worlds: Worlds, file: str, breaking: Callable[[], AbstractContextManager[None]], fails: Callable[[int], bool]) -> int | None:
+    """Within how many cases the law fails."""
     for number in range(WORLDS):
-        try:
-            views, case = law.made(SEED, number)
-            try:
-                law.run(views, case)
-            finally:
-                law.closed(views)
-        except Exception:  # noqa: BLE001
+        if not runs(file, worlds[number][2]):
+            continue
+        with breaking():
+            failed = fails(number)
+        if failed:
+            assert worlds.hold(number), "the law holds while nothing is broken"
             return (number + 1) * (FORMED + OVER)
     return None
 
 
-def test_every_broken_rule_is_caught(session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    law = Law(session, tmp_path / "state")
-    prepared = [law.made(SEED, number) for number in range(WORLDS)]
-    for views, _ in prepared:
-        views.end()
-    assert rerun(law, prepared) is None, "the law holds before anything is broken"
-    missed = []
-    broken: list[tuple[str, str, str, Any, Callable[[], int | None]]] = []
-    broken += [(f"{n}.java", o, w, partial(java, session, n, o, w), partial(rerun, law, prepared)) for n, o, w in JAVA]
-    broken += [(n, o, w, partial(python, n, o, w), partial(afresh, law)) for n, o, w in PYTHON]
-    for name, old, new, breaking, caught in broken:
-        if ONLY not in name:
-            continue
-        began = time.monotonic()
-        with breaking():
-            cases = caught()
-        verdict = "NOT CAUGHT" if cases is None else f"caught within {cases} cases"
-        with capsys.disabled():
-            print(f"\n| {name} | `{old.strip()}` → `{new.strip()}` | {verdict} | {time.monotonic() - began:.0f} s", end="", flush=True)
-        if cases is None:
-            missed.append((name, old))
-    assert not missed
+def told(capsys: pytest.CaptureFixture[str], mutation: Mutation, cases: int | None, seconds: float) -> None:
+    with capsys.disabled():
+        print(f"\n| {mutation} | {'not caught' if cases is None else cases} | {seconds:.0f} s |", end="", flush=True)
+    assert cases is not None, f"not caught within {WORLDS * (FORMED + OVER)} cases: {mutation.old} → {mutation.new}"
+
+
+@pytest.mark.parametrize("mutation", JAVA, ids=str)
+def test_a_broken_operator_is_caught(mutation: Mutation, session: Any, worlds: Worlds, capsys: pytest.CaptureFixture[str]) -> None:
+    began = time.monotonic()
+    fails = worlds.broken_afresh if mutation.built else lambda n: worlds.broken(*worlds[n][:2])
+    cases = caught(worlds, mutation.file, partial(java, session, mutation), fails)
+    told(capsys, mutation, cases, time.monotonic() - began)
+
+
+@pytest.mark.parametrize("mutation", PYTHON, ids=str)
+def test_a_broken_rewrite_is_caught(mutation: Mutation, worlds: Worlds, capsys: pytest.CaptureFixture[str]) -> None:
+    began = time.monotonic()
+    cases = caught(worlds, mutation.file, partial(broken, mutation), lambda n: worlds.planned_otherwise(n) and worlds.broken_afresh(n))
+    told(capsys, mutation, cases, time.monotonic() - began)
+
+
+@pytest.mark.parametrize("mutation", KEEPERS, ids=str)
+def test_a_broken_source_is_caught(mutation: Mutation, session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By random lives of keyed topics, and by the cases of change data."""
+    tests = lives(session, tmp_path) if mutation.file == "Upsert" else change_data(session, tmp_path)
+    began, found = time.monotonic(), None
+    with java(session, mutation):
+        for name, test in tests.items():
+            try:
+                test()
+            except Exception:  # noqa: BLE001
+                found = name
+                break
+    with capsys.disabled():
+        print(f"\n| {mutation} | {found} | {time.monotonic() - began:.0f} s |", end="", flush=True)
+    assert found
+
+
+def lives(session: Any, folder: Path) -> dict[str, Callable[[], None]]:
+    return {f"life {n}": partial(test_lives.test_lives, session, folder / f"life{n}", SEED, n) for n in range(3)}
+
+
+def change_data(session: Any, folder: Path) -> dict[str, Callable[[], None]]:
+    tests = {name: f for name, f in vars(test_debezium).items() if name.startswith("test_")}
+    alone = {name: f for name, f in tests.items() if [*signature(f).parameters] == ["session", "tmp_path"]}
+    partitioned = partial(test_debezium.test_a_truncate_is_of_one_table, session, folder / "partitioned", 2)
+    return {**{n: partial(f, session, folder / n) for n, f in alone.items()}, "in partitions": partitioned}

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from engine.ddl import create_function
 from engine.plan import circuit, nodes
+from engine.plan.change import Kept, Reduced, View, leaves, stateful
 from engine.plan.plans import Streams
 from engine.plan.sizes import SIZES
 from lake.catalog import Catalog, Change, Item
@@ -55,6 +56,7 @@ class Views:
         self.catalog = Catalog().apply(Change(put=tuple(map(_item, world.tables))))
         self.queries: dict[str, str] = {}
         self.kinds: dict[str, plan.JoinKind] = {}
+        self.plans: dict[int, tuple[Catalog, plan.Relation]] = {}  # bound, and in which catalog
         self.fills: dict[str, int] = {}  # channels of histories, and the relation that each is of (0: the row that constants are made of)
         self.told: set[str] = set()  # those that have had it
         self.rows: dict[int, Counter[Row]] = {t.id: Counter() for t in world.tables}
@@ -63,9 +65,14 @@ class Views:
 
     def bound(self, item: Item, catalog: Catalog) -> plan.Relation:
         """The plan of a view; of those in `kinds` its inner join is of that kind."""
-        relation = bind_query(item.query, catalog, view=True).plan
-        kind = self.kinds.get(item.name)
-        return relation if kind is None else bottom_up(relation, lambda n: replace(n, kind=kind) if isinstance(n, plan.Join) else n)
+        known = self.plans.get(item.id)
+        if known is None or known[0] is not catalog:
+            relation = bind_query(item.query, catalog, view=True).plan
+            kind = self.kinds.get(item.name)
+            if kind is not None:
+                relation = bottom_up(relation, lambda n: replace(n, kind=kind) if isinstance(n, plan.Join) else n)
+            known = self.plans[item.id] = catalog, relation
+        return known[1]
 
     def streams(self, catalog: Catalog) -> Streams:
         return Streams(catalog, self.bound)
@@ -125,7 +132,7 @@ class Views:
         return len(items)
 
     def build(self) -> None:
-        streams = self.streams(self.catalog)
+        self.built = streams = self.streams(self.catalog)
         self.circuit = self.circuits.build(circuit.compile_catalog(self.catalog, streams))
         views = (i for i in self.catalog.items.values() if i.kind == "materialized view")
         fills = (fill for item in views for fill in circuit.fill_inputs(item, streams(item)))
@@ -215,6 +222,17 @@ class Straight(Views):
         shutil.rmtree(self.folder, ignore_errors=True)
         self.ids, self.time, self.told, self.rows = "", 0, set(), {id: Counter() for id in self.rows}
         self._open()
+
+    def left(self) -> list[str]:
+        """Views that hold state though nothing they read has a row, and nothing in them is there without one."""
+        held = {nodes.owner(node) for node in self.straight.held()}
+        return [name for name in self.queries if (item := self.catalog.relation(name)).id in held and self._empty(item)]
+
+    def _empty(self, item: Item) -> bool:
+        stream = self.built(item)
+        if any(isinstance(o, Reduced) and not o.keys for o in stateful(stream)):
+            return False
+        return all(isinstance(leaf, Kept | View) and not self.rows[leaf.item] for leaf in leaves(stream))
 
     def lost(self, changes: Changes) -> None:
         """A tick that never enters the log."""

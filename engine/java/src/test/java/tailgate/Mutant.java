@@ -1,37 +1,48 @@
 package tailgate;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.instrument.ClassDefinition;
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import javax.tools.ToolProvider;
 
-/** Classes of this JVM replaced by others of the same shape, while it runs. To be loaded as an agent. */
+/** Classes of this JVM replaced by others of the same shape, while it runs. To be loaded as an agent, into a JVM that may be running already. */
 public final class Mutant {
+  private static final Map<String, ClassDefinition[]> MADE = new HashMap<>();  // by text
   private static Instrumentation instrumentation;
 
   private Mutant() {}
 
-  public static void premain(String arguments, Instrumentation given) { instrumentation = given; }
+  public static void agentmain(String arguments, Instrumentation given) { instrumentation = given; }
 
   /** Replaces the classes of a file of this package by those of another text of it. */
-  public static void replace(String file, String text) throws Exception {
-    Path folder = Files.createTempDirectory("mutant");
-    Path source = Files.writeString(folder.resolve(file), text);
-    int failed = ToolProvider.getSystemJavaCompiler().run(null, null, null, "-nowarn", "-proc:none", "-g", "-cp", System.getProperty("java.class.path"), "-d", folder.toString(), source.toString());
-    if (failed != 0) throw new IllegalArgumentException(file + " does not compile");
-    List<ClassDefinition> classes = new ArrayList<>();
-    try (var made = Files.list(folder.resolve("tailgate"))) {
-      for (Path path : (Iterable<Path>) made::iterator) {
-        String name = path.getFileName().toString();
-        classes.add(new ClassDefinition(Class.forName("tailgate." + name.substring(0, name.length() - ".class".length())), Files.readAllBytes(path)));
+  public static void replace(String file, String text) throws Exception { instrumentation.redefineClasses(MADE.computeIfAbsent(text, t -> compiled(file, t))); }
+
+  private static ClassDefinition[] compiled(String file, String text) {
+    try {
+      Path folder = Files.createTempDirectory("mutant");
+      Path source = Files.writeString(folder.resolve(file), text);
+      int failed = ToolProvider.getSystemJavaCompiler().run(null, null, null, "-nowarn", "-proc:none", "-g", "-cp", System.getProperty("java.class.path"), "-d", folder.toString(),
+          source.toString());
+      if (failed != 0) throw new IllegalArgumentException(file + " does not compile");
+      List<ClassDefinition> classes = new ArrayList<>();
+      try (var made = Files.list(folder.resolve("tailgate"))) {
+        for (Path path : (Iterable<Path>) made::iterator) {
+          String name = path.getFileName().toString();
+          classes.add(new ClassDefinition(Class.forName("tailgate." + name.substring(0, name.length() - ".class".length())), Files.readAllBytes(path)));
+        }
       }
+      return classes.toArray(ClassDefinition[]::new);
     } catch (IOException e) {
-      throw new java.io.UncheckedIOException(e);
+      throw new UncheckedIOException(e);
+    } catch (ClassNotFoundException e) {
+      throw new IllegalArgumentException(file + " has another shape", e);
     }
-    instrumentation.redefineClasses(classes.toArray(ClassDefinition[]::new));
   }
 }

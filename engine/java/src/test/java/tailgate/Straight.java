@@ -34,6 +34,8 @@ public final class Straight {
   private final Map<List<Integer>, RocksDBStateStoreProvider> stores = new HashMap<>();
   private Circuit running;
   private StateIds ids, next;
+  private List<Sent> told = List.of();
+  private final Map<Integer, Map<Long, Long>> held = new TreeMap<>();  // per node and partition
 
   /** @param path folder of the state; @param ids what {@link #ids} said of the last tick there, empty for no state */
   public Straight(SparkSession session, Circuit circuit, String path, int partitions, String ids, long seed) {
@@ -61,11 +63,18 @@ public final class Straight {
     List<InternalRow> batch = rows(records);
     List<Sent> sent = partitions == 1 ? whole(batch, time) : levels(batch, time);
     next = ids.after(sent.stream().filter(s -> s.kind() == Sent.STATE).toList());
+    told = sent.stream().filter(s -> s.kind() == Sent.STATISTICS).toList();
     return bytes(sent.stream().filter(s -> s.kind() == Node.Edge.RELATION).toList());
   }
 
   /** The last tick enters the log. */
-  public void commit() { ids = next; }
+  public void commit() {
+    ids = next;
+    for (Sent s : told) held.computeIfAbsent(s.to(), n -> new TreeMap<>()).put(s.n(), java.nio.ByteBuffer.wrap(s.bytes()).getLong(Long.BYTES * Statistics.ENTRIES));
+  }
+
+  /** The operators that hold state. */
+  public int[] held() { return held.entrySet().stream().filter(e -> e.getValue().values().stream().anyMatch(n -> n != 0)).mapToInt(Map.Entry::getKey).toArray(); }
 
   /** Of the last tick that entered the log. */
   public String ids() { return ids.toString(); }
