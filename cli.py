@@ -3,6 +3,7 @@
 tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of examples/shop, live
 tailgate up       engine, gateway and sinks over one data folder
 tailgate engine | gateway | sinks     one of them, over a lake that others share
+tailgate presto   Presto's HTTP in front of a gateway
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--kafka", metavar="ADDRESS|embedded", help="a Kafka for statements to name, or one of our own on a free port")
     up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
     _secrets(up)
+    up.add_argument("--presto", type=int, metavar="PORT", help="answer Presto's (Trino's) HTTP on this port of loopback")
     up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
     _parallelism(up)
 
@@ -73,6 +75,10 @@ def parser() -> argparse.ArgumentParser:
     gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
     _data(gateway)
     _listen(gateway)
+
+    presto = _command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
+    presto.add_argument("--port", type=int, default=8080, help="of loopback (8080)")
+    presto.add_argument("--gateway", default=LISTEN, metavar="HOST:PORT", help=f"the gateway ({LISTEN})")
 
     sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
     _data(sinks)
@@ -151,6 +157,7 @@ def _up(options: argparse.Namespace) -> int:
         options.parallelism,
         _listening(options),
         _given(options, "--secret-key-file", "--secrets-dir"),
+        presto=options.presto,
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -189,6 +196,12 @@ def _gateway(options: argparse.Namespace) -> int:
     host, _, port = options.listen.rpartition(":")
     tls = Files(options.tls_cert, options.tls_key, options.tls_ca) if options.tls_cert is not None else None
     return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls))
+
+
+def _presto(options: argparse.Namespace) -> int:
+    from gateway.presto.main import Options, run
+
+    return run(Options(options.port, options.gateway))
 
 
 def _sinks(options: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # waits before a child is started ag
 RESTARTS_MAX, RESTARTS_WINDOW_S = 5, 60.0
 ENGINE_READY = timedelta(seconds=120)  # 6-10 s measured; a large state takes longer
 GATEWAY_READY = timedelta(seconds=60)
+EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # hosts that are no address to connect to
 WATCH_S = 0.5  # how often the children are looked at; an idle machine is not to be woken often
 
 Say = Callable[[str], None]
@@ -43,6 +44,7 @@ class Plan:
     parallelism: int = 1
     listening: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    presto: int | None = None  # the port of Presto's HTTP
 
 
 @dataclass
@@ -75,6 +77,8 @@ class Supervisor:
         words = [f"ready postgresql=postgresql://{self.plan.listen}/tailgate"]
         if self.kafka:
             words.append(f"kafka={self.kafka}")
+        if self.plan.presto is not None:
+            words.append(f"presto=http://127.0.0.1:{self.plan.presto}")
         if self.registry:
             words.append(f"schema-registry={self.registry}")
         return " ".join(words)
@@ -142,6 +146,10 @@ class Supervisor:
         for i in range(self.plan.gateways):
             listening = ("--listen", self.plan.listen, *self.plan.listening)
             self._add(f"gateway{i or ''}", "gateway", "--data", str(data), *listening, ready=GATEWAY_READY)
+        if self.plan.presto is not None:
+            host, _, port = self.plan.listen.rpartition(":")
+            reached = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"
+            self._add("presto", "presto", "--port", str(self.plan.presto), "--gateway", reached, ready=GATEWAY_READY)
         self._add("sinks", "sinks", "--data", str(data), *self.plan.secrets)
 
     def _add(self, name: str, *arguments: str, ready: timedelta | None = None) -> None:
