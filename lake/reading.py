@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from pyarrow.dataset import dataset
 
 from lake import checkpoints, subscriptions
 from lake.catalog import Item
@@ -104,7 +105,10 @@ def table_at(checkpoint: Checkpoint | None, relation: int) -> tuple[int | None, 
 
 def read_table(lake: Lake, stored: Stored, version: int) -> pa.Table:
     """A table at a version, as rows with `__weight`."""
-    rows = DeltaTable(str(table_path(lake, stored.id)), version=version).to_pyarrow_table()
+    table = DeltaTable(str(table_path(lake, stored.id)), version=version)
+    # the files themselves: with their statistics, `to_pyarrow_table` stumbles over a day before the year 1 or after 9999
+    schema, files = pa.schema(table.schema().to_arrow()), table.file_uris()
+    rows = dataset(files, schema=schema, format="parquet").to_table() if files else schema.empty_table()
     if stored.key is not None:
         rows = rows.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
     return rows.rename_columns([WEIGHT if name == COUNT and stored.key is None else name for name in rows.column_names]).cast(

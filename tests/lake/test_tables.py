@@ -22,7 +22,7 @@ from lake.retention import sweep
 from lake.sizes import about
 from lake.stored import relations, table_path
 from lake.tables import Follower
-from lake.types import INT8, TEXT, Field
+from lake.types import DATE, INT8, TEXT, Field
 from lake.writing import open_epoch
 from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, snapshot, text, values
 
@@ -77,6 +77,22 @@ def test_every_type_is_stored_and_read_back(lake: Lake) -> None:
         table = DeltaTable(str(table_path(lake, relation.id)))
         assert table.protocol().writer_features in (None, ["timestampNtz"])  # no deletion vectors, no column mapping
         assert table.to_pyarrow_table().schema.equals(relations(lake.catalog())[relation.id].table)
+
+
+def test_days_that_python_does_not_know(lake: Lake) -> None:
+    """Before the year 1 and after 9999, as PostgreSQL has them: their table is read and brought to the newest entry all the same."""
+    days = item(16384, (Field("id", INT8, False), Field("day", DATE)), (0,))
+    writer = open_epoch(lake)
+    add(writer, days)
+    follower = Follower(lake, writer.epoch)
+    far = pa.array([6_660_000, -800_000, None], pa.int32()).cast(pa.date32())
+    for first in (0, 3):
+        rows = pa.table({"id": pa.array([first, first + 1, first + 2]), "day": far, "__weight": pa.array([1, 1, 1])})
+        writer.append([(days.id, rows)])
+        follower.round()
+    writer.close()
+    held = reading.snapshot(lake, days.id).column("day").cast(pa.int32()).to_pylist()
+    assert Counter(held) == Counter([6_660_000, -800_000, None] * 2)
 
 
 def test_duckdb_reads_every_type(lake: Lake) -> None:

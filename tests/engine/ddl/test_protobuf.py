@@ -58,6 +58,13 @@ def test_text_and_descriptor_say_the_same(name: str) -> None:
             assert described_as == other["messages"][m], m
 
 
+@pytest.mark.parametrize("message", NAMES)
+def test_what_the_fuzzer_takes_is_what_is_told(message: str) -> None:
+    name = NAMES[message]
+    made = protobuf.spec(described((FIXTURES / f"{name}.desc").read_bytes()), message, None)
+    assert json.loads(made) == json.loads((FIXTURES / f"{name}.spec.json").read_text())
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("message", NAMES)
 def test_every_recorded_message(session: Any, tmp_path: Path, message: str) -> None:

@@ -33,6 +33,7 @@ class FuzzTest {
   private static final long BYTES = 64L << 20, BYTES_PER_BYTE = 1000;  // that a decoder may ask for
   private static final long MILLIS = 2_000, MILLIS_PER_MEGABYTE = 5_000;  // of CPU that it may take; a thousand times of what an honest message of its length takes
   private static final Path FIXTURES = Path.of("../../tests/fixtures/debezium");
+  private static final Path PROTOBUF = Path.of("../../tests/fixtures/protobuf");
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Map<Integer, String> SCHEMAS = new ConcurrentHashMap<>();
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -214,6 +215,14 @@ class FuzzTest {
     all.add(new Fuzzed("REGEX alternatives", Format.regex("^((?:[a-z0-9]|\\.| )*) ((?:a+)+)$"), List.of(text("10.0.0.1 aaaa"))));
     all.add(new Fuzzed("TEXT", Format.text(), List.of(text("h\u00e9llo \ud83d\ude00"))));
     all.add(everyAvroType());
+    for (String[] of : new String[][] {{"three", "shop.v1.Everything"}, {"two", "shop.old.Old"}}) {
+      List<byte[]> seeds = new ArrayList<>();
+      for (String line : Files.readAllLines(PROTOBUF.resolve("messages.jsonl"))) {
+        JsonNode m = JSON.readTree(line);
+        if (m.get("message").textValue().equals(of[1])) seeds.add(Base64.getDecoder().decode(m.get("bytes").textValue()));
+      }
+      all.add(new Fuzzed("Protobuf " + of[1], Format.protobuf(Files.readString(PROTOBUF.resolve(of[0] + ".spec.json"))), seeds));
+    }
     return all;
   }
 
