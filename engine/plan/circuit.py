@@ -296,7 +296,7 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorN
         case Timed(input):
             return TimerNode(node, _anonymous(input.columns[:-2]), fingerprint)
         case Topped(input, width, partition, order, count, offset, ties):
-            return TopKNode(node, _anonymous(input.columns), width, partition, order, count, offset, ties, fingerprint)
+            return TopKNode(node, _anonymous(input.columns), width, partition, order, count, offset, ties, input.append_only, fingerprint)
         case Recomputed(input, width, partition, order, functions):
             return RecomputeNode(node, _anonymous(input.columns), width, partition, order, functions, fingerprint)
         case _:

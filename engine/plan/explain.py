@@ -157,8 +157,10 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
         case TopK(keys=keys):
             operator = explained.operator(plan)
             assert isinstance(operator, Topped)
-            state = "rows in order by key" if keys else "rows in order, in one partition"
-            return f"top-k, {state}{explained.shared(operator)}"
+            rows = "the rows shown" if operator.input.append_only and operator.count is not None else "rows"
+            state = f"{rows} in order by key" if keys else f"{rows} in order, in one partition"
+            note = "; append-only input" if operator.input.append_only else ""
+            return f"top-k, {state}{note}{explained.shared(operator)}"
         case _:
             return "linear"
 

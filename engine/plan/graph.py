@@ -271,6 +271,7 @@ class TopKNode:
     """Port 0: `input`. Out: its first `width` columns.
 
     Of each partition the first `count` rows (None: all) in `order` after `offset`, with `ties` those equal in order to the last one.
+    `append_only`: that the input never takes a row back.
     """
 
     node: int
@@ -281,6 +282,7 @@ class TopKNode:
     count: int | None
     offset: int
     ties: bool
+    append_only: bool
     fingerprint: str
 
     @property

@@ -202,7 +202,7 @@ class Circuits:
             case TopKNode():
                 count = -1 if node.count is None else node.count
                 rows, order = struct(_ddl(node.input)), self._sorted_by(node.order)
-                return operator.topK(rows, node.width, ints(node.partition), *order, count, node.offset, node.ties)
+                return operator.topK(rows, node.width, ints(node.partition), *order, count, node.offset, node.ties, node.append_only)
             case ReduceNode():
                 calls = self._array(self._jvm.tailgate.Call, [self._call(a) for a in node.aggregates])
                 return operator.reduce(struct(_ddl(node.input)), ints(node.key), calls, node.append_only)

@@ -80,8 +80,9 @@ public abstract class Operator extends Node {
   }
 
   /** Of each partition the first `count` rows (below zero: all) after `offset`; the row is the first `width` columns. */
-  public static Operator topK(StructType row, int width, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, long count, long offset, boolean ties) {
-    return new TopK(row, width, partition, Call.keys(order, descending, nullsFirst), count, offset, ties);
+  public static Operator topK(StructType row, int width, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, long count, long offset, boolean ties,
+      boolean appendOnly) {
+    return new TopK(row, width, partition, Call.keys(order, descending, nullsFirst), count, offset, ties, appendOnly);
   }
 
   /** Each row, the first `shown` columns, with what window functions say of it. */

@@ -62,6 +62,7 @@ final class Reduce extends Operator {
     for (Change c : input.get(0)) changes.computeIfAbsent(new Bytes(group.bytes(c.row())), k -> new Group()).add(c);
     changes.forEach((k, change) -> {
       byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
+      if (appendOnly && calls.length == 0 && stored != null) return;  // how often a row came is of no use
       Group now = new Group();
       if (stored != null) now.read(stored);
       Member member = new Member(tick.state, k.bytes);

@@ -11,17 +11,19 @@ import tailgate.Rows.Bytes;
  * <p>Of each partition the rows from `offset` on, `count` of them at most, in order; with `ties` also those that are equal in order to the last one. A count below zero is no limit.
  *
  * <p>State: the partition's rows in order ({@link Partitioned}). Cost: the rows up to the last that is shown, before and after, and the changes; changes behind the last one shown cost themselves alone.
+ * Where no row ever goes, those behind the last one shown are never shown, and are not kept.
  */
 final class TopK extends Partitioned {
   private static final long serialVersionUID = 1;
   private final long count, offset;
-  private final boolean ties;
+  private final boolean ties, appendOnly;
 
-  TopK(StructType row, int width, int[] partition, SortKey[] keys, long count, long offset, boolean ties) {
+  TopK(StructType row, int width, int[] partition, SortKey[] keys, long count, long offset, boolean ties, boolean appendOnly) {
     super(row, width, partition, keys);
     this.count = count;
     this.offset = offset;
     this.ties = ties;
+    this.appendOnly = appendOnly;
   }
 
   @Override StructType output() { return first(width); }
@@ -33,6 +35,7 @@ final class TopK extends Partitioned {
     Map<Bytes, Long> net = new LinkedHashMap<>();
     boolean touched = false;
     for (var c : changes.entrySet()) {
+      if (appendOnly && old.endsBefore(c.getKey().bytes)) continue;
       long now = tick.state.weigh(id, ROWS, partition, c.getKey().bytes, c.getValue()), before = now - c.getValue();
       if (all) net.merge(c.getKey(), Math.max(now, 0) - Math.max(before, 0), Long::sum);
       touched = touched || !old.endsBefore(c.getKey().bytes);
@@ -40,11 +43,21 @@ final class TopK extends Partitioned {
     if (touched) {
       int sign = all ? -1 : 1;
       old.rows.forEach((place, n) -> net.merge(place, -sign * n, Long::sum));
-      shown(tick.state, partition, from, until).rows.forEach((place, n) -> net.merge(place, sign * n, Long::sum));
+      Shown next = shown(tick.state, partition, from, until);
+      next.rows.forEach((place, n) -> net.merge(place, sign * n, Long::sum));
+      if (appendOnly && !all) forget(tick.state, partition, old, next, changes.keySet());
     }
     net.forEach((place, n) -> {
       if (n != 0) tick.emit(this, row(place.bytes), n);
     });
+  }
+
+  /** What is behind the last row that is shown now, of those shown before and of those that came. */
+  private void forget(State state, byte[] partition, Shown old, Shown next, Set<Bytes> came) {
+    Set<Bytes> behind = new HashSet<>(old.rows.keySet());
+    for (Bytes place : came) if (!old.endsBefore(place.bytes)) behind.add(place);
+    behind.removeIf(place -> !next.endsBefore(place.bytes));
+    for (Bytes place : behind) state.remove(id, ROWS, partition, place.bytes);
   }
 
   /** The rows of a partition from a number on until another one, and those equal to the last. */

@@ -59,17 +59,17 @@ class PartitionedTest {
     Comparator<List<Integer>> down = Comparator.comparing((List<Integer> row) -> -row.get(1));
     for (int seed = 0; seed < 3; seed++) {
       int n = seed;
-      follows(Operator.topK(ROW, 3, new int[] {0}, new int[] {1}, DOWN, UP, 2 + n, n, false), rows -> {
+      follows(Operator.topK(ROW, 3, new int[] {0}, new int[] {1}, DOWN, UP, 2 + n, n, false, false), rows -> {
         Bag bag = new Bag();
         partitions(rows, down).values().forEach(part -> part.stream().skip(n).limit(2 + n).forEach(row -> bag.add(new ArrayList<>(row), 1)));
         return bag;
       }, seed);
-      follows(Operator.topK(ROW, 3, new int[] {0}, new int[] {1}, DOWN, UP, 2, 0, true), rows -> {
+      follows(Operator.topK(ROW, 3, new int[] {0}, new int[] {1}, DOWN, UP, 2, 0, true, false), rows -> {
         Bag bag = new Bag();
         partitions(rows, down).values().forEach(part -> part.stream().filter(row -> part.stream().filter(o -> o.get(1) > row.get(1)).count() < 2).forEach(row -> bag.add(new ArrayList<>(row), 1)));
         return bag;
       }, seed);
-      follows(Operator.topK(ROW, 3, new int[] {0}, new int[] {1}, DOWN, UP, -1, 3, false), rows -> {
+      follows(Operator.topK(ROW, 3, new int[] {0}, new int[] {1}, DOWN, UP, -1, 3, false, false), rows -> {
         Bag bag = new Bag();
         partitions(rows, down).values().forEach(part -> part.stream().skip(3).forEach(row -> bag.add(new ArrayList<>(row), 1)));
         return bag;
