@@ -53,7 +53,7 @@ public final class TimeInput {
   public static long toTime(UTF8String text) {
     String s = trimmed(text);
     Matcher t = TIME.matcher(" " + s);
-    if (t.matches() && s.indexOf(':') > 0 && s.indexOf(':') < 3) {
+    if (t.matches() && !s.matches("(?s)\\d+[-/].*")) {
       if (t.group("zone").contains("/")) throw invalid(text, "time");  // whose offset depends on the day
       return timed(LocalDate.EPOCH, t, text, "time").micros;
     }
