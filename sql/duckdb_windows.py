@@ -12,7 +12,7 @@ from lake.errors import FeatureNotSupported
 from sql.duckdb_aggregates import order_by, sort_terms
 from sql.functions.aggregates import COLLECTING, STRICT
 from sql.functions.windows import FRAMED
-from sql.plan import Bound, Frame, Scalar, Window, WindowCall
+from sql.plan import Bound, Frame, Literal, Scalar, Window, WindowCall
 from sql.rewrite import columns_of
 from sql.templates import filled
 
@@ -30,6 +30,8 @@ def window(call: WindowCall, node: Window, spell: Spell) -> str:
         raise FeatureNotSupported(f"window function {call.function} is not supported", position=call.position)
     if name == "string_agg" and columns_of(call.arguments[1]):
         raise FeatureNotSupported("string_agg with a delimiter that is not constant is not supported", position=call.position)
+    if name == "ntile" and columns_of(call.arguments[0]):  # PostgreSQL asks the partition's first row
+        raise FeatureNotSupported("ntile of what is not constant is not supported", position=call.position)
     rows = name in PLACES or (framed and call.frame.mode == "rows")
     asked = sort_terms(node.order, spell)
     values = [f"c{i} ASC NULLS LAST" for i in range(len(node.input.columns))]
@@ -78,7 +80,18 @@ def _frame(frame: Frame, node: Window, spell: Spell) -> str:
     text = f" {frame.mode.upper()} BETWEEN {_bound(frame.start, frame, node, spell)} AND {_bound(frame.end, frame, node, spell)}"
     if frame == Frame():
         return text if node.order else ""
-    return text + (f" EXCLUDE {frame.exclude.upper()}" if frame.exclude != "no others" else "")
+    exclude = frame.exclude
+    if exclude == "ties" and (_beyond(frame.start, "following") or _beyond(frame.end, "preceding")):
+        exclude = "group"  # the row itself is not there; DuckDB would put it in
+    return text + (f" EXCLUDE {exclude.upper()}" if exclude != "no others" else "")
+
+
+def _beyond(bound: Bound, kind: str) -> bool:
+    """Whether a bound lies on one side of the row itself."""
+    if bound.kind != kind or bound.offset is None:
+        return False
+    value = bound.offset.value if isinstance(bound.offset, Literal) else None
+    return any(value) if isinstance(value, tuple) else value != 0
 
 
 def _bound(bound: Bound, frame: Frame, node: Window, spell: Spell) -> str:

@@ -23,7 +23,9 @@ EACH = 6  # times each function
 # `n` is one of its kind: an order that ends with it is complete
 COLUMNS = {"n": INT4, "k": INT4, "i": INT4, "d": Type("date"), "m": Type("numeric", (14, 2)), "x": Type("text"), "u": Type("interval")}
 VALUES = ("i", "d", "m", "x", "u")
-AGGREGATES = ("count(*)", "count({a})", "sum(i)", "avg(m)", "min({a})", "max({a})", "array_agg({a})", "stddev_pop(i)", "bool_or(i > 0)")
+AGGREGATES = ("count(*)", "count({a})", "sum(i)", "avg(i::float8)", "min({a})", "max({a})", "array_agg({a})", "sum(m)", "bool_or(i > 0)")
+SHOWING = ("", "ROWS")  # of functions that show the order of rows: where it is complete
+MODES = (*SHOWING, "RANGE", "GROUPS")
 ROW_BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "3 FOLLOWING", "UNBOUNDED FOLLOWING")
 RANGES = {"i": ("3", "0"), "d": ("'1 mon'", "'1 day'"), "m": ("2.5", "0")}  # offsets by what is ordered by
 EXCLUDED = ("", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES")
@@ -41,14 +43,14 @@ def row(chance: random.Random, numbers: itertools.count[int]) -> tuple[str | Non
 
 
 def call(function: Function, chance: random.Random) -> str:
-    kinds = {"any": chance.choice(VALUES), "int4": "k"}
+    kinds = {"any": chance.choice(VALUES), "int4": "k" if function.name != "ntile" else "3"}
     arguments = [kinds[a] for a in function.arguments]
     return f"{function.name}({', '.join(arguments)})"
 
 
-def over(framed: bool, chance: random.Random) -> str:
+def over(modes: tuple[str, ...], chance: random.Random) -> str:
     parts = ["PARTITION BY k"] if chance.random() < 0.6 else []
-    mode = chance.choice(("", "ROWS", "RANGE", "GROUPS")) if framed else ""
+    mode = chance.choice(modes)
     column = chance.choice(("i", "d", "m"))
     direction = chance.choice(("", " DESC", " NULLS FIRST", " DESC NULLS LAST"))
     if mode == "RANGE":
@@ -80,12 +82,13 @@ def frame(bounds: list[str], chance: random.Random) -> tuple[str, str]:
 def calls(chance: random.Random) -> list[str]:
     found = []
     for function in ROWS:
-        framed = function.name in FRAMED
-        found += [f"{call(function, chance)} {over(framed, chance)}" for _ in range(EACH)]
+        modes = SHOWING if function.name in FRAMED else ("",)
+        found += [f"{call(function, chance)} {over(modes, chance)}" for _ in range(EACH)]
     for aggregate in AGGREGATES:
+        modes = SHOWING if aggregate.startswith("array_agg") else MODES
         for _ in range(EACH):
             kept = " FILTER (WHERE k <> 2)" if chance.random() < 0.3 else ""
-            found.append(f"{aggregate.format(a=chance.choice(VALUES))}{kept} {over(True, chance)}")
+            found.append(f"{aggregate.format(a=chance.choice(VALUES))}{kept} {over(modes, chance)}")
     chance.shuffle(found)
     return found
 
