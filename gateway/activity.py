@@ -1,6 +1,6 @@
 """Who is here and what they do: pg_stat_activity's rows, and the functions that stop a statement or a session.
 
-Of this process only: gateways that share a port know nothing of each other's sessions.
+Of this process; what other gateways of the lake have on this machine, `peers` asks them.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import time
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.transactions import State
 from lake.errors import InsufficientPrivilege
 
 if TYPE_CHECKING:
+    from gateway.server import Gateway
     from gateway.session import Session
 
 DATABASE = 5  # the oid of the one database
@@ -53,12 +54,22 @@ class Activity:
             self.block_at = self.asked_at
 
 
-def rows(asking: Session) -> list[Row]:
-    """pg_stat_activity as a session may see it: of others' sessions a superuser sees all."""
-    return [_row(session, asking) for session in list(asking.gateway.sessions.values())]
+class Asking(Protocol):
+    """Who asks: a role, of this gateway or of another."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def superuser(self) -> bool: ...
 
 
-def _row(session: Session, asking: Session) -> Row:
+def rows(gateway: Gateway, asking: Asking, own: Session | None = None) -> list[Row]:
+    """pg_stat_activity as a role may see it: of others' sessions a superuser sees all. `own`: the session that asks."""
+    return [_row(session, asking, own) for session in list(gateway.sessions.values())]
+
+
+def _row(session: Session, asking: Asking, own: Session | None) -> Row:
     activity = session.activity
     known: Row = {
         "datid": DATABASE, "datname": session.database, "pid": session.process, "usesysid": session.access.identity,
@@ -68,7 +79,7 @@ def _row(session: Session, asking: Session) -> Row:
     if not _may_see(session, asking):
         return known
     idle = session.transaction.state
-    state = "active" if activity.running or session is asking else IDLE_STATES[idle]
+    state = "active" if activity.running or session is own else IDLE_STATES[idle]
     query = activity.query[:QUERY_BYTES_MAX].decode("utf-8", "replace")
     return known | {
         "client_addr": session.peer.host or None,
@@ -100,8 +111,8 @@ IDLE_STATES = {
 }
 
 
-def _may_see(session: Session, asking: Session) -> bool:
-    return asking.access.role.superuser or asking.access.role.id == session.access.identity
+def _may_see(session: Session, asking: Asking) -> bool:
+    return asking.superuser or asking.id == session.access.identity
 
 
 def _moment(seconds: float | None) -> datetime | None:
@@ -110,19 +121,27 @@ def _moment(seconds: float | None) -> datetime | None:
 
 def signal(asking: Session, process: int, *, terminate: bool) -> bool:
     """pg_cancel_backend and pg_terminate_backend; called on other threads than the sessions'. False, and a warning, if there is none."""
-    session = asking.gateway.sessions.get(process)
+    role = asking.access.role
+    if signalled(asking.gateway, process, role, terminate=terminate) or asking.gateway.peers.signal(process, role, terminate=terminate):
+        return True
+    asking.call_soon(asking.notice, f"PID {process} is not a PostgreSQL server process", "WARNING", "01000")
+    return False
+
+
+def signalled(gateway: Gateway, process: int, asking: Asking, *, terminate: bool) -> bool:
+    """Whether a session of this gateway has the process. Raises 42501."""
+    session = gateway.sessions.get(process)
     if session is None:
-        asking.call_soon(asking.notice, f"PID {process} is not a PostgreSQL server process", "WARNING", "01000")
         return False
-    target = asking.serving.catalog.all_roles().get(session.access.identity)
+    target = gateway.serving.catalog.all_roles().get(session.access.identity)
     verb, noun, done = ("terminate", "process", "terminated") if terminate else ("cancel", "query", "canceled")
-    if not asking.access.role.superuser:
+    if not asking.superuser:
         if target is not None and target.superuser:
             raise InsufficientPrivilege(f"must be a superuser to {verb} superuser {noun}")
-        if asking.access.role.id != session.access.identity:
+        if asking.id != session.access.identity:
             raise InsufficientPrivilege(f"must be a member of the role whose {noun} is being {done} or member of pg_signal_backend")
     if terminate:
-        asking.call_soon(session.fatal, "57P01", "terminating connection due to administrator command")
+        session.call_soon(session.fatal, "57P01", "terminating connection due to administrator command")
     else:
-        asking.call_soon(session.interrupt, "canceling statement due to user request")
+        session.call_soon(session.interrupt, "canceling statement due to user request")
     return True

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.connection import Connection
 from gateway.control import Control
 from gateway.lookups import Lookups
+from gateway.peers import Peers
 from gateway.polls import Polls
 from gateway.portals import Bound
 from gateway.serving import Seen
@@ -54,6 +55,7 @@ class Gateway:
         self.insecure = insecure
         self.control = Control(lake)
         self.polls = Polls(serving)
+        self.peers = Peers(self)
         self.lookups = Lookups(serving, self.aside)
         self.connections: set[Connection] = set()
         self.sessions: dict[int, Session] = {}
@@ -71,11 +73,13 @@ class Gateway:
         self._server = await loop.create_server(
             lambda: Connection(self), host, port, backlog=BACKLOG, reuse_address=True, reuse_port=hasattr(socket, "SO_REUSEPORT")
         )
+        await self.peers.start()
         return [s.getsockname()[:2] for s in self._server.sockets]
 
     async def stop(self) -> None:
         """No new connections; those there are told and closed."""
         self._stopping = True
+        self.peers.stop()
         if self._server is not None:
             self._server.close()
         for connection in list(self.connections):
@@ -106,9 +110,12 @@ class Gateway:
     def forget(self, session: Session) -> None:
         self.sessions.pop(session.process, None)
 
-    def cancel(self, process: int, secret: bytes) -> None:
+    def cancel(self, process: int, secret: bytes, *, here: bool = False) -> None:
+        """A cancel request; it may be for a session of another gateway that shares the port, unless `here`."""
         session = self.sessions.get(process)
-        if session is not None and hmac.compare_digest(session.secret, secret):
+        if session is None and not here:
+            self.peers.cancel(process, secret)
+        elif session is not None and hmac.compare_digest(session.secret, secret):
             session.interrupt("canceling statement due to user request")
 
     def aside(self, work: Coroutine[Any, Any, Any]) -> None:

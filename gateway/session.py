@@ -287,8 +287,8 @@ class Session:
         return self.access.role
 
     def sessions(self) -> list[dict[str, Any]]:
-        """The rows of pg_stat_activity."""
-        return activity.rows(self)
+        """The rows of pg_stat_activity, those of other gateways too; on a thread."""
+        return [*activity.rows(self.gateway, self.role, self), *self.gateway.peers.sessions(self.role)]
 
     def signal(self, process: int, *, terminate: bool) -> bool:
         return activity.signal(self, process, terminate=terminate)

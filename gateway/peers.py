@@ -1,0 +1,165 @@
+"""The other gateways of a lake on this machine: whose sessions they have, and what is to be told to one of theirs.
+
+    pg_stat_activity                      ──► {"do": "sessions"} to each ──► rows
+    pg_cancel_backend, pg_terminate_…     ──► {"do": "signal"}           ──► whether it was theirs, or an error
+    CancelRequest that came here by the port they share ──► {"do": "cancel"}
+
+One line of JSON each way, on loopback, with the token of the peer's file (`lake.peers`). One that does not answer in time is passed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import logging
+import secrets
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gateway import activity
+from lake import peers
+from lake.errors import InsufficientPrivilege
+
+if TYPE_CHECKING:
+    from gateway.server import Gateway
+
+ANSWER_S = 1.0
+LINE_BYTES_MAX = 32 * 1024 * 1024  # 10,000 sessions with a kilobyte of query each, and room
+CANCELS_MAX = 100  # on their way at a time: whoever guesses keys cannot make us ask without end
+MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
+
+log = logging.getLogger("tailgate.gateway")
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, in another gateway: as much of a role as matters here."""
+
+    id: int
+    superuser: bool
+
+
+class Peers:
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._token = secrets.token_urlsafe(24)
+        self._server: asyncio.Server | None = None
+        self._file: Path | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._cancels = 0  # on their way
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LINE_BYTES_MAX)
+        port = self._server.sockets[0].getsockname()[1]
+        try:
+            self._file = peers.announce(self._gateway.lake, str(port), port, self._token)
+        except OSError as error:
+            log.warning("other gateways cannot be told of this one: %s", error)
+
+    def stop(self) -> None:
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+        if self._server is not None:
+            self._server.close()
+
+    # --- asked from a thread
+
+    def sessions(self, asker: activity.Asking) -> list[activity.Row]:
+        """Of all others."""
+        rows = [row for answer in self._wait(self._ask({"do": "sessions", **_asker(asker)})) for row in answer.get("rows", ())]
+        for row in rows:
+            row.update({k: datetime.fromtimestamp(row[k], timezone.utc) for k in MOMENTS if row.get(k) is not None})
+        return rows
+
+    def signal(self, process: int, asker: activity.Asking, *, terminate: bool) -> bool:
+        """Whether one of the others has the process. Raises 42501."""
+        for answer in self._wait(self._ask({"do": "signal", "process": process, "terminate": terminate, **_asker(asker)})):
+            if "error" in answer:
+                raise InsufficientPrivilege(answer["error"])
+            if answer.get("there"):
+                return True
+        return False
+
+    def _wait(self, work: Coroutine[Any, Any, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        if self._loop is None:
+            work.close()
+            return []
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(2 * ANSWER_S)
+
+    # --- asked in the event loop
+
+    def cancel(self, process: int, secret: bytes) -> None:
+        """A cancel request for a session that is not here; nobody waits for it."""
+        if self._cancels < CANCELS_MAX:
+            self._cancels += 1
+            self._gateway.aside(self._cancel(process, secret))
+
+    async def _cancel(self, process: int, secret: bytes) -> None:
+        try:
+            await self._ask({"do": "cancel", "process": process, "secret": secret.hex()}, of=process >> 16)
+        finally:
+            self._cancels -= 1
+
+    async def _ask(self, request: dict[str, Any], of: int | None = None) -> list[dict[str, Any]]:
+        """Asks all, or those whose sessions have numbers with this high half."""
+        found = await asyncio.to_thread(peers.announced, self._gateway.lake, self._file)
+        found = [p for p in found if of is None or p.pid & 0x7FFF == of]
+        answers = await asyncio.gather(*(self._one(peer, request) for peer in found))
+        return [a for a in answers if a is not None]
+
+    async def _one(self, peer: peers.Peer, request: dict[str, Any]) -> dict[str, Any] | None:
+        async def asked() -> dict[str, Any]:
+            reader, writer = await asyncio.open_connection("127.0.0.1", peer.port, limit=LINE_BYTES_MAX)
+            try:
+                writer.write(json.dumps({"token": peer.token, **request}).encode() + b"\n")
+                answer: dict[str, Any] = json.loads(await reader.readline())
+                return answer
+            finally:
+                writer.close()
+
+        with contextlib.suppress(OSError, ValueError, asyncio.TimeoutError):
+            return await asyncio.wait_for(asked(), ANSWER_S)
+        return None
+
+    # --- asked by others
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            line = await asyncio.wait_for(reader.readline(), ANSWER_S)
+            request = json.loads(line)
+            if hmac.compare_digest(str(request.get("token", "")).encode(), self._token.encode()):
+                writer.write(json.dumps(self._answer(request)).encode() + b"\n")
+                await writer.drain()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, asyncio.TimeoutError):
+            pass
+        finally:
+            writer.close()
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        match request["do"]:
+            case "sessions":
+                rows = activity.rows(self._gateway, _asking(request))
+                return {"rows": [{k: v.timestamp() if isinstance(v, datetime) else v for k, v in row.items()} for row in rows]}
+            case "signal":
+                try:
+                    there = activity.signalled(self._gateway, request["process"], _asking(request), terminate=request["terminate"])
+                except InsufficientPrivilege as error:
+                    return {"error": error.message}
+                return {"there": there}
+            case "cancel":
+                self._gateway.cancel(request["process"], bytes.fromhex(request["secret"]), here=True)
+        return {}
+
+
+def _asker(asker: activity.Asking) -> dict[str, Any]:
+    return {"role": asker.id, "superuser": asker.superuser}
+
+
+def _asking(request: dict[str, Any]) -> Asker:
+    return Asker(request["role"], request["superuser"])

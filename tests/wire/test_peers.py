@@ -1,0 +1,98 @@
+"""Two gateways of one lake: each knows the other's sessions, and what is meant for one of them arrives."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from struct import pack
+
+import psycopg
+import pytest
+
+from lake import peers
+from tests.tables.world import World
+from tests.wire.wire import Client, Query
+
+SLOW = "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("peers") / "lake", gateways=2)
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def first(world: World) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(world.gateways[0].dsn, autocommit=True, application_name="first") as connection:
+        yield connection
+
+
+@pytest.fixture
+def second(world: World) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(world.gateways[1].dsn, autocommit=True, application_name="second") as connection:
+        yield connection
+
+
+def test_all_sessions_are_listed(first: psycopg.Connection, second: psycopg.Connection) -> None:
+    text = "SELECT pid, application_name, state, backend_start < now() FROM pg_stat_activity WHERE application_name <> '' ORDER BY 2"
+    for asking in (first, second):
+        rows = asking.execute(text).fetchall()
+        assert [row[:2] for row in rows] == [(first.info.backend_pid, "first"), (second.info.backend_pid, "second")]
+        assert {row[2] for row in rows} == {"active", "idle"}
+        assert all(row[3] for row in rows)
+
+
+def running(connection: psycopg.Connection) -> tuple[threading.Thread, list[BaseException]]:
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            connection.execute(SLOW)
+        except psycopg.Error as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(0.3)
+    return thread, errors
+
+
+def test_a_statement_of_the_other_is_cancelled(first: psycopg.Connection, second: psycopg.Connection) -> None:
+    thread, errors = running(first)
+    assert second.execute("SELECT pg_cancel_backend(%s)", [first.info.backend_pid]).fetchone() == (True,)
+    thread.join(20)
+    assert isinstance(errors[0], psycopg.errors.QueryCanceled)
+    assert first.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_session_of_the_other_is_ended(first: psycopg.Connection, second: psycopg.Connection) -> None:
+    assert second.execute("SELECT pg_terminate_backend(%s)", [first.info.backend_pid]).fetchone() == (True,)
+    with pytest.raises(psycopg.errors.AdminShutdown):
+        first.execute("SELECT 1")
+    assert second.execute("SELECT pg_cancel_backend(1)").fetchone() == (False,)
+
+
+def test_a_cancel_request_may_come_to_the_other(world: World) -> None:
+    client = Client.connect("127.0.0.1", world.gateways[0].port, "ann", "shop")
+    client.send(Query(SLOW))
+    time.sleep(0.3)
+    with socket.create_connection(("127.0.0.1", world.gateways[1].port)) as connection:
+        connection.sendall(pack("!III", 12 + len(client.key[1]), 80877102, client.key[0]) + client.key[1])
+    assert [letter for letter, _ in client.until_ready()] == ["E", "Z"]
+    client.close()
+
+
+def test_one_that_died_is_forgotten(world: World, first: psycopg.Connection) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    stale = Path(world.lake.path, peers.FOLDER, "1.json")
+    stale.write_text(json.dumps({"pid": ended.pid, "port": 1, "token": "x"}))
+    first.execute("SELECT count(*) FROM pg_stat_activity")
+    assert not stale.exists()
