@@ -221,6 +221,32 @@ def test_what_depends(world: World) -> None:
     assert not {"t", "d", "dep"} & {i.name for i in world.lake.catalog().items.values()}
 
 
+def test_a_certificate_says_who_comes(world: World) -> None:
+    """SASL is not needed then."""
+    own, client = world.authority.pair(), world.authority.pair("ann")
+    kafka = Kafka(
+        world.folder / "kafka-of-certificates" / "kafka", guard=Guard("SSL", own.certificate, own.key, world.authority.certificate)
+    )
+    kafka.start()
+    try:
+        kafka.create_topic("shown")
+        world.run(f"CREATE SECRET own_key AS '{client.key}'")
+        common = f"BROKER '{kafka.guarded}', SSL CERTIFICATE AUTHORITY '{{ca}}'"
+        with pytest.raises(ConnectionFailure):
+            world.run(f"CREATE CONNECTION c_shown TO KAFKA ({common})")
+        world.run(f"CREATE CONNECTION c_shown TO KAFKA ({common}, SSL CERTIFICATE '{client.certificate}', SSL KEY = SECRET own_key)")
+        world.run("CREATE SOURCE shown FROM KAFKA CONNECTION c_shown (TOPIC 'shown') FORMAT TEXT")
+        world.run("CREATE MATERIALIZED VIEW shown_v AS SELECT * FROM shown")
+        producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
+        producer.produce("shown", b"here")
+        assert producer.flush(30) == 0
+        until(lambda: sorted(rows(world.lake, "shown_v")) == [("here",)])
+        assert client.key.encode().splitlines()[1] not in world.said()
+        world.run("DROP SECRET own_key CASCADE")
+    finally:
+        kafka.stop()
+
+
 def test_nobody_says_a_password(world: World) -> None:
     said = world.said()
     assert all(word not in said for word in UNSAID)
