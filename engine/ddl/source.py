@@ -43,7 +43,7 @@ PASSED_OVER = frozenset(
 
 
 # options that bound what a source brings, with their largest values
-LIMITS = {"max_message_bytes": (1 << 31) - 2, "max_records_per_tick": 50_000}
+LIMITS = {"max_message_bytes": (1 << 31) - 2, "max_records_per_second": 10_000_000}
 
 # of Debezium's JSON without schemas; a number needs no telling
 DECIMALS = ("precise", "double", "string")

@@ -24,6 +24,7 @@ from lake.secrets import Settings, settings
 
 ROWS_PER_TICK = 50_000  # of one reader: 0.5 s of work; a tick that catches up stays short for the others
 ANSWER_MS = 3000  # a broker that does not answer stalls its sources, and the others' ticks, no longer than this
+RATE = "max_records_per_second"  # option of a source
 CLOCK_MS = 10_000  # an idle engine ticks this often, so that time goes on
 
 
@@ -35,16 +36,16 @@ class Reader:
     brokers: str
     settings: Settings = ()
     topics: tuple[str, ...] = field(default=())
-    records_max: int = ROWS_PER_TICK  # of one tick
+    rate: int | None = None  # records a second, at most
 
 
 def reader_name(item: Item) -> str:
     return str(item.options["channel"]).rsplit("/", 1)[0]
 
 
-def way(source: Item) -> tuple[Any, ...]:
-    """What sources of one reader have in common besides their brokers."""
-    return source.options.get("kafka", {}), source.options.get("max_records_per_tick", ROWS_PER_TICK)
+def apart(one: Item, other: Item) -> bool:
+    """Whether two sources need readers of their own: it is the reader that knows a password, and that a limit by the second is of."""
+    return one.options.get("kafka", {}) != other.options.get("kafka", {}) or RATE in one.options or RATE in other.options
 
 
 def beginning(source: Item, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
@@ -59,7 +60,9 @@ def readers(sources: Iterable[Item], catalog: Catalog) -> tuple[Reader, ...]:
     for item in sources:
         found.setdefault(reader_name(item), (item, set()))[1].add(item.options["topic"])
     return tuple(
-        Reader(name, item.options["brokers"], settings(way(item)[0], catalog), tuple(sorted(topics)), way(item)[1])
+        Reader(
+            name, item.options["brokers"], settings(item.options.get("kafka", {}), catalog), tuple(sorted(topics)), item.options.get(RATE)
+        )
         for name, (item, topics) in sorted(found.items())
     )
 
@@ -80,11 +83,11 @@ def stream(
     union = source.option("watch", json.dumps(watched)).load()
     for reader in readers:
         kafka = (
-            session.readStream.format("kafka")
+            session.readStream.format("kafka" if reader.rate is None else "tailgate.RatedKafka")
             .option("kafka.bootstrap.servers", reader.brokers)
             .option("subscribe", ",".join(reader.topics))
             .option("startingOffsets", json.dumps({t: offsets[reader.name][t] for t in reader.topics}))
-            .option("maxOffsetsPerTrigger", str(reader.records_max))
+            .option("maxOffsetsPerTrigger", str(ROWS_PER_TICK))
             .option("failOnDataLoss", "true")
             .option("includeHeaders", "true")
             .option("fetchOffset.numRetries", "1")
@@ -93,6 +96,8 @@ def stream(
             .option("kafka.default.api.timeout.ms", str(ANSWER_MS))
             .option("kafka.request.timeout.ms", str(ANSWER_MS))
         )
+        if reader.rate is not None:
+            kafka = kafka.option("rate", str(reader.rate)).option("inbox", str(inbox))
         for name, value in clients[reader.name].items():
             kafka = kafka.option(f"kafka.{name}", value)
         union = union.union(kafka.load().withColumn("topic", functions.concat(functions.lit(reader.name + "/"), functions.col("topic"))))

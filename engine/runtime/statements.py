@@ -19,7 +19,7 @@ from engine.runtime.attending import Attending
 from engine.runtime.control import Client
 from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
-from engine.runtime.readers import reader_name, way
+from engine.runtime.readers import apart, reader_name
 from lake.catalog import Catalog, Change, Item
 from lake.dropping import dropping
 from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
@@ -260,7 +260,7 @@ class Statements:
             for i in others
             if alone or i.stored or i.options.get("on_error") == "fail" or i.options.get("paused") or i.options.get("topic_id") != found.id
         }
-        other_ways = {reader_name(i) for i in others if way(i) != way(source)}
+        other_ways = {reader_name(i) for i in others if apart(i, source)}
         number = 0
         while f"{brokers}#{number}/{topic}" in taken or f"{brokers}#{number}" in other_ways:
             number += 1

@@ -16,7 +16,7 @@ so the two cannot disagree. Options:
     primary_key                   names of columns, of PRIMARY KEY (…) NOT ENFORCED
     include                       [kind, name] of each INCLUDE; ["header", name, header, as bytes]
     on_error                      "dead letter", "fail" or "null"; paused: whether it is not read
-    max_message_bytes             of key and value; max_records_per_tick: of a tick. Absent: no limit of its own
+    max_message_bytes             of key and value; max_records_per_second. Absent: no limit of its own
     start, topic_id               where each partition begins (none: at its first record); what tells the topic from another of its name
 
 Columns by envelope:

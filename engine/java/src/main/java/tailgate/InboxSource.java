@@ -80,6 +80,9 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
   /** Starts a batch now, even one without records. */
   public static void ring(String folder) { inbox(folder).doorbell.ring(true); }
 
+  /** Looks whether a reader has something now, and starts a batch only if so. */
+  static void look(String folder) { inbox(folder).doorbell.ring(false); }
+
   /** How long the clock may stand still, from now on: a second while somebody needs time to pass, otherwise ten. */
   public static void clock(String folder, long millis) {
     inbox(folder).period = millis;
