@@ -158,7 +158,7 @@ class Installation:
             if source.kind == "source" and not source.stored:
                 try:
                     there = kafka.topic(*self.engine.place(source)).bounds
-                except ConnectionFailure:
+                except (ConnectionFailure, ObjectNotInPrerequisiteState):  # no answer, or no key to the password
                     if str(id) not in known:
                         raise
                     starts[str(id)] = known[str(id)]
