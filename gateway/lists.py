@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from lake.catalog import CONNECTION, SECRET, Catalog, Item
+from lake.catalog import CONNECTION, SECRET, SUBSCRIPTION, Catalog, Item
 from lake.schemas import TEMPORARY_ID
 from lake.types import FLOAT8, INT8, TEXT, TIMESTAMPTZ, Field
 
@@ -38,6 +38,10 @@ LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
     "views": ("view", (NAME,)),
     "materialized views": ("materialized view", (NAME, *STATUS, Field("rows", INT8), Field("percent", FLOAT8))),
     "sinks": ("sink", (NAME, Field("type", TEXT), Field("topic", TEXT), *STATUS)),
+    "subscriptions": (
+        SUBSCRIPTION,
+        (NAME, Field("on_name", TEXT), Field("acknowledged", INT8), Field("lag_ms", INT8), Field("retention_ms", INT8), *STATUS),
+    ),
     "tables": ("table", (NAME,)),
     "secrets": (SECRET, (NAME,)),
     "connections": (CONNECTION, (NAME, Field("type", TEXT))),
@@ -55,9 +59,10 @@ def relations() -> dict[str, dict[str, str]]:
 
 
 def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str, Any]) -> list[list[Any]]:
-    """A line for each of the items that the list is of. `status`: what the engine says, empty if it is not running."""
+    """A line for each of the items that the list is of. `status`: what the engine says, empty if it is not running; of
+    subscriptions what the lake does."""
     kind, fields = LISTS[what]
-    said = status.get(TOLD.get(what, ""), {})
+    said = status.get(TOLD.get(what, what), {})
     return [_line(item, fields, said.get(catalog.stored.name_of(item).sql, {}), bool(status)) for item in items if item.kind == kind]
 
 

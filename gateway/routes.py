@@ -157,7 +157,8 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             )
             return Tagged(TableRows(bound.columns or (), said), "SHOW" if isinstance(statement, s.Show) else "PRINT", counted=False)
         case s.Show(what="subscriptions"):
-            table = await asyncio.to_thread(show.subscriptions, statement, session.gateway.lake, session.catalog)
+            status = {"subscriptions": await asyncio.to_thread(session.subscriptions)}
+            table = show.answer(statement, session.catalog, session.settings, session.database, status)
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Show():
             status = await session.control.status() if show.needs_engine(statement) else {}

@@ -290,6 +290,10 @@ class Session:
         """The rows of pg_stat_activity, those of other gateways too; on a thread."""
         return [*activity.rows(self.gateway, self.role, self), *self.gateway.peers.sessions(self.role)]
 
+    def subscriptions(self) -> dict[str, dict[str, Any]]:
+        """How far each subscription is; on a thread."""
+        return subscriptions.told(self.gateway.lake, self.catalog)
+
     def signal(self, process: int, *, terminate: bool) -> bool:
         return activity.signal(self, process, terminate=terminate)
 

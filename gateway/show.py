@@ -13,15 +13,14 @@ import pyarrow as pa
 
 from gateway import lists
 from gateway.catalog import rows as catalog_rows
-from gateway.lists import LISTS, NAME, STATUS
+from gateway.lists import LISTS, NAME
 from gateway.settings import Settings
 from lake import routines
-from lake import subscriptions as durable
-from lake.catalog import INDEX, SUBSCRIPTION, Catalog, Item
+from lake.catalog import INDEX, Catalog, Item
 from lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.indexes import definition, index
 from lake.schemas import TEMPORARY_ID
-from lake.types import BOOL, INT8, INTERVAL, TEXT, WEIGHT, Field
+from lake.types import BOOL, INT8, TEXT, WEIGHT, Field
 from sql.definitions import shown
 from sql.statements import Name, Show
 
@@ -49,14 +48,6 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "databases": (NAME,),
     "indexes": (NAME, Field("on_name", TEXT), Field("key", TEXT)),
     "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
-    "subscriptions": (
-        NAME,
-        Field("on_name", TEXT),
-        Field("acknowledged", INT8),
-        Field("lag", INTERVAL),
-        Field("retention", INTERVAL),
-        *STATUS,
-    ),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
 }
 
@@ -91,31 +82,6 @@ def errors(show: Show, lake: Lake, catalog: Catalog, at: int, readable: Callable
         for row in sorted(lake.snapshot(item.errors, at).to_pylist(), key=lambda row: (row["sqlstate"], row["message"]))
     ]
     return _table(SINGLE["errors"], rows)
-
-
-def subscriptions(show: Show, lake: Lake, catalog: Catalog) -> pa.Table:
-    """How far each subscription is. Blocks."""
-    newest = lake.log.newest()
-    places = durable.places(lake, catalog)
-    oldest, now = lake.since(), newest.time if newest is not None else 0
-    rows = []
-    for item in sorted(_listed(show, catalog), key=lambda item: item.name):
-        if item.kind == SUBSCRIPTION and (place := places.get(item.id)) is not None:
-            error = place.stopped or (None if place.time >= oldest else "changes that it has not given are no longer kept")
-            lag, retention = _length(max(now - place.time, 0)), _length(int(item.options[durable.RETENTION]))
-            status = "running" if error is None else "stopped"
-            on = catalog.name_of(catalog[item.depends[0]]).sql
-            rows.append((item.name, on, None if place.snapshot else place.time, lag, retention, status, error))
-    if show.like is not None:
-        pattern = re.compile(_like(show.like), re.DOTALL)
-        rows = [row for row in rows if pattern.fullmatch(row[0])]
-    return _table(SINGLE["subscriptions"], rows)
-
-
-def _length(milliseconds: int) -> dict[str, int]:
-    """In whole seconds."""
-    days, seconds = divmod(milliseconds // 1000, 86_400)
-    return {"months": 0, "days": days, "micros": seconds * 1_000_000}
 
 
 def topics(show: Show, lines: Sequence[str]) -> pa.Table:

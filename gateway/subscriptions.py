@@ -29,6 +29,7 @@ from sql import statements as s
 
 if TYPE_CHECKING:
     from gateway.session import Session
+    from lake import Lake
 
 ADVANCE_S = 60.0  # how far behind the place of a quiet subscription may be
 FRESH = "Take the rows at a time t anew (SELECT … AS OF t) and ACKNOWLEDGE … UP TO t, or drop the subscription and create it again."
@@ -73,6 +74,24 @@ def _check(session: Session, item: Item) -> None:
     """Its place is one for all, so only its owner moves along it; and what may no longer be read is no longer given."""
     session.access.check_owner(item)
     session.access.check("SELECT", session.serving.catalog[item.depends[0]])
+
+
+def told(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
+    """How far each subscription is, by its name along `public`, in the columns of `gateway.lists`. Blocks."""
+    newest, oldest = lake.log.newest(), lake.since()
+    found: dict[str, dict[str, Any]] = {}
+    for id, place in subscriptions.places(lake, catalog).items():
+        item = catalog[id]
+        error = place.stopped or (None if place.time >= oldest else "changes that it has not given are no longer kept")
+        found[catalog.stored.name_of(item).sql] = {
+            "on_name": catalog.name_of(catalog[item.depends[0]]).sql,
+            "acknowledged": None if place.snapshot else place.time,
+            "lag_ms": max(newest.time - place.time, 0) if newest is not None else 0,
+            "retention_ms": int(item.options[subscriptions.RETENTION]),
+            "status": "running" if error is None else "stopped",
+            "error": error,
+        }
+    return found
 
 
 # --- FETCH ---------------------------------------------------------------------------------------------------------------

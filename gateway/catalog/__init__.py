@@ -40,6 +40,7 @@ from lake.types import FACTS, Field, Type, arrow_schema
 __all__ = ["SystemCatalog", "asks_engine", "catalog_tree", "is_catalog_query"]
 
 ACTIVITY = "pg_stat_activity"  # its rows are those of the moment
+SUBSCRIPTIONS = f"{lists.SCHEMA}.subscriptions"
 
 # Opens a closed DuckDB instance in memory after calling the function with it: gateway.serving.sandbox.
 Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
@@ -144,7 +145,8 @@ class SystemCatalog:
             if any(table.name.lower() == ACTIVITY for table in tree.find_all(exp.Table)):
                 database.fill(connection, f"pg.{ACTIVITY}", session.sessions())
             for relation in _listed(tree):
-                database.fill(connection, relation, lists.table(relation, catalog, status or {}))
+                said = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status or {}
+                database.fill(connection, relation, lists.table(relation, catalog, said))
             return self._run(connection, tree, values, catalog)
 
     def describe(

@@ -38,6 +38,9 @@ class Session(Protocol):
     def sessions(self) -> list[dict[str, Any]]:
         """The rows of pg_stat_activity."""
 
+    def subscriptions(self) -> dict[str, dict[str, Any]]:
+        """How far each subscription is, by name."""
+
     def signal(self, process: int, *, terminate: bool) -> bool:
         """Stops the statement of a session, or the session. False if there is none."""
 

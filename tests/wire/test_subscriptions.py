@@ -280,7 +280,9 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     sweep(minutes=50)
     assert lake.log.first() > 1
     assert lake.since() <= created
-    assert [lag(sql)[i] for i in (0, 1, 2, 5, 6)] == ["s", "v", None, "running", None]
+    assert [lag(sql)[i] for i in (0, 1, 2, 4, 5, 6)] == ["s", "v", None, 3_600_000, "running", None]
+    listed = sql.execute("SELECT schema, name, acknowledged, status, lag_ms >= 0 FROM tailgate.subscriptions").fetchall()
+    assert listed == [("public", "s", None, "running", True)]
     sweep(minutes=61)
     live.tick([(NEW, 1)])
     follower.round()
