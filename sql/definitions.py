@@ -32,6 +32,7 @@ from sql.statements import (
     CreateTable,
     CreateView,
     Options,
+    Protobuf,
     QueryText,
     SecretName,
     parse,
@@ -79,7 +80,7 @@ def reached_by(statement: Creation) -> list[Name]:
         return _secrets(statement.options)
     if not isinstance(statement, CreateSource | CreateSink):
         return []
-    formats = [f for f in (statement.key_format, statement.value_format) if isinstance(f, Avro)]
+    formats = [f for f in (statement.key_format, statement.value_format) if isinstance(f, Avro | Protobuf)]
     connections = [c for c in (statement.connection, *(f.connection for f in formats)) if c is not None]
     return connections + _secrets(statement.options) + [s for f in formats for s in _secrets(f.options)]
 

@@ -40,6 +40,7 @@ def test_usage_is_asked_of_what_is_named(operator: psycopg.Connection, bob: psyc
         "validate connection far": "connection far",
         "create source s from kafka broker 'k' topic 't' with (sasl_password = secret word) format text": "secret word",
         "create source s from kafka broker 'k' topic 't' format avro using confluent schema registry connection far": "connection far",
+        "create source s from kafka broker 'k' topic 't' format protobuf using confluent schema registry connection far": "connection far",
     }.items():
         with pytest.raises(errors.InsufficientPrivilege, match=f"permission denied for {what}"):
             bob.execute(statement)
