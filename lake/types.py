@@ -12,7 +12,7 @@ Source: PostgreSQL 15, catalog pg_type.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -70,11 +70,12 @@ NUMERIC_SCALE = 16  # of a numeric without a declared scale: what PostgreSQL's o
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a relation, or a field of a record."""
+    """A column of a relation, or a field of a record. `origin`: of a result's column, the relation and the number of the column it is."""
 
     name: str
     type: Type
     nullable: bool = True
+    origin: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import duckdb
 
 from gateway.catalog import rows
+from gateway.catalog.signatures import Signature, index_definitions, signatures
 from lake.catalog import FIRST_ID, Catalog, Item
 from lake.roles import Role
 
@@ -57,6 +58,9 @@ class Facts:
     namespaces: dict[int, str] = field(default_factory=dict)
     roles: dict[int, str] = field(default_factory=dict)
     fixed_roles: dict[int, str] = field(default_factory=dict)  # PostgreSQL's own
+    signatures: dict[int, Signature] = field(default_factory=dict)  # of PostgreSQL's own functions
+    fixed_indexes: dict[int, tuple[bool, int, tuple[str, ...]]] = field(default_factory=dict)  # unique, relation, columns
+    fixed_constraints: dict[int, tuple[str, tuple[str, ...]]] = field(default_factory=dict)  # what kind of key, columns
     settings: dict[str, str] = field(default_factory=dict)  # PostgreSQL's own that a session does not know
     collations: dict[int, str] = field(default_factory=dict)
     descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)
@@ -77,6 +81,13 @@ class Facts:
         if not self.fixed_procs:
             self.fixed_procs = table(f"SELECT oid, proname, pronamespace FROM pg.pg_proc WHERE oid < {FIRST_ID}")
             self.fixed_roles = table("SELECT oid, rolname FROM pg.fixed_pg_roles")
+            self.signatures, self.fixed_indexes = signatures(connection), index_definitions(connection)
+            keys = connection.execute("SELECT oid, contype, conindid FROM pg.pg_constraint WHERE contype IN ('p', 'u')").fetchall()
+            self.fixed_constraints = {
+                oid: ("PRIMARY KEY" if kind == "p" else "UNIQUE", self.fixed_indexes[index][2])
+                for oid, kind, index in keys
+                if index in self.fixed_indexes
+            }
             self.collations = table("SELECT oid, collname FROM pg.pg_collation")
             self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
             found = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()

@@ -15,6 +15,7 @@ import duckdb
 from gateway.catalog import rows
 from gateway.catalog.facts import ALIASES, SQL_NAMES, Facts, Session, parse_name
 from gateway.catalog.privileges import RELATION_KINDS, Privileges
+from gateway.catalog.signatures import ENCODINGS, Signature
 from gateway.settings import SERVER_VERSION
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidSchemaName, TailgateError, UndefinedFunction, UndefinedObject, UndefinedTable
@@ -65,8 +66,10 @@ class Functions:
             ("regclass_out(oid) text", s.regclass_out),
             ("regtype_out(oid) text", lambda o: s.format_type(o, -1)),
             ("regproc_out(oid) text", lambda o: "-" if o == 0 else s.facts.procs.get(o, (str(o),))[0]),
+            ("regprocedure_out(oid) text", s.regprocedure_out),
             ("regnamespace_out(oid) text", lambda o: quoted(s.facts.namespaces[o]) if o in s.facts.namespaces else str(o)),
             ("regrole_out(oid) text", lambda o: s.facts.roles.get(o, str(o))),
+            *((f"{reg}_out(oid) text", str) for reg in ("regconfig", "regdictionary")),  # of text search, which is not there
             ("regclass_in(text) oid", s.regclass_in),
             ("regtype_in(text) oid", s.regtype_in),
             ("regproc_in(text) oid", s.regproc_in),
@@ -102,10 +105,13 @@ class Functions:
             ("pg_get_statisticsobjdef_columns(oid) text", nothing),
             ("pg_get_statisticsobjdef(oid) text", nothing),
             ("pg_get_triggerdef(oid, bool) text", nothing),
-            ("pg_get_function_arguments(oid) text", s._of_function(arguments_of)),
-            ("pg_get_function_result(oid) text", s._of_function(result_of)),
-            ("pg_get_function_identity_arguments(oid) text", s._of_function(lambda i: arguments_of(i, defaults=False))),
-            ("pg_get_functiondef(oid) text", s._of_function(lambda i: shown(i, s.catalog).sql)),
+            ("pg_get_function_arguments(oid) text", s._of_function(arguments_of, lambda f: f.arguments(s.format_type))),
+            ("pg_get_function_result(oid) text", s._of_function(result_of, lambda f: f.returns(s.format_type))),
+            (
+                "pg_get_function_identity_arguments(oid) text",
+                s._of_function(lambda i: arguments_of(i, defaults=False), lambda f: f.arguments(s.format_type)),
+            ),
+            ("pg_get_functiondef(oid) text", s._of_function(lambda i: shown(i, s.catalog).sql, lambda f: None)),
             ("obj_description(oid, text) text", s.obj_description),
             ("obj_description(oid) text", lambda o: None),
             ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
@@ -138,8 +144,8 @@ class Functions:
             ("pg_backend_pid() int", lambda: s._session.process),
             ("pg_is_in_recovery() bool", lambda: False),
             ("pg_export_snapshot() text", lambda: "00000003-00000001-1"),
-            ("pg_encoding_to_char(int) text", lambda n: "UTF8" if n == 6 else ""),
-            ("pg_char_to_encoding(text) int", lambda n: 6),
+            ("pg_encoding_to_char(int) text", lambda n: ENCODINGS[n] if 0 <= n < len(ENCODINGS) else ""),
+            ("pg_char_to_encoding(text) int", lambda n: ENCODINGS.index(n.upper()) if n.upper() in ENCODINGS else -1),
             ("getdatabaseencoding() text", lambda: "UTF8"),
             ("pg_client_encoding() text", lambda: "UTF8"),
             ("pg_relation_size(text) int", zero),
@@ -242,11 +248,22 @@ class Functions:
     def regproc_in(self, text: str) -> int:
         if text.isdigit():
             return int(text)
-        name = parse_name(text)[-1]
+        called, _, types = text.partition("(")
+        name = parse_name(called)[-1]
         found = [oid for oid, (n, _) in self.facts.procs.items() if n == name]
+        if types:  # of regprocedure: the one with these arguments
+            wanted = tuple(self.regtype_in(word.strip()) for word in types.strip(" )").split(",") if word.strip())
+            found = [oid for oid in found if oid not in self.facts.signatures or self.facts.signatures[oid].inputs == wanted]
         if not found:
             raise UndefinedFunction(f'function "{text}" does not exist')
         return found[0]
+
+    def regprocedure_out(self, oid: int) -> str:
+        if oid not in self.facts.procs:
+            return "-" if oid == 0 else str(oid)
+        signature = self.facts.signatures.get(oid)
+        types = [str(self.format_type(type)) for type in signature.inputs] if signature is not None else []
+        return f"{quoted(self.facts.procs[oid][0])}({','.join(types)})"
 
     def regnamespace_in(self, text: str) -> int:
         return int(text) if text.isdigit() else self.namespace(parse_name(text)[-1])
@@ -325,6 +342,8 @@ class Functions:
         return Name(item.name, self.facts.catalog.schema_of(item).name).sql
 
     def indexdef(self, oid: int, column: int = 0, pretty: bool = False) -> str | None:
+        if oid in self.facts.fixed_indexes:
+            return self._fixed_index(oid, column, pretty)
         found = next((i for i in rows.indexed(self.facts.catalog) if i.oid == oid), None)
         if found is None:
             return None
@@ -334,10 +353,23 @@ class Functions:
         table = self.regclass_out(found.relation.id) if pretty else self._qualified(found.relation)
         return definition(found.name, table, found.relation, found.made)
 
-    def _of_function(self, told: Callable[[Item], str]) -> Callable[[int], str | None]:
-        """What is told of a function that a statement made, by its oid."""
+    def _fixed_index(self, oid: int, column: int, pretty: bool) -> str:
+        """Of one of PostgreSQL's own."""
+        unique, relation, names = self.facts.fixed_indexes[oid]
+        columns = [quoted(name) for name in names]
+        if column:
+            return columns[column - 1] if column <= len(columns) else ""
+        schema = quoted(self.facts.namespaces[self.facts.classes[relation][1]])
+        table = self.regclass_out(relation) if pretty else f"{schema}.{quoted(self.facts.classes[relation][0])}"
+        kind = "UNIQUE INDEX" if unique else "INDEX"
+        return f"CREATE {kind} {quoted(self.facts.classes[oid][0])} ON {table} USING btree ({', '.join(columns)})"
+
+    def _of_function(self, told: Callable[[Item], str], fixed: Callable[[Signature], str | None]) -> Callable[[int], str | None]:
+        """What is told of a function by its oid: of one that a statement made, and of one of PostgreSQL's own."""
 
         def by_oid(oid: int) -> str | None:
+            if oid in self.facts.signatures:
+                return fixed(self.facts.signatures[oid])
             item = self.facts.item(oid)
             return told(item) if item is not None and item.kind == "function" else None
 
@@ -349,6 +381,9 @@ class Functions:
             table = self.facts.item(id)
             checks = table.options.get("checks", ()) if table is not None else ()
             return f"CHECK (({checks[number]['text']}))" if number < len(checks) else None
+        if (index := self.facts.fixed_constraints.get(oid)) is not None:
+            word, names = index
+            return f"{word} ({', '.join(map(quoted, names))})"
         item = self.facts.item(oid - rows.CONSTRAINTS)
         if item is None or not item.key:
             return None

@@ -24,7 +24,7 @@ from lake.names import Name
 VECTORS = frozenset(
     {"indkey", "indoption", "indclass", "indcollation", "proargtypes", "tgattr", "partattrs", "partclass", "i_indoption", "keys"}
 )
-REG = frozenset({"regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole", "regoper", "regoperator"})
+REG = frozenset("regclass regtype regproc regprocedure regnamespace regrole regoper regoperator regconfig regdictionary".split())
 CASTS = {
     "oid": "UINTEGER",
     "xid": "UINTEGER",
@@ -289,7 +289,8 @@ class _Rules:
         if not tables:
             raise UndefinedColumn('column "tableoid" does not exist')
         schema = "pg_catalog" if tables[0].db == "pg" else "information_schema"
-        return self.ours("regclass_in", [exp.Literal.string(f"{schema}.{tables[0].name}")])
+        made = self.ours("regclass_in", [exp.Literal.string(f"{schema}.{tables[0].name}")])
+        return exp.alias_(made, "tableoid") if isinstance(node.parent, exp.Select) and node in node.parent.expressions else made
 
     # --- casts
 
@@ -310,7 +311,7 @@ class _Rules:
         if stored == "VARCHAR":
             reg = type_name(inner.to) if isinstance(inner, exp.Cast) else ""
             if reg in REG:
-                return call(f"pg_{reg.replace('regprocedure', 'regproc')}_out_1", inner.this)
+                return call(f"pg_{reg}_out_1", inner.this)
             if is_vector(inner):
                 return call("array_to_string", inner, exp.Literal.string(" "))
             inner_name = inner.name.lower() if isinstance(inner, exp.Column) else ""
@@ -379,6 +380,8 @@ class _Rules:
             exp.Cast(this=a, to=exp.DataType.build("VARCHAR", dialect="duckdb")) if t == "text" and not isinstance(a, exp.Literal) else a
             for a, t in zip(arguments, types, strict=True)
         ]
+        if name == "pg_size_pretty":  # a sum is wider
+            cast = [exp.Cast(this=cast[0], to=exp.DataType.build("BIGINT", dialect="duckdb"))]
         made: exp.Expression = call(f"pg_{name}_{len(arguments)}", *cast)
         if name in OIDS:
             return exp.Cast(this=made, to=exp.DataType.build("UINTEGER", dialect="duckdb"))
@@ -456,8 +459,9 @@ def type_name(type: exp.Expression) -> str:
 
 MADE = "made"
 SAME = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database"}
-# functions in FROM that have no rows here: nothing has options of a foreign table or partitions
+# functions in FROM that have no rows here: nothing is a foreign table, partitioned or searched as text
 EMPTY = {
+    "ts_token_type": {"tokid": "INTEGER", "alias": "VARCHAR", "description": "VARCHAR"},
     "pg_options_to_table": {"option_name": "VARCHAR", "option_value": "VARCHAR"},
     "pg_partition_tree": {"relid": "UINTEGER", "parentrelid": "UINTEGER", "isleaf": "BOOLEAN", "level": "INTEGER"},
 }

@@ -105,4 +105,4 @@ def buffer_of(joined: pa.BinaryArray) -> bytes:
 
 
 def description(fields: Sequence[Field]) -> list[Column]:
-    return [Column(f.name, f.type.oid, f.type.size, f.type.typmod) for f in fields]
+    return [Column(f.name, f.type.oid, f.type.size, f.type.typmod, *(f.origin or (0, 0))) for f in fields]

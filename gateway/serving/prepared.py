@@ -70,7 +70,28 @@ def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int)
     query = bind_query(tree, catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
     relations = frozenset(scan.relation for scan in scans(query.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
-    return Prepared(query.columns, query.parameters, relations, catalog_n, render(query.plan), query, items, volatile(query.plan))
+    # of a plain view PostgreSQL tells the view's own columns, which the plan no longer knows
+    columns = tuple(
+        replace(column, origin=origin) if origin is not None and origin[0] in query.depends else column
+        for column, origin in zip(query.columns, origins(query.plan), strict=True)
+    )
+    return Prepared(columns, query.parameters, relations, catalog_n, render(query.plan), query, items, volatile(query.plan))
+
+
+def origins(relation: plan.Relation) -> list[tuple[int, int] | None]:
+    """Which column of which relation each column is, as it stands there; None where it is computed, or comes through more than a filter."""
+    match relation:
+        case plan.Scan(relation=id, columns=columns):
+            return [(id, number) for number in range(1, len(columns) + 1)]
+        case plan.Project(input=input, expressions=expressions):
+            below = origins(input)
+            return [below[e.index] if isinstance(e, plan.Column) else None for e in expressions]
+        case plan.Filter(input=input) | plan.Sort(input=input) | plan.Limit(input=input):
+            return origins(input)
+        case plan.Join(left=left, right=right, kind="inner" | "left" | "right" | "full" | "cross"):
+            return [*origins(left), *origins(right)]
+        case _:
+            return [None] * len(relation.columns)
 
 
 def readable(item: Item) -> Item:

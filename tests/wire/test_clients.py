@@ -89,6 +89,18 @@ def test_every_type_can_be_a_parameter(live: Live) -> None:
             assert found == (4,)
 
 
+def test_columns_tell_where_they_come_from(live: Live) -> None:
+    """The relation and the column's number, as drivers need them to write a row back; 0 of what is computed."""
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        for query in (
+            "select amount, id, id + 1 from v where id > 0 order by name limit 2",
+            "select x.amount, y.id, 1 from v x join v y using (id)",
+        ):
+            for values in ((), (b"1",)):
+                result = connection.pgconn.exec_params((query + (" offset $1" if values else "")).encode(), values)
+                assert [(result.ftable(i), result.ftablecol(i)) for i in range(3)] == [(live.v.id, 3), (live.v.id, 1), (0, 0)]
+
+
 def test_psycopg2(live: Live) -> None:
     connection = psycopg2.connect(live.dsn)
     with connection, connection.cursor(cursor_factory=psycopg2.extras.DictCursor) as cursor:

@@ -1,0 +1,50 @@
+"""Forms in which clients write queries of the system catalog, beside PostgreSQL 15: what tests/clients found, without the clients."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.wire.beside import said
+from tests.wire.live import Live
+
+# Grafana's: a function in FROM, whose alias is its column
+PATH = "SELECT trim(s[i]) FROM generate_series(1, 2) AS i, string_to_array(current_setting('search_path'), ',') s"
+FORMS = (
+    "SELECT current_setting('server_version_num')::int / 10000 AS version",
+    PATH,
+    f"SELECT nspname FROM pg_namespace WHERE quote_ident(nspname) IN ({PATH})",
+    "SELECT user = current_role, nspname AS select, oid AS table FROM pg_namespace WHERE nspname = 'pg_catalog'",
+    (
+        "SELECT a.attname FROM pg_index i CROSS JOIN unnest(i.indkey) AS k JOIN pg_attribute a ON a.attnum = k AND a.attrelid = i.indrelid"
+        " WHERE i.indexrelid = 'pg_class_relname_nsp_index'::regclass ORDER BY 1"
+    ),
+    'SELECT \'"pg_catalog" . "pg_class"\'::regclass::oid',
+    "SELECT tt.tableoid FROM (SELECT tableoid FROM pg_class WHERE oid = 1259) tt",
+    (
+        "SELECT array_to_string(ARRAY(SELECT option_name || option_value FROM pg_catalog.pg_options_to_table(reloptions)), ',')"
+        " FROM pg_class WHERE oid = 1259"
+    ),
+    "SELECT pg_get_indexdef('pg_class_relname_nsp_index'::regclass), pg_get_indexdef('pg_class_oid_index'::regclass, 1, true)",
+    "SELECT pg_get_constraintdef(oid, true) FROM pg_constraint WHERE conname = 'pg_class_relname_nsp_index'",
+    (
+        "SELECT oid, pg_get_function_arguments(oid), pg_get_function_identity_arguments(oid), pg_get_function_result(oid) FROM pg_proc"
+        " WHERE proname IN ('abs', 'substring', 'pg_get_keywords', 'jsonb_each', 'generate_series', 'concat', 'pg_stat_file') ORDER BY oid"
+    ),
+    "SELECT pg_encoding_to_char(8), pg_encoding_to_char(35), pg_char_to_encoding('LATIN1'), pg_encoding_to_char(99)",
+    "SELECT 'abs(integer)'::regprocedure::oid, 'abs(bigint)'::regprocedure::oid::regprocedure::text",
+)
+
+
+@pytest.mark.parametrize("query", FORMS)
+def test_as_postgresql_answers(live: Live, postgres: str, query: str) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as ours, psycopg.connect(postgres, autocommit=True) as theirs:
+        assert said(ours, query) == said(theirs, query)
+
+
+def test_any_of_a_parameter(live: Live, postgres: str) -> None:
+    query = b"SELECT relname FROM pg_class WHERE relname = ANY(%s) AND relkind = ANY(%s) ORDER BY 1"
+    for dsn in (live.dsn, postgres):
+        with psycopg.connect(dsn) as connection:
+            found = connection.execute(query, (["pg_class", "pg_tables", "none"], ["r", "v"])).fetchall()
+            assert found == [("pg_class",), ("pg_tables",)]
