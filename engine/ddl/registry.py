@@ -28,6 +28,9 @@ class SchemaLookup(Protocol):
     def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
         """The newest Protobuf schema of a subject, behind the texts that it imports; None if there is no such subject. Raises 08006."""
 
+    def by_id(self, url: str, id: int, settings: Settings = ()) -> str | None:
+        """An Avro schema by its id; None if there is none. Raises 08006."""
+
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         """The newest schema of a subject as JSON text, None if there is no such subject.
 
@@ -43,11 +46,17 @@ class Registry:
 
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         access = self._vault.opened(settings)
-        found = self._version(url, subject, "latest", access)
+        return self._avro(url, f"the schema of {subject}", self._version(url, subject, "latest", access), access)
+
+    def by_id(self, url: str, id: int, settings: Settings = ()) -> str | None:
+        access = self._vault.opened(settings)
+        return self._avro(url, f"schema {id}", self._get(url, f"schemas/ids/{id}", f"schema {id}", access), access)
+
+    def _avro(self, url: str, what: str, found: dict[str, Any] | None, access: Mapping[str, str]) -> str | None:
         if found is None:
             return None
         if kind(found) != "AVRO":
-            raise InvalidParameterValue(f"the schema of {subject} is {kind(found)}, not AVRO", hint=f"Use FORMAT {kind(found)}.")
+            raise InvalidParameterValue(f"{what} is {kind(found)}, not AVRO", hint=f"Use FORMAT {kind(found)}.")
         before: dict[str, str] = {}
         self._references(url, found, before, access)
         return str(found["schema"]) if not before else avro.written(avro.parse(*before.values(), str(found["schema"])))
@@ -75,12 +84,16 @@ class Registry:
                 found[f"{subject}/{version}"] = str(other["schema"])
 
     def _version(self, url: str, subject: str, version: str, access: Mapping[str, str]) -> dict[str, Any] | None:
+        return self._get(url, f"subjects/{urllib.parse.quote(subject, safe='')}/versions/{version}", f"subject {subject}", access)
+
+    def _get(self, url: str, path: str, what: str, access: Mapping[str, str]) -> dict[str, Any] | None:
+        """None for 404."""
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write it as http://host:port.")
         host = parts.hostname if ":" not in parts.hostname else f"[{parts.hostname}]"
         base = urllib.parse.urlunsplit((parts.scheme, host + (f":{parts.port}" if parts.port else ""), parts.path.rstrip("/"), "", ""))
-        request = urllib.request.Request(f"{base}/subjects/{urllib.parse.quote(subject, safe='')}/versions/{version}")
+        request = urllib.request.Request(f"{base}/{path}")
         request.add_header("Accept", "application/vnd.schemaregistry.v1+json, application/json")
         said = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
         user, password = (access["username"], access.get("password")) if "username" in access else said
@@ -94,7 +107,7 @@ class Registry:
                 return None
             if e.code in (401, 403):
                 raise ConnectionFailure(f"schema registry {base} refused the user or the password: {e.code}") from None
-            raise ConnectionFailure(f"schema registry {base} answered {e.code} for subject {subject}") from None
+            raise ConnectionFailure(f"schema registry {base} answered {e.code} for {what}") from None
         except (OSError, ValueError) as e:
             raise ConnectionFailure(f"schema registry {base} does not answer: {e}") from None
         return body

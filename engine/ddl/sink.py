@@ -102,6 +102,8 @@ def _format(format: Format, catalog: Catalog) -> tuple[dict[str, Any], tuple[int
     if format.schema is not None:
         what = "an Avro" if isinstance(format, Avro) else "a Protobuf"
         raise FeatureNotSupported(f"{what} schema in the statement is not supported", hint="Use USING CONFLUENT SCHEMA REGISTRY 'url'.")
+    if isinstance(format, Avro) and (format.key_strategy, format.value_strategy) != (None, None):
+        raise FeatureNotSupported("KEY and VALUE STRATEGY of a sink are not supported", hint="Its schemas are made of its columns.")
     if isinstance(format, Protobuf) and format.message is not None:
         raise FeatureNotSupported("MESSAGE of a sink is not supported", hint="Say WITH (avro_value_fullname = '…'): it names the message.")
     reached = connection.registry(format.connection, format.registry or "", format.options, catalog)

@@ -22,7 +22,7 @@ from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidPar
 from lake.protobuf.text import parsed
 from lake.secrets import settings
 from lake.types import Field, field_to_json
-from sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Protobuf, Regex, Text, option
+from sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Protobuf, Regex, Strategy, Text, option
 
 GROUP = re.compile(r"\(\?P?<(?=[A-Za-z])")  # the begin of a named group, as Python or Java writes it
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Kafka takes as a topic's name
@@ -170,8 +170,17 @@ class _Statement:
         self.depends |= set(found.depends)
         return found
 
-    def _latest(self, at: Reached, part: str) -> str | None:
-        return self._lookup.latest(at.address, f"{self._statement.topic}-{part}", settings(at.settings, self._catalog))
+    def _schema(self, at: Reached, part: str, strategy: Strategy = None) -> str | None:
+        """The newest schema of the key or the value, unless the statement says another."""
+        access = settings(at.settings, self._catalog)
+        if isinstance(strategy, str):
+            return _json(strategy)
+        if strategy is None:
+            return self._lookup.latest(at.address, f"{self._statement.topic}-{part}", access)
+        found = self._lookup.by_id(at.address, strategy, access)
+        if found is None:
+            raise UndefinedObject(f"schema registry has no schema {strategy}")
+        return found
 
     def _value_format(self) -> dict[str, Any]:
         statement, format = self._statement, self._statement.value_format
@@ -186,12 +195,12 @@ class _Statement:
             return {"type": "avro", "schema": avro.written(schema), "wire": _wire(format)}
         at = self._registry(format)
         subject = f"{statement.topic}-value"
-        found = self._latest(at, "value")
+        found = self._schema(at, "value", format.value_strategy)
         if found is None:
             _absent(subject)
         schema = avro.parse(found)
         if statement.envelope == "debezium":
-            keyed = statement.key_format is not None or self._latest(at, "key") is not None
+            keyed = statement.key_format is not None or self._schema(at, "key", format.key_strategy) is not None
             schema = envelope_of(schema, subject, before=bool(statement.primary_key) or not keyed)
         return _by_registry(at, schema)
 
@@ -208,7 +217,7 @@ class _Statement:
             return {"type": "avro", "schema": avro.written(avro.parse(_json(format.schema))), "wire": _wire(format)}
         if isinstance(format, Avro):
             at = self._registry(format)
-            found = self._latest(at, "key")
+            found = self._schema(at, "key", format.key_strategy)
             if found is not None:
                 return _by_registry(at, avro.parse(found))
             if statement.key_format is None and (statement.primary_key or statement.envelope != "upsert"):

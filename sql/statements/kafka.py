@@ -34,6 +34,7 @@ from sql.statements.values import (
     Protobuf,
     Regex,
     RetryDeadLetters,
+    Strategy,
     Text,
     option,
 )
@@ -323,20 +324,32 @@ def _avro(cursor: Cursor) -> Avro:
     if cursor.word("connection"):
         connection = relation_name(cursor)
         found = spelled(options(cursor)) if cursor.at("(") else ()
-        _no_strategy(cursor)
-        return Avro(None, None, found, connection)
+        return Avro(None, None, found, connection, *_strategies(cursor))
     url_at = cursor.position
     url = cursor.string()
     if not url.startswith(("http://", "https://")):
         raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write http://host:port.", position=url_at)
     found = _avro_options(cursor)
-    _no_strategy(cursor)
-    return Avro(url, None, found)
+    return Avro(url, None, found, None, *_strategies(cursor))
 
 
-def _no_strategy(cursor: Cursor) -> None:
-    if cursor.at_word("seed") or (cursor.at_word("key", "strategy") or cursor.at_word("value", "strategy")):
-        raise _unsupported(cursor.token.value.upper() + (" STRATEGY" if not cursor.at_word("seed") else ""), cursor.position)
+def _strategies(cursor: Cursor) -> tuple[Strategy, Strategy]:
+    """[KEY STRATEGY s] [VALUE STRATEGY s]; s: INLINE 'schema' | ID n | LATEST"""
+    if cursor.at_word("seed"):
+        raise _unsupported("SEED", cursor.position)
+    found: list[Strategy] = []
+    for part in ("key", "value"):
+        strategy: Strategy = None
+        if cursor.word(part, "strategy"):
+            match cursor.any_word("inline", "id", "latest"):
+                case "inline":
+                    strategy = cursor.string()
+                case "id":
+                    strategy = cursor.integer()
+                case None:
+                    raise cursor.error()
+        found.append(strategy)
+    return found[0], found[1]
 
 
 def _protobuf(cursor: Cursor) -> Protobuf:
@@ -347,7 +360,10 @@ def _protobuf(cursor: Cursor) -> Protobuf:
         if cursor.at_word("file"):
             raise _unsupported("SCHEMA FILE", cursor.position, "Write the schema itself: USING SCHEMA '…'.")
         return Protobuf(None, cursor.string(), message, _avro_options(cursor))
+    at = cursor.position
     read = _avro(cursor)
+    if read.key_strategy is not None or read.value_strategy is not None:
+        raise _unsupported("a strategy of FORMAT PROTOBUF", at, "The newest schema is taken; or write it out: USING SCHEMA '…'.")
     return Protobuf(read.registry, None, message, read.options, read.connection)
 
 

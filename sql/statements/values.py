@@ -81,6 +81,9 @@ class Json:
     """The declared columns by name, or one column `data jsonb`."""
 
 
+Strategy: TypeAlias = int | str | None  # which schema of a registry: that of an id, one that is written out, the newest
+
+
 @dataclass(frozen=True, slots=True)
 class Avro:
     """Confluent's header and Avro: the schema from a registry (`registry`: its URL, or `connection`) or written out (`schema`). One of
@@ -90,6 +93,8 @@ class Avro:
     schema: str | None = None
     options: Options = ()
     connection: Name | None = None
+    key_strategy: Strategy = None
+    value_strategy: Strategy = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ class AnySubject:
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         return json.dumps(KEY if subject.endswith("-key") else ENVELOPE)
 
+    def by_id(self, url: str, id: int, settings: Settings = ()) -> str | None:
+        return json.dumps(ENVELOPE)
+
     def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
         return ('syntax = "proto3"; message Any { int64 id = 1; }',)
 

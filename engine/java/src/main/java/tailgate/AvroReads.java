@@ -48,9 +48,9 @@ final class AvroReads {
     return switch (target.getType()) {
       case BOOLEAN -> from.getType() != Schema.Type.BOOLEAN ? mismatch(from, to) : (in, out, slot) -> out.write(slot, in.bytes[in.at++] != 0);
       case INT, LONG -> {
-        if (!whole || target.getType() == Schema.Type.INT && from.getType() == Schema.Type.LONG) yield mismatch(from, to);
+        if (!whole) yield mismatch(from, to);
         if (unit != null && !AvroTypes.unit(target).type().equals(unit.type())) yield mismatch(from, to);
-        if (size(AvroTypes.type(target)) == 4) yield (in, out, slot) -> out.write(slot, Math.toIntExact(in.number()));
+        if (size(AvroTypes.type(target)) == 4) yield (in, out, slot) -> out.write(slot, narrow(in.number()));
         yield unit == null ? (in, out, slot) -> out.write(slot, in.number()) : (in, out, slot) -> out.write(slot, unit.of(in.number()));
       }
       case FLOAT -> whole ? (in, out, slot) -> out.write(slot, (float) in.number())
@@ -75,6 +75,12 @@ final class AvroReads {
       case RECORD -> AvroTypes.variable(target) ? AvroTypes.variable(from) ? AvroReads::variable : mismatch(from, to) : from.getType() == Schema.Type.RECORD ? record(from, target) : mismatch(from, to);
       case NULL, UNION -> mismatch(from, to);
     };
+  }
+
+  /** A column that became wider than it was for the reader: values that fit are read, which Avro's rules do not ask for. */
+  private static int narrow(long value) {
+    if (value != (int) value) throw new SqlError("22003", "integer out of range");
+    return (int) value;
   }
 
   /** Fails when such a value comes, not before: one branch of a union may never be used. */
