@@ -142,6 +142,7 @@ async def _fetched(session: Session, item: Item, follower: Follower, count: int 
     """Waits for rows; meanwhile the place moves on, and a DROP is noticed at its own tick."""
     serving = session.serving
     task = asyncio.ensure_future(follower.rows.fetch(count, timeout))
+    session.following = True  # a client that leaves ends it
     try:
         while not task.done():
             moved = asyncio.ensure_future(serving.wait(serving.time, ADVANCE_S))
@@ -153,6 +154,7 @@ async def _fetched(session: Session, item: Item, follower: Follower, count: int 
                 await _advance(session, item, follower)
         return task.result()
     finally:
+        session.following = False
         if not task.done():
             task.cancel()
             with contextlib.suppress(BaseException):

@@ -16,6 +16,7 @@ from lake.tables import Follower
 from tests.gateway.serving.made import Row
 from tests.wire.live import ROWS, Live
 from tests.wire.statements import Statements
+from tests.wire.wire import Client, Query
 
 NEW: Row = (10, "ten", 10.0)
 Connect = Callable[..., psycopg.Connection]
@@ -161,6 +162,18 @@ def test_a_dropped_subscription_ends_a_fetch(live: Live, connect: Connect) -> No
     assert isinstance(ended[0], psycopg.errors.UndefinedObject)
     with pytest.raises(psycopg.errors.UndefinedObject, match='subscription "s" does not exist'):
         fetched(sql)
+
+
+def test_a_client_that_left_is_noticed(live: Live, connect: Connect) -> None:
+    connect().execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
+    client = Client.connect(live.host, live.port, "ann", "shop")
+    client.send(Query("FETCH 1 FROM SUBSCRIPTION s"))
+    time.sleep(0.3)
+    client.close()
+    deadline = time.monotonic() + 10
+    while client.key[0] in live.gateway.sessions:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_what_depends_on_what(live: Live, connect: Connect) -> None:
