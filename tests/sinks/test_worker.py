@@ -248,9 +248,9 @@ def test_an_absent_registry_delays_its_sink_alone(feed: Feed, kafka: Kafka, regi
 
 
 def test_a_sink_that_cannot_be_says_why(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
-    feed.create_sink(kafka.address, registry.url, topic, value_format={"type": "protobuf", "registry": "", "options": {}})
+    feed.create_sink(kafka.address, registry.url, topic, value_format={"type": "csv", "registry": "", "options": {}})
     until(lambda: copy(feed.lake).get("status") == "stopped")
-    assert copy(feed.lake)["error"] == "0A000: sinks of format PROTOBUF are not supported"
+    assert copy(feed.lake)["error"] == "0A000: sinks of format CSV are not supported"
     feed.drop(FIRST_SINK)
     until(lambda: copy(feed.lake) == {})
 
