@@ -31,11 +31,14 @@ def rows(source: random.Random, most: int = 7) -> dict[str, list[Row]]:
 
 
 class Writer:
-    def __init__(self, source: random.Random, *, errors: bool = False, depth: int | None = None) -> None:
-        self.random, self.errors, self.aliases = source, errors, 0
+    def __init__(self, source: random.Random, *, errors: bool = False, depth: int | None = None, whole: bool = False) -> None:
+        """`whole`: LATERAL is often of what is computed from all rows at once: windows, set operations, aggregates that are joined."""
+        self.random, self.errors, self.whole, self.aliases = source, errors, whole, 0
         self.depth = depth or source.choice([1, 1, 1, 2])
 
     def query(self) -> str:
+        if self.whole and self.random.random() < 0.3:
+            return self.beside()
         choice, depth = self.random.random(), self.depth
         if choice < 0.12:
             name = self.alias()
@@ -155,6 +158,8 @@ class Writer:
         return f"{table} AS {name}", [(f"{name}.{c}", t) for c, t in TABLES[table]]
 
     def lateral(self, scope: list[Name], outer: list[Name], depth: int) -> tuple[str, list[Name]]:
+        if self.whole and self.random.random() < 0.4:
+            return self.random.choice((self.ranked, self.both, self.counted))(scope + outer, depth - 1)
         choice = self.random.random()
         if choice < 0.25:
             return self.top(scope + outer, depth - 1)
@@ -165,6 +170,34 @@ class Writer:
             call = self.aggregate(own, scope + outer)
             return f"SELECT {call} AS n FROM {sources} WHERE {self.condition(own + scope + outer, depth - 1)}", [("n", "int8")]
         return self.select(scope + outer, depth - 1, self.random.randint(1, 2))
+
+    def beside(self) -> str:
+        """Each row of a table beside what is computed for it."""
+        table, name = self.random.choice(list(TABLES)), self.alias()
+        scope = [(f"{name}.{c}", t) for c, t in TABLES[table]]
+        inner, columns = self.random.choice((self.ranked, self.both, self.counted, self.top))(scope, 0)
+        shown = ", ".join([scope[0][0], *(f"l.{c}" for c, _ in columns)])
+        joined = self.random.choice([f", LATERAL ({inner}) AS l", f" LEFT JOIN LATERAL ({inner}) AS l ON true"])
+        return f"SELECT {shown} FROM {table} AS {name}{joined}"
+
+    def ranked(self, outer: list[Name], depth: int) -> tuple[str, list[Name]]:
+        """Each row of a table with its rank."""
+        own = [("q.a", "int4"), ("q.e", "int4")]
+        rank = self.random.choice(["rank() OVER (ORDER BY q.e)", "count(*) OVER (PARTITION BY q.e)", "dense_rank() OVER (ORDER BY q.a)"])
+        return f"SELECT q.a, {rank} AS n FROM t AS q WHERE {self.correlated(own, outer, depth)}", [("a", "int4"), ("n", "int8")]
+
+    def both(self, outer: list[Name], depth: int) -> tuple[str, list[Name]]:
+        """A set operation of which either side, or both, read what is around."""
+        one, other = (self.correlated([(f"{q}.a", "int4"), (f"{q}.b", "int4")], outer, depth) for q in ("q", "z"))
+        kind = self.random.choice(["UNION", "UNION ALL", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"])
+        return f"SELECT q.a FROM r AS q WHERE {one} {kind} SELECT z.a FROM s AS z WHERE {other}", [("a", "int4")]
+
+    def counted(self, outer: list[Name], depth: int) -> tuple[str, list[Name]]:
+        """An aggregate without groups, joined: it has a row also where there is nothing."""
+        own = [("q.a", "int4"), ("q.e", "int4")]
+        inner = f"SELECT count(*) AS n, max(q.e) AS m FROM t AS q WHERE {self.correlated(own, outer, depth)}"
+        kind = self.random.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN"])
+        return f"SELECT z.a, y.n FROM ({inner}) AS y {kind} r AS z ON z.a = y.n OR y.m IS NULL", [("a", "int4"), ("n", "int8")]
 
     def top(self, outer: list[Name], depth: int) -> tuple[str, list[Name]]:
         """The first rows in a total order."""

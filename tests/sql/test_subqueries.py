@@ -107,7 +107,7 @@ def test_random(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnecti
     fill(server, engine, rows(source))
     verdicts = Counter[str]()
     for _ in range(QUERIES // WORLDS // 2):
-        text = Writer(source, errors=errors).query()
+        text = Writer(source, errors=errors, whole=True).query()
         expected, got = theirs(server, text), ours(engine, text)
         found = verdict(expected, got, errors)
         assert found != "other", text
@@ -123,7 +123,7 @@ def known(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) ->
         source = random.Random(f"broken {world}")
         tables = rows(source)
         fill(server, engine, tables)
-        texts = [Writer(source, depth=1 + world % 2).query() for _ in range(250)]
+        texts = [Writer(source, depth=1 + world % 2, whole=True).query() for _ in range(250)]
         found = [(t, a) for t in texts if (a := theirs(server, t)) != "57014" and verdict(a, ours(engine, t), False) == "same"]
         out.append((tables, found))
     return out
