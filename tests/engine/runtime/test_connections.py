@@ -20,6 +20,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from embedded.children import Child
 from embedded.kafka import Guard, Kafka
 from embedded.registry import RegistryServer
+from embedded.subjects import Schema
 from lake import Lake
 from lake.errors import ConnectionFailure, DependentObjectsStillExist, TailgateError
 from tests.certificates import Authority
@@ -122,7 +123,7 @@ def test_a_source_by_each_mechanism(world: World, mechanism: str) -> None:
 def test_options_of_with_and_a_registry_by_its_url(world: World) -> None:
     """The old syntax; the authority's certificate is a file."""
     world.kafka.create_topic("persons")
-    world.registry.subjects.register("persons-value", json.dumps(PERSON), ())
+    world.registry.subjects.register("persons-value", Schema(0, json.dumps(PERSON)))
     world.send("persons", person("old"))
     access = "security_protocol = 'SASL_SSL', sasl_mechanisms = 'SCRAM-SHA-256', sasl_username = 'ann', sasl_password = SECRET word"
     world.run(
