@@ -12,7 +12,7 @@ os.environ |= {"XDG_CONFIG_HOME": os.environ["CHECKS_FOLDER"], "PAGER": "cat", "
 
 
 def start():
-    words = ["-h", HOST, "-p", PORT, "-U", USER, DATABASE, "--less-chatty", "--prompt", "ready> "]
+    words = ["-h", HOST, "-p", PORT, "-U", USER, DATABASE, "--less-chatty", "--warn", "off", "--prompt", "ready> "]
     typing = pexpect.spawn(PGCLI, words, encoding="utf-8", timeout=10, dimensions=(60, 180))
     typing.expect("ready>")
     return typing

@@ -117,7 +117,7 @@ with check("tab completion"):
         ("SELECT * FROM large_o", "large_orders "), ("SELECT * FROM orders WHERE cust", "customer "), ("\\d larg", "large_orders"),
         ("SELECT * FROM annex.", "annex.notes"), ("SET search_pa", "search_path "),
         ("UPDATE writ", "written"), ("INSERT INTO kin", "kinds"), ("\\df dou", "doubled"), ("SET ROLE post", "postgres"), ("\\dn ann", "annex"),
-        ("SHOW server_ver", "server_version"),
+        ("SHOW client_enc", "client_encoding"),
     ):  # fmt: skip
         typing.send(begun + "\t")
         typing.expect_exact(completed)
