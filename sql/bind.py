@@ -20,7 +20,8 @@ from sql.decorrelation import decorrelate
 from sql.grammar.names import position
 from sql.grammar.queries import query as parse_query
 from sql.plan import Query
-from sql.statements.values import CreateView, QueryText
+from sql.statements.defined import CreateView
+from sql.statements.values import QueryText
 from sql.tokens import Cursor
 
 

@@ -10,9 +10,9 @@ from typing import Literal
 from lake.errors import FeatureNotSupported
 from lake.names import Name
 from sql.grammar.names import name
+from sql.statements.defined import AlterItem, Comment, CommentOnFunction, ObjectKind
 from sql.statements.functions import function_name
 from sql.statements.pieces import relation_name
-from sql.statements.values import AlterItem, Comment, CommentOnFunction, ObjectKind
 from sql.tokens import Cursor
 
 KINDS: dict[str, ObjectKind] = {

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Literal
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue
+from sql.statements.external import AlterSecret, CreateConnection, CreateSecret, ValidateConnection
 from sql.statements.pieces import if_not_exists, options, relation_name
-from sql.statements.values import AlterSecret, CreateConnection, CreateSecret, Options, ValidateConnection, option
+from sql.statements.values import Options, option
 from sql.tokens import Cursor
 
 OTHERS = ("postgres", "mysql", "sql", "ssh", "aws", "iceberg")

@@ -12,9 +12,10 @@ from sqlglot import exp
 from lake.errors import FeatureNotSupported, InvalidParameterValue
 from lake.names import Name
 from sql.grammar.names import name, place, relation
+from sql.statements.asked import CopyTo, Select, Tail
 from sql.statements.pieces import options
 from sql.statements.reading import read
-from sql.statements.values import CopyTo, Options, QueryText, Select, Tail
+from sql.statements.values import Options, QueryText
 from sql.statements.written import ColumnName, CopyFrom
 from sql.tokens import Cursor
 

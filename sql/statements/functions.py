@@ -19,8 +19,9 @@ from lake.types import Type
 from sql.grammar import expressions, queries
 from sql.grammar.names import is_name, name, place
 from sql.grammar.types import type_name
+from sql.statements.defined import CreateFunction, DropFunction, FunctionArgument, FunctionName
 from sql.statements.pieces import query, relation_name, since
-from sql.statements.values import CreateFunction, DropFunction, FunctionArgument, FunctionName, QueryText
+from sql.statements.values import QueryText
 from sql.tokens import Cursor, Token
 from sql.typenames import resolve
 

@@ -11,8 +11,8 @@ from lake.errors import FeatureNotSupported, UndefinedObject
 from lake.names import Name
 from sql.grammar import expressions
 from sql.grammar.names import is_name, name
+from sql.statements.defined import CreateIndex, IndexColumn
 from sql.statements.pieces import column_names, if_not_exists, relation_name
-from sql.statements.values import CreateIndex, IndexColumn
 from sql.tokens import Cursor
 
 OTHER_METHODS = ("gin", "gist", "spgist", "brin", "bloom", "rum", "hnsw", "ivfflat")

@@ -15,8 +15,7 @@ from lake.types import Type
 from sql.grammar.names import name
 from sql.grammar.types import type_name
 from sql.statements.connections import spelled
-from sql.statements.pieces import column_names, if_not_exists, options, relation_name
-from sql.statements.values import (
+from sql.statements.external import (
     Avro,
     Bytes,
     ColumnDefinition,
@@ -27,8 +26,6 @@ from sql.statements.values import (
     Format,
     Include,
     Json,
-    Options,
-    OptionValue,
     Pause,
     Print,
     Protobuf,
@@ -36,8 +33,9 @@ from sql.statements.values import (
     RetryDeadLetters,
     Strategy,
     Text,
-    option,
 )
+from sql.statements.pieces import column_names, if_not_exists, options, relation_name
+from sql.statements.values import Options, OptionValue, option
 from sql.tokens import Cursor
 from sql.typenames import resolve
 

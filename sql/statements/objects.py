@@ -8,8 +8,23 @@ from lake.errors import FeatureNotSupported
 from lake.names import Name
 from sql.grammar import queries
 from sql.statements.altered import KINDS, alter_item
+from sql.statements.asked import Explain, Select, Show, Tail
 from sql.statements.connections import alter_secret, create_connection, create_secret
 from sql.statements.create_table import create_table
+from sql.statements.defined import (
+    AlterItem,
+    AlterSchema,
+    CreateFunction,
+    CreateIndex,
+    CreateSchema,
+    CreateSubscription,
+    CreateView,
+    Drop,
+    DropFunction,
+    DropSchema,
+    ObjectKind,
+)
+from sql.statements.external import AlterSecret, CreateConnection, CreateSecret, CreateSink, CreateSource
 from sql.statements.functions import create_function, drop_function, function_name
 from sql.statements.indexes import create_index
 from sql.statements.kafka import create_sink, create_source
@@ -19,34 +34,9 @@ from sql.statements.refused import refuse, refuse_create, refuse_drop, refuse_sh
 from sql.statements.roles import KINDS as ROLES
 from sql.statements.roles import alter_role, create_role, drop_role
 from sql.statements.schemas import alter_schema, create_schema, drop_schema, schema_name
+from sql.statements.sessions import AlterRole, CreateRole, DropRole
 from sql.statements.subscriptions import create_subscription
-from sql.statements.values import (
-    AlterItem,
-    AlterRole,
-    AlterSchema,
-    AlterSecret,
-    CreateConnection,
-    CreateFunction,
-    CreateIndex,
-    CreateRole,
-    CreateSchema,
-    CreateSecret,
-    CreateSink,
-    CreateSource,
-    CreateSubscription,
-    CreateView,
-    Drop,
-    DropFunction,
-    DropRole,
-    DropSchema,
-    Explain,
-    ObjectKind,
-    Options,
-    Select,
-    Show,
-    Tail,
-    option,
-)
+from sql.statements.values import Options, option
 from sql.statements.written import CreateTable
 from sql.tokens import Cursor
 

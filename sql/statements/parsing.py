@@ -7,9 +7,10 @@ from collections.abc import Callable
 from lake.errors import SyntaxError_
 from sql.grammar import queries
 from sql.statements import altered, connections, copying, kafka, objects, reading, roles, session, subscriptions, tables
+from sql.statements.every import Statement
 from sql.statements.pieces import select
 from sql.statements.refused import refuse
-from sql.statements.values import Empty, Statement, StatementText
+from sql.statements.values import Empty, StatementText
 from sql.tokens import Cursor, Token, tokens
 
 STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {

@@ -7,7 +7,8 @@ from sqlglot import exp
 from lake.errors import InvalidParameterValue
 from lake.names import Name
 from sql.grammar import expressions, names, queries
-from sql.statements.values import AtLeast, Options, OptionValue, QueryText, SecretName, Select, Time
+from sql.statements.asked import Select
+from sql.statements.values import AtLeast, Options, OptionValue, QueryText, SecretName, Time
 from sql.tokens import Cursor
 
 

@@ -12,10 +12,11 @@ from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidPara
 from lake.names import Name
 from sql.grammar import queries
 from sql.grammar.names import name
+from sql.statements.asked import CloseCursor, DeclareCursor, Fetch, FetchSubscription, KeyEnvelope, OrderWithin, Select, Tail
 from sql.statements.pieces import as_of, boolean, column_names, options, query, relation_name, select, time
 from sql.statements.refused import refuse
 from sql.statements.subscriptions import at_subscription
-from sql.statements.values import CloseCursor, DeclareCursor, Fetch, FetchSubscription, KeyEnvelope, OrderWithin, QueryText, Select, Tail
+from sql.statements.values import QueryText
 from sql.tokens import Cursor
 
 

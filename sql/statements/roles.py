@@ -13,7 +13,7 @@ from lake.names import Name
 from lake.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from sql.grammar.names import name
 from sql.statements.pieces import relation_name
-from sql.statements.values import AlterRole, CreateRole, DropRole, Grant, RoleOptions
+from sql.statements.sessions import AlterRole, CreateRole, DropRole, Grant, RoleOptions
 from sql.tokens import Cursor
 
 KINDS = ("role", "user", "group")

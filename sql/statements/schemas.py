@@ -8,8 +8,8 @@ from __future__ import annotations
 from lake.errors import FeatureNotSupported
 from lake.names import Name
 from sql.grammar.names import name
+from sql.statements.defined import AlterSchema, CreateSchema, DropSchema
 from sql.statements.roles import role_name
-from sql.statements.values import AlterSchema, CreateSchema, DropSchema
 from sql.tokens import Cursor
 
 

@@ -9,8 +9,9 @@ from lake.types import Type
 from sql.grammar.expressions import expressions
 from sql.grammar.names import name
 from sql.grammar.types import type_name
-from sql.statements import values as v
+from sql.statements import sessions as v
 from sql.statements.objects import setting_name
+from sql.statements.values import Empty, QueryText
 from sql.tokens import Cursor
 from sql.typenames import resolve
 
@@ -182,7 +183,7 @@ def prepare(cursor: Cursor) -> v.Prepare:
     cursor.expect_word("as")
     start = cursor.position
     inner = statement(cursor)
-    if isinstance(inner, (v.Empty, v.Prepare, v.Execute)):
+    if isinstance(inner, (Empty, v.Prepare, v.Execute)):
         raise cursor.error(next(t for t in cursor.row if t.position == start))
     return v.Prepare(this, tuple(types), inner, cursor.text[start : cursor.row[cursor.index - 1].end])
 
@@ -197,7 +198,7 @@ def execute(cursor: Cursor) -> v.Execute:
         return v.Execute(this)
     found = expressions(cursor)
     end = cursor.expect(")").position
-    return v.Execute(this, v.QueryText("SELECT " + cursor.text[start:end], start - len("SELECT "), exp.Select(expressions=found)))
+    return v.Execute(this, QueryText("SELECT " + cursor.text[start:end], start - len("SELECT "), exp.Select(expressions=found)))
 
 
 def deallocate(cursor: Cursor) -> v.Deallocate:

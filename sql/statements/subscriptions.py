@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue
 from sql.grammar.names import is_name
+from sql.statements.asked import Acknowledge
+from sql.statements.defined import CreateSubscription
 from sql.statements.pieces import boolean, if_not_exists, options, relation_name, time
-from sql.statements.values import Acknowledge, CreateSubscription
 from sql.tokens import Cursor
 
 CONNECTION = "Here a subscription is FROM a relation. Another database's changes come by Kafka: CREATE SOURCE … ENVELOPE DEBEZIUM."

@@ -1,0 +1,61 @@
+"""All that a text can say."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from sql.statements.asked import Acknowledge, CloseCursor, CopyTo, DeclareCursor, Explain, Fetch, FetchSubscription, Select, Show, Tail
+from sql.statements.defined import (
+    AlterItem,
+    AlterSchema,
+    Comment,
+    CommentOnFunction,
+    CreateFunction,
+    CreateIndex,
+    CreateSchema,
+    CreateSubscription,
+    CreateView,
+    Drop,
+    DropFunction,
+    DropSchema,
+)
+from sql.statements.external import (
+    AlterSecret,
+    CreateConnection,
+    CreateSecret,
+    CreateSink,
+    CreateSource,
+    Pause,
+    Print,
+    RetryDeadLetters,
+    ValidateConnection,
+)
+from sql.statements.sessions import (
+    AlterRole,
+    Begin,
+    Commit,
+    CreateRole,
+    Deallocate,
+    Discard,
+    DropRole,
+    Execute,
+    Grant,
+    Prepare,
+    Release,
+    Reset,
+    Rollback,
+    RollbackTo,
+    Savepoint,
+    Set,
+)
+from sql.statements.values import Empty
+from sql.statements.written import CopyFrom, CreateTable, Delete, Insert, Truncate, Update
+
+Statement: TypeAlias = (
+    CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
+    | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
+    | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
+    | CreateRole | AlterRole | DropRole | Grant | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction | CommentOnFunction
+    | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
+    | ValidateConnection
+)  # fmt: skip
