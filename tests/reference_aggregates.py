@@ -107,7 +107,8 @@ def float_sum(values: Sequence[float]) -> float:
 
 def extreme(call: plan.AggregateCall, rows: Rows) -> Value:
     values = [r[0] for r in rows if r[0] is not None]
-    return (max if call.function.name == "max" else min)(values, key=order, default=None)
+    key = sortable if call.arguments[0].type.is_array else order
+    return (max if call.function.name == "max" else min)(values, key=key, default=None)
 
 
 def by_another(call: plan.AggregateCall, rows: Rows) -> Value:
