@@ -11,7 +11,7 @@ import tailgate.Rows.Bytes;
  * <p>Of each partition the rows from `offset` on, `count` of them at most, in order; with `ties` also those that are equal in order to the last one. A count below zero is no limit.
  *
  * <p>State: the partition's rows in order ({@link Partitioned}). Cost: the rows up to the last that is shown, before and after, and the changes; changes behind the last one shown cost themselves alone.
- * Where no row ever goes, those behind the last one shown are never shown, and are not kept.
+ * Where no row ever goes, those behind the last one shown are never shown, and are not kept; without a count there are none.
  */
 final class TopK extends Partitioned {
   private static final long serialVersionUID = 1;
@@ -35,7 +35,7 @@ final class TopK extends Partitioned {
     Map<Bytes, Long> net = new LinkedHashMap<>();
     boolean touched = false;
     for (var c : changes.entrySet()) {
-      if (appendOnly && old.endsBefore(c.getKey().bytes)) continue;
+      if (appendOnly && !all && old.endsBefore(c.getKey().bytes)) continue;
       long now = tick.state.weigh(id, ROWS, partition, c.getKey().bytes, c.getValue()), before = now - c.getValue();
       if (all) net.merge(c.getKey(), Math.max(now, 0) - Math.max(before, 0), Long::sum);
       touched = touched || !old.endsBefore(c.getKey().bytes);
