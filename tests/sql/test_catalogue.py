@@ -81,9 +81,9 @@ def test_spark(share: int, postgres: str, seed: int) -> None:
 
 
 def test_every_row_has_fifty_lists() -> None:
-    """But those of which there are no more, and aggregates of nothing."""
+    """But those of which there are no more, as of times in five characters, and aggregates of nothing."""
     for row in EVALUATED:
-        few = set(row.arguments) <= {"bool", "bool[]"} or row.kind == "window"
+        few = set(row.arguments) <= {"bool", "bool[]"} or row.kind == "window" or (row.kind == "cast" and row.arguments == ("bpchar",))
         assert few or not case_of(row, 1).expression or len(set(case_of(row, 1).rows)) >= 50, row
 
 
