@@ -144,7 +144,8 @@ class Mirrors:
         shapes = [entry.shape] + ([mirror.errors_shape(entry.item)] if entry.item.errors else [])
         connection = self._sandbox.cursor()
         try:
-            n, time = self.state.n, self.state.time
+            newest = self.state  # once: another thread moves it
+            n, time = newest.n, newest.time
             connection.begin()
             for shape in shapes:
                 mirror.drop(connection, shape)
@@ -161,9 +162,9 @@ class Mirrors:
                     total = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchone()[0]
                     self._errors_of[entry.item.errors] = entry.item.id
                     self._totals[entry.item.errors] = int(total)
+                self.state = replace(self.state, failing=self._failing())  # before anybody reads the view
                 entry.moving = True
                 self._set_clock(connection, self.state)
-                self.state = replace(self.state, failing=self._failing())
             entry.ready.set_result(None)
         except BaseException as error:  # noqa: BLE001  # it belongs to whoever waits
             self._discard(connection, shapes)

@@ -176,6 +176,27 @@ def _flip(made: Made, relation: int, id: int) -> list[tuple[str, int]]:
     return [(old, -1), (old + "x" if len(old) < 5 else "x", 1)]
 
 
+def test_that_a_view_fails_is_known_before_it_is_read(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        item = made.create("v")
+        made.tick({item.id: [((1, "a", 0.5), 1)], item.errors: [(("22012", "division by zero"), 1)]})
+        known: list[bool] = []
+        async with serving(made) as server:
+            mirrors = server._mirrors
+            tell = mirrors._set_clock
+
+            def set_clock(connection: object, state: object) -> None:
+                if item.id in mirrors.moving():
+                    known.append(item.id in mirrors.state.failing)
+                tell(connection, state)
+
+            monkeypatch.setattr(mirrors, "_set_clock", set_clock)
+            await asyncio.gather(*map(asyncio.wrap_future, mirrors.need([item])))
+        assert known == [True]
+
+    run(work)
+
+
 def test_a_dropped_relation_leaves_memory(made: Made, run) -> None:
     async def work() -> None:
         item = made.create("v")
