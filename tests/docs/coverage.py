@@ -14,9 +14,10 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Literal, Union
 
-from sql.statements import SHOWS, Empty, Statement, values, written
+from sql.statements import SHOWS, Empty, Statement, asked, defined, every, external, sessions, values, written
 
-_NAMES = {**vars(written), **vars(values)}
+MODULES = (asked, defined, every, external, sessions, values, written)
+_NAMES = {name: value for module in MODULES for name, value in vars(module).items()}
 _VALUES = {("Show", "what"): SHOWS}  # fields whose values are told elsewhere than in their type
 
 
@@ -50,7 +51,7 @@ def shown(value: Any) -> set[str]:
 
 
 def _ours(kind: type) -> bool:
-    return dataclasses.is_dataclass(kind) and kind.__module__ in (values.__name__, written.__name__)
+    return dataclasses.is_dataclass(kind) and kind.__module__ in {m.__name__ for m in MODULES}
 
 
 def _word(kind: type, field: dataclasses.Field[Any], choice: object) -> str:
