@@ -48,7 +48,8 @@ class Shop:
     """Its topics, and what was produced, so that the answer can be computed again."""
 
     def __init__(self, kafka: str, customers: int) -> None:
-        for made in AdminClient({"bootstrap.servers": kafka}).create_topics([NewTopic(t, 1, 1) for t in ("orders", "customers")]).values():
+        admin = AdminClient({"bootstrap.servers": kafka})  # named: it ends its work when it goes
+        for made in admin.create_topics([NewTopic(t, 1, 1) for t in ("orders", "customers")]).values():
             made.result(30)
         self.producer = Producer({"bootstrap.servers": kafka, "queue.buffering.max.messages": 500_000, "linger.ms": 50})
         self.chance = random.Random(1)
