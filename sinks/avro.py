@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from lake.types import Field, Type
 from sinks.schema import in_milliseconds
+from sinks.varint import varint
 
 NULL, PRESENT = b"\x00", b"\x02"  # which branch of ["null", t], as zigzag numbers
 
@@ -36,13 +37,7 @@ def header(schema_id: int) -> bytes:
 
 
 def _zigzag(value: int) -> bytes:
-    rest = value << 1 if value >= 0 else (-value << 1) - 1
-    out = bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
+    return varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
 _LONGS = {value: _zigzag(value) for value in range(-_SMALL, _SMALL)}

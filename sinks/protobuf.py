@@ -30,6 +30,7 @@ from lake.types import Field, Type
 from sinks import jsons
 from sinks.avro import header
 from sinks.schema import KEY_NAME, ROW_NAME, VALUE_NAME, field_names
+from sinks.varint import varint
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 FIRST_MESSAGE = b"\x00"  # which of the schema's messages it is: the short form of [0]
@@ -88,21 +89,6 @@ def _message(columns: Sequence[Field], name: str, indent: str = "") -> str:
 
 
 # ---- bytes -----------------------------------------------------------------------------------------------------------------------
-
-
-def varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first; a number below zero has ten.
-
-    >>> varint(1), varint(300), varint(-1)[-1:]
-    (b'\\x01', b'\\xac\\x02', b'\\x01')
-    """
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def tag(number: int, wire: int) -> bytes:

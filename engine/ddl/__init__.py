@@ -7,10 +7,10 @@ feature's name for what is not supported.
 
 from engine.ddl.alter import alter, comment
 from engine.ddl.connection import alter_secret, create_connection, create_secret
-from engine.ddl.connection import found as connection_of
 from engine.ddl.drop import Notice, drop, drop_schemas
 from engine.ddl.function import comment_on_function, create_function, drop_function
 from engine.ddl.index import create_index
+from engine.ddl.names import of_kind
 from engine.ddl.registry import ANSWERS, Registry, SchemaLookup
 from engine.ddl.replace import replace_view
 from engine.ddl.roles import change_roles
@@ -32,7 +32,6 @@ __all__ = [
     "change_roles",
     "comment",
     "comment_on_function",
-    "connection_of",
     "create_connection",
     "create_function",
     "create_index",
@@ -47,5 +46,6 @@ __all__ = [
     "drop_function",
     "drop_schemas",
     "errors_item",
+    "of_kind",
     "replace_view",
 ]  # fmt: skip

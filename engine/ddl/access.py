@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from engine.ddl.names import of_kind
 from lake.catalog import SECRET, Catalog
-from lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject, WrongObjectType
-from sql.statements import Name, Options, OptionValue
+from lake.errors import FeatureNotSupported, InvalidParameterValue
+from sql.statements import Options, OptionValue
 from sql.statements.values import SecretName
 
 # option → setting (lake.clients)
@@ -116,7 +117,7 @@ def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) ->
         if setting in settings:
             raise InvalidParameterValue(f'option "{option}" says again what another option says')
         if isinstance(value, SecretName) and option not in FILES and setting not in ("protocol", "mechanism"):
-            secrets.append(secret(value.name, catalog))
+            secrets.append(of_kind(SECRET, value.name, catalog).id)
             settings[setting] = {"secret": secrets[-1]}
         elif not isinstance(value, str):
             raise InvalidParameterValue(f'option "{option}" needs a text')
@@ -129,17 +130,6 @@ def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) ->
         else:
             settings[setting] = value
     return Said(settings, tuple(dict.fromkeys(secrets)))
-
-
-def secret(name: Name, catalog: Catalog) -> int:
-    """The id of the secret of a name."""
-    item = catalog.find(name)
-    if item is None:
-        catalog.check_schema(name)
-        raise UndefinedObject(f'secret "{name}" does not exist', position=name.position)
-    if item.kind != SECRET:
-        raise WrongObjectType(f'"{item.name}" is not a secret', position=name.position)
-    return item.id
 
 
 def text(value: OptionValue, option: str) -> str:

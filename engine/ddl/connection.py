@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.ddl import access
-from engine.ddl.names import free, kept
+from engine.ddl.names import free, kept, of_kind
 from lake.catalog import CONNECTION, SECRET, Catalog, Item
-from lake.errors import InvalidParameterValue, UndefinedObject, WrongObjectType
+from lake.errors import InvalidParameterValue, WrongObjectType
 from lake.secrets import SEALED
 from sql.statements import AlterSecret, CreateConnection, CreateSecret, Name, Options
 from sql.statements.kafka import addresses
@@ -32,7 +32,7 @@ def alter_secret(statement: AlterSecret, catalog: Catalog, seal: Seal) -> Item |
     """The secret with its new value; None if it is not there and need not be."""
     if statement.if_exists and catalog.find(statement.name) is None:
         return None
-    item = catalog[access.secret(statement.name, catalog)]
+    item = of_kind(SECRET, statement.name, catalog)
     return replace(item, options={**item.options, SEALED: seal(statement.value, item.id)})
 
 
@@ -113,21 +113,10 @@ def registry(connection: Name | None, url: str, options: Options, catalog: Catal
 
 
 def _connection(name: Name, kind: str, catalog: Catalog) -> Reached:
-    item = found(name, catalog)
+    item = of_kind(CONNECTION, name, catalog)
     if item.options["type"] != kind:
         raise WrongObjectType(f'connection "{item.name}" is not to {_WORDS[kind]}', position=name.position)
     return Reached(item.options["brokers" if kind == "kafka" else "url"], item.options["settings"], (item.id,))
 
 
 _WORDS = {"kafka": "Kafka", "schema registry": "a schema registry"}
-
-
-def found(name: Name, catalog: Catalog) -> Item:
-    """The connection of a name."""
-    item = catalog.find(name)
-    if item is None:
-        catalog.check_schema(name)
-        raise UndefinedObject(f'connection "{name}" does not exist', position=name.position)
-    if item.kind != CONNECTION:
-        raise WrongObjectType(f'"{item.name}" is not a connection', position=name.position)
-    return item

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lake.catalog import Catalog, Change, Item
-from lake.errors import DuplicateColumn
+from lake.errors import DuplicateColumn, UndefinedObject, WrongObjectType
 from lake.names import Name
 from lake.schemas import Schema
 from lake.types import Field
@@ -17,6 +17,17 @@ def free(name: Name, catalog: Catalog) -> Schema:
     schema = catalog.home(name)
     catalog.check_new(name.name, schema)
     return schema
+
+
+def of_kind(kind: str, name: Name, catalog: Catalog) -> Item:
+    """The item of a name that is of this kind. Raises 3F000, 42704, 42809."""
+    item = catalog.find(name)
+    if item is None:
+        catalog.check_schema(name)
+        raise UndefinedObject(f'{kind} "{name}" does not exist', position=name.position)
+    if item.kind != kind:
+        raise WrongObjectType(f'"{item.name}" is not a {kind}', position=name.position)
+    return item
 
 
 def kept(item: Item, statement: Creation, catalog: Catalog) -> Item:

@@ -53,21 +53,19 @@ class Registry:
         return self._avro(url, f"schema {id}", self._get(url, f"schemas/ids/{id}", f"schema {id}", access), access)
 
     def _avro(self, url: str, what: str, found: dict[str, Any] | None, access: Mapping[str, str]) -> str | None:
-        if found is None:
-            return None
-        if kind(found) != "AVRO":
-            raise InvalidParameterValue(f"{what} is {kind(found)}, not AVRO", hint=f"Use FORMAT {kind(found)}.")
-        before: dict[str, str] = {}
-        self._references(url, found, before, access)
-        return str(found["schema"]) if not before else avro.written(avro.parse(*before.values(), str(found["schema"])))
+        schemas = self._schemas(url, what, "AVRO", found, access)
+        return None if schemas is None else schemas[0] if len(schemas) == 1 else avro.written(avro.parse(*schemas))
 
     def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
         access = self._vault.opened(settings)
-        found = self._version(url, subject, "latest", access)
+        return self._schemas(url, f"the schema of {subject}", "PROTOBUF", self._version(url, subject, "latest", access), access)
+
+    def _schemas(self, url: str, what: str, wanted: str, found: dict[str, Any] | None, access: Mapping[str, str]) -> tuple[str, ...] | None:
+        """The schemas that it refers to, and behind them itself; it must be of the kind that is wanted."""
         if found is None:
             return None
-        if kind(found) != "PROTOBUF":
-            raise InvalidParameterValue(f"the schema of {subject} is {kind(found)}, not PROTOBUF", hint=f"Use FORMAT {kind(found)}.")
+        if kind(found) != wanted:
+            raise InvalidParameterValue(f"{what} is {kind(found)}, not {wanted}", hint=f"Use FORMAT {kind(found)}.")
         before: dict[str, str] = {}
         self._references(url, found, before, access)
         return (*before.values(), str(found["schema"]))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from engine.ddl import connection_of
+from engine.ddl import of_kind
 from engine.plan import nodes
 from engine.runtime import kafka
 from engine.runtime.installing import Installation
@@ -83,7 +83,7 @@ class Attending:
     def print(self, statement: Print, path: tuple[str, ...]) -> list[str]:
         """The records of a topic: the first ones, or the last ones that there are."""
         if statement.connection is not None:
-            brokers, settings = self._reached(connection_of(statement.connection, self._engine.catalog.along(path)))
+            brokers, settings = self._reached(of_kind(CONNECTION, statement.connection, self._engine.catalog.along(path)))
         elif statement.brokers:
             brokers, settings = statement.brokers, {}
         else:

@@ -20,7 +20,7 @@ from engine.runtime.control import Client
 from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
 from engine.runtime.readers import apart, reader_name
-from lake.catalog import Catalog, Change, Item
+from lake.catalog import CONNECTION, Catalog, Change, Item
 from lake.dropping import dropping
 from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
 from lake.names import listed
@@ -109,7 +109,7 @@ class Statements:
             case AlterSecret():
                 return self._alter_secret(statement, path)
             case ValidateConnection(name=name):
-                self._validate(ddl.connection_of(name, self._engine.catalog.along(path)))
+                self._validate(ddl.of_kind(CONNECTION, name, self._engine.catalog.along(path)))
                 return self._answer("VALIDATE CONNECTION")
             case Pause():
                 return self._answer(self._attending.pause(statement, path))

@@ -83,10 +83,11 @@ def _seconds(unit: str, spark: str, duckdb: str) -> tuple[str, str]:
     """Seconds or milliseconds of the microseconds in a minute, as date_part gives them: a sum of doubles, in PostgreSQL's order."""
     scale = 1 if unit == "second" else 1000
 
-    def of(micros: str, div: str, kind: str) -> str:
-        return f"(({micros} {div} 1000000) * {scale} + ({micros} % 1000000) / CAST({1_000_000 // scale} AS {kind}))"
+    def of(micros: str, div: str) -> str:
+        whole = f"CAST({micros} AS BIGINT)"
+        return f"(({whole} {div} 1000000) * {scale} + ({whole} % 1000000) / CAST({1_000_000 // scale} AS DOUBLE))"
 
-    return of(f"CAST({spark} AS BIGINT)", "div", "DOUBLE"), of(f"CAST({duckdb} AS BIGINT)", "//", "DOUBLE")
+    return of(spark, "div"), of(duckdb, "//")
 
 
 def _fields() -> list[Function]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import psycopg
 import pytest
 
 from lake.types import Type
-from sql.duckdb_functions import install
 from sql.functions.catalogue import ROWS
 from tests.sql.oracle import EXPRESSIONS, OURS, Case, agree, bound, case_of, expressions, on_duckdb, on_postgres
 
@@ -21,21 +19,6 @@ ROOT = Path(__file__).parents[2]
 JAR = ROOT / "engine" / "java" / "target" / "tailgate.jar"
 EVALUATED = [r for r in ROWS if r.duckdb and r.volatility == "immutable" and r.name not in OURS]
 FAMILIES = ("operator", "prefix", "function", "cast", "aggregate")
-
-
-@pytest.fixture(scope="module")
-def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        yield connection
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    connection = duckdb.connect()
-    install(connection)
-    yield connection
-    connection.close()
 
 
 def name(type: Type) -> str:

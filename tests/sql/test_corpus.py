@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,12 @@ import duckdb
 import psycopg
 import pytest
 
-from sql.duckdb_functions import install
 from tests.sql.corpus import EXPECTED, HEADER, corpus, expected, on_duckdb
 
 ROOT = Path(__file__).parents[2]
 JAR = ROOT / "engine" / "java" / "target" / "tailgate.jar"
 # letters beyond ASCII have no case in the C locale of the tests' server; the corpus was recorded in C.UTF-8
 LOCALE = {"text-036", "text-041"}
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    connection = duckdb.connect()
-    install(connection)
-    yield connection
-    connection.close()
 
 
 def test_duckdb(engine: duckdb.DuckDBPyConnection) -> None:

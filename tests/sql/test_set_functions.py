@@ -8,14 +8,13 @@ from typing import Any
 
 import duckdb
 import psycopg
-import pytest
 
 from lake.catalog import Catalog, Change, Item
 from lake.errors import TailgateError
 from lake.types import Field, Type
 from sql.bind import bind_query
 from sql.duckdb import render
-from sql.duckdb_functions import error_of, install
+from sql.duckdb_functions import error_of
 from sql.functions.catalogue import ROWS
 from sql.functions.entry import Function
 from sql.input.literals import parse
@@ -24,21 +23,6 @@ from tests.sql.oracle import NAMES, Case, case_of, normal, stored, unstored
 SETS = [r for r in ROWS if r.kind == "set" and r.duckdb]
 ID = 20000
 Found = dict[int, list[Any]] | tuple[str, str]  # by argument list, or an error
-
-
-@pytest.fixture(scope="module")
-def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        yield connection
-
-
-@pytest.fixture
-def engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    connection = duckdb.connect()
-    install(connection)
-    yield connection
-    connection.close()
 
 
 class Walk:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any
 
@@ -89,13 +88,6 @@ QUERIES = (
     "SELECT nosuch FROM generate_series(1, 2) g",
     "SELECT * FROM generate_series('a', 2)",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        yield connection
 
 
 @pytest.mark.parametrize("text", QUERIES)

@@ -1,0 +1,18 @@
+"""Whole numbers as Avro and Protobuf write them."""
+
+from __future__ import annotations
+
+
+def varint(value: int) -> bytes:
+    """Seven bits a byte, the lowest first; a number below zero has ten.
+
+    >>> varint(1), varint(300), varint(-1)[-1:]
+    (b'\\x01', b'\\xac\\x02', b'\\x01')
+    """
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

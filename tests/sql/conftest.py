@@ -1,0 +1,27 @@
+"""The engines that expressions are asked of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+
+from sql.duckdb_functions import install
+
+
+@pytest.fixture(scope="module")
+def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = duckdb.connect()
+    install(connection)
+    yield connection
+    connection.close()
