@@ -1,9 +1,11 @@
-"""Polls while ticks run: a view of 100 rows by 8 connections, and look-ups by key, beside PostgreSQL 15 with the same table.
+"""Polls while ticks run: a view of 100 rows, and look-ups by key, beside PostgreSQL 15 with the same table.
 
-    python bench/polls.py [--seconds 5] [--connections 8]                    a lake, a writer and a gateway of its own
+    python bench/polls.py [--seconds 6] [--connections 8]                    as fast as they are answered
+    python bench/polls.py --rate 1000 --seconds 60                           so many a second, answered or not; ticks every second
+    python bench/polls.py --idle 5000                                        what connections cost that do nothing
     python bench/polls.py --dsn postgresql://… --relation v --key column     a running gateway; its ticks are its own
 
-Load comes from one thread over plain sockets, one request at a time on each connection; servers are asked in turns, and PostgreSQL's
+A lake, a writer and a gateway of its own; load comes from one thread over plain sockets; servers are asked in turns, and PostgreSQL's
 table is updated at the same moments as ours. The last line is JSON: answers per second, latencies in ms, and ratios to PostgreSQL.
 """
 
@@ -11,9 +13,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import random
-import selectors
 import socket
 import subprocess
 import sys
@@ -23,11 +25,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from struct import pack
-from urllib.parse import urlsplit
 
 import psycopg
 import pyarrow as pa
+from _load import Client, execute, figures, offered, parse, query, steady  # beside this file
+from _processes import resident_mib
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -38,98 +40,16 @@ from lake.types import INT8, TEXT, WEIGHT, Field  # noqa: E402
 from lake.writing import open_epoch  # noqa: E402
 from tests.postgres import Postgres  # noqa: E402
 
-ROWS, CHANGED, TICK_S = 100, 20, 0.2
+ROWS, CHANGED = 100, 20
+TICK_S = 0.2  # when polled as fast as can be; when polled at a rate, a second
+SLICE_S = 10.0  # of a measurement at a rate, one server after the other
+MARK_MS = {"p95": 5, "max": 10}
 FORM = (Field("id", INT8, False), Field("segment", TEXT), Field("views", INT8), Field("last_page", TEXT))
-READY = b"Z\0\0\0\5"
-
-
-# --- load
-
-
-class Client:
-    """One connection: a request, then all bytes up to ReadyForQuery."""
-
-    def __init__(self, dsn: str) -> None:
-        parts = urlsplit(dsn)
-        self.socket = socket.create_connection((parts.hostname, parts.port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        words = f"user\0{parts.username or 'bench'}\0database\0{parts.path.strip('/') or 'tailgate'}\0\0".encode()
-        self.ask(pack("!II", len(words) + 8, 196608) + words)
-
-    def ask(self, request: bytes) -> bytes:
-        self.socket.sendall(request)
-        answer = b""
-        while answer[-6:-1] != READY:
-            more = self.socket.recv(1 << 20)
-            if not more:
-                raise ConnectionError(answer)
-            answer += more
-        if b"ERROR\0" in answer:
-            raise RuntimeError(answer)
-        return answer
-
-
-def message(letter: bytes, body: bytes) -> bytes:
-    return letter + pack("!I", len(body) + 4) + body
-
-
-def query(sql: str) -> bytes:
-    return message(b"Q", sql.encode() + b"\0")
-
-
-def parse(name: str, sql: str) -> bytes:
-    return message(b"P", f"{name}\0{sql}\0".encode() + pack("!h", 0)) + message(b"S", b"")
-
-
-def execute(name: str, value: str) -> bytes:
-    bound = b"\0" + name.encode() + b"\0" + pack("!hhi", 0, 1, len(value)) + value.encode() + pack("!h", 0)
-    return message(b"B", bound) + message(b"E", b"\0" + pack("!i", 0)) + message(b"S", b"")
-
-
-def offered(dsn: str, connections: int, seconds: float, first: bytes | None, request: Callable[[], bytes]) -> list[float]:
-    """Latencies, in seconds, of as many requests as were answered."""
-    clients = [Client(dsn) for _ in range(connections)]
-    for client in clients:
-        if first is not None:
-            client.ask(first)
-        client.ask(request())
-    latencies: list[float] = []
-    with selectors.DefaultSelector() as selector:
-        began: dict[Client, float] = {}
-        got: dict[Client, bytes] = dict.fromkeys(clients, b"")
-        for client in clients:
-            selector.register(client.socket, selectors.EVENT_READ, client)
-            began[client] = time.perf_counter()
-            client.socket.sendall(request())
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            for key, _ in selector.select(0.1):
-                client = key.data
-                got[client] += client.socket.recv(1 << 20)
-                if got[client][-6:-1] == READY:
-                    if b"ERROR\0" in got[client]:
-                        raise RuntimeError(got[client])
-                    now = time.perf_counter()
-                    latencies.append(now - began[client])
-                    got[client], began[client] = b"", now
-                    client.socket.sendall(request())
-    for client in clients:
-        client.socket.close()
-    return latencies
-
-
-def figures(latencies: list[float], seconds: float) -> dict[str, float]:
-    ordered = sorted(latencies)
-    at = [round(ordered[min(int(len(ordered) * p), len(ordered) - 1)] * 1000, 2) for p in (0.5, 0.95, 0.99)]
-    return {"per_second": round(len(ordered) / seconds), "p50": at[0], "p95": at[1], "p99": at[2], "max": round(ordered[-1] * 1000, 2)}
-
-
-# --- what is polled
 
 
 @contextmanager
-def own_gateway(folder: Path) -> Iterator[tuple[str, Callable[[int], None]]]:
-    """A gateway over a lake that is written here: its DSN, and what makes the next tick."""
+def own_gateway(folder: Path) -> Iterator[tuple[str, Callable[[int], None], int]]:
+    """A gateway over a lake that is written here: its DSN, what makes the next tick, its process."""
     writer = open_epoch(Lake.create(folder / "lake"))
     item = Item(16384, "materialized view", "v", FORM, (0,), stored=True, errors=16385)
     writer.append(kind="catalog", catalog=Change(put=(item,)))
@@ -142,7 +62,7 @@ def own_gateway(folder: Path) -> Iterator[tuple[str, Callable[[int], None]]]:
     assert child.stdout is not None
     try:
         assert child.stdout.readline().startswith("ready"), "the gateway did not start"
-        yield f"postgresql://bench@127.0.0.1:{port}/tailgate", lambda step: tick(writer, item, step)
+        yield f"postgresql://bench@127.0.0.1:{port}/tailgate", lambda step: tick(writer, item, step), child.pid
     finally:
         child.terminate()
         child.wait()
@@ -193,12 +113,12 @@ def postgresql() -> Iterator[tuple[str, Callable[[int], None]]]:
 
 
 @contextmanager
-def ticking(*ticks: Callable[[int], None]) -> Iterator[list[int]]:
+def ticking(*ticks: Callable[[int], None], every: float = TICK_S) -> Iterator[list[int]]:
     """Ticks on a thread, the same ones everywhere."""
     stop, made = threading.Event(), [0]
 
     def run() -> None:
-        while not stop.wait(TICK_S):
+        while not stop.wait(every):
             for one in ticks:
                 one(made[0])
             made[0] += 1
@@ -218,7 +138,7 @@ def measure(given: argparse.Namespace) -> dict[str, object]:
         if given.dsn:
             ours, ticks = given.dsn, [their_tick]
         else:
-            ours, our_tick = stack.enter_context(own_gateway(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+            ours, our_tick, _ = stack.enter_context(own_gateway(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
             ticks = [our_tick, their_tick]
         keys = list(range(ROWS))
         if given.dsn:
@@ -251,6 +171,43 @@ def measure(given: argparse.Namespace) -> dict[str, object]:
         return out
 
 
+def at_a_rate(given: argparse.Namespace) -> dict[str, object]:
+    """The view polled `given.rate` times a second; the load is a process of its own, away from what makes the ticks."""
+    with ExitStack() as stack:
+        theirs, their_tick = stack.enter_context(postgresql())
+        ours, our_tick, _ = stack.enter_context(own_gateway(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+        load = stack.enter_context(multiprocessing.get_context("spawn").Pool(1))
+        made = stack.enter_context(ticking(our_tick, their_tick, every=1.0))
+        got: dict[str, list[float]] = {"tailgate": [], "postgresql": []}
+        for _ in range(max(round(given.seconds / SLICE_S), 1)):
+            for who, dsn in (("tailgate", ours), ("postgresql", theirs)):
+                part = min(SLICE_S, given.seconds)
+                got[who] += load.apply(steady, (dsn, given.connections, given.rate, part, "SELECT * FROM v"))
+        both = {who: figures(latencies, given.seconds) for who, latencies in got.items()}
+        held = {who: all(found[name] < mark for name, mark in MARK_MS.items()) for who, found in both.items()}
+        return {"rate": given.rate, "connections": given.connections, **both, "within_the_mark": held, "ticks": made[0]}
+
+
+def at_rest(given: argparse.Namespace) -> dict[str, object]:
+    """Connections that have asked once and then stay."""
+    with tempfile.TemporaryDirectory() as folder, own_gateway(Path(folder)) as (dsn, _, pid):
+        first = Client(dsn)
+        first.ask(query("SELECT * FROM v"))
+        before = resident_mib(pid)
+        there = [Client(dsn) for _ in range(given.idle)]
+        for one in there:
+            one.ask(query("SELECT * FROM v"))
+        after = resident_mib(pid)
+        began = time.perf_counter()
+        first.ask(query("SELECT * FROM v"))
+        return {
+            "idle": given.idle,
+            "mib_before": before,
+            "mib_with_them": after,
+            "a_poll_beside_ms": round((time.perf_counter() - began) * 1000, 2),
+        }
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dsn")
@@ -258,4 +215,7 @@ if __name__ == "__main__":
     parser.add_argument("--key", default="id")
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--connections", type=int, default=8)
-    print(json.dumps(measure(parser.parse_args())))
+    parser.add_argument("--rate", type=float, help="polls a second")
+    parser.add_argument("--idle", type=int, help="connections that do nothing")
+    options = parser.parse_args()
+    print(json.dumps((at_a_rate if options.rate else at_rest if options.idle else measure)(options)))

@@ -1,0 +1,134 @@
+"""Load on a server that speaks PostgreSQL: plain sockets, one request at a time on each connection, all from one thread."""
+
+from __future__ import annotations
+
+import gc
+import select
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from struct import pack
+from urllib.parse import urlsplit
+
+READY = b"Z\0\0\0\5"
+
+
+class Client:
+    """One connection: a request, then all bytes up to ReadyForQuery."""
+
+    def __init__(self, dsn: str) -> None:
+        parts = urlsplit(dsn)
+        self.socket = socket.create_connection((parts.hostname, parts.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        words = f"user\0{parts.username or 'bench'}\0database\0{parts.path.strip('/') or 'tailgate'}\0\0".encode()
+        self.ask(pack("!II", len(words) + 8, 196608) + words)
+
+    def ask(self, request: bytes) -> bytes:
+        self.socket.sendall(request)
+        answer = b""
+        while answer[-6:-1] != READY:
+            more = self.socket.recv(1 << 20)
+            if not more:
+                raise ConnectionError(answer)
+            answer += more
+        if b"ERROR\0" in answer:
+            raise RuntimeError(answer)
+        return answer
+
+
+def message(letter: bytes, body: bytes) -> bytes:
+    return letter + pack("!I", len(body) + 4) + body
+
+
+def query(sql: str) -> bytes:
+    return message(b"Q", sql.encode() + b"\0")
+
+
+def parse(name: str, sql: str) -> bytes:
+    return message(b"P", f"{name}\0{sql}\0".encode() + pack("!h", 0)) + message(b"S", b"")
+
+
+def execute(name: str, value: str) -> bytes:
+    bound = b"\0" + name.encode() + b"\0" + pack("!hhi", 0, 1, len(value)) + value.encode() + pack("!h", 0)
+    return message(b"B", bound) + message(b"E", b"\0" + pack("!i", 0)) + message(b"S", b"")
+
+
+def offered(dsn: str, connections: int, seconds: float, first: bytes | None, request: Callable[[], bytes]) -> list[float]:
+    """Latencies, in seconds, of as many requests as were answered."""
+    clients = [Client(dsn) for _ in range(connections)]
+    for client in clients:
+        if first is not None:
+            client.ask(first)
+        client.ask(request())
+    latencies: list[float] = []
+    with selectors.DefaultSelector() as selector:
+        began: dict[Client, float] = {}
+        got: dict[Client, bytes] = dict.fromkeys(clients, b"")
+        for client in clients:
+            selector.register(client.socket, selectors.EVENT_READ, client)
+            began[client] = time.perf_counter()
+            client.socket.sendall(request())
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            for key, _ in selector.select(0.1):
+                client = key.data
+                got[client] += client.socket.recv(1 << 20)
+                if got[client][-6:-1] == READY:
+                    if b"ERROR\0" in got[client]:
+                        raise RuntimeError(got[client])
+                    now = time.perf_counter()
+                    latencies.append(now - began[client])
+                    got[client], began[client] = b"", now
+                    client.socket.sendall(request())
+    for client in clients:
+        client.socket.close()
+    return latencies
+
+
+def steady(dsn: str, connections: int, rate: float, seconds: float, sql: str) -> list[float]:
+    """Latencies, in seconds, of requests that come at a rate whether or not the ones before are answered.
+
+    Each counts from the moment at which it was due, so that a server that stands still is charged for all that waited.
+    """
+    clients = [Client(dsn) for _ in range(connections)]
+    asked = query(sql)
+    for client in clients:
+        client.ask(asked)
+    by_number = {client.socket.fileno(): client for client in clients}
+    idle, due_at, got = deque(clients), dict.fromkeys(clients, 0.0), dict.fromkeys(clients, b"")
+    latencies: list[float] = []
+    gc.collect()
+    gc.disable()  # the load's own pauses are not the server's
+    began, sent, many = time.perf_counter(), 0, round(rate * seconds)
+    while len(latencies) < many:
+        now = time.perf_counter()
+        while idle and sent < many and began + sent / rate <= now:
+            client = idle.popleft()
+            due_at[client] = began + sent / rate
+            client.socket.sendall(asked)
+            sent += 1
+        wait = max(began + sent / rate - time.perf_counter(), 0.0) if idle and sent < many else 1.0
+        for number in select.select(by_number, (), (), wait)[0]:
+            client = by_number[number]
+            more = client.socket.recv(1 << 20)
+            if not more:
+                raise ConnectionError(got[client])
+            got[client] += more
+            if got[client][-6:-1] == READY:
+                if b"ERROR\0" in got[client]:
+                    raise RuntimeError(got[client])
+                latencies.append(time.perf_counter() - due_at[client])
+                got[client] = b""
+                idle.append(client)
+    gc.enable()
+    for client in clients:
+        client.socket.close()
+    return latencies
+
+
+def figures(latencies: list[float], seconds: float) -> dict[str, float]:
+    ordered = sorted(latencies)
+    at = [round(ordered[min(int(len(ordered) * p), len(ordered) - 1)] * 1000, 2) for p in (0.5, 0.95, 0.99)]
+    return {"per_second": round(len(ordered) / seconds), "p50": at[0], "p95": at[1], "p99": at[2], "max": round(ordered[-1] * 1000, 2)}
