@@ -171,19 +171,19 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
     if portal.key is not None and portal.rows is None and not portal.done and session.reads_newest:
         assert portal.bound.prepared is not None
         session.access.check_query(portal.bound.prepared)
-        poll = session.gateway.polls.find(portal.key)
-        if poll is not None and (message.max_rows == 0 or poll.count < message.max_rows):
-            portal.done = True
-            session.out.write(poll.rows)
-            return None
         prepared = portal.bound.prepared
-        lookup = session.gateway.lookups.of(prepared) if prepared is not None else None
-        if lookup is not None and prepared is not None and message.max_rows != 1:
+        lookup = session.gateway.lookups.of(prepared)
+        if lookup is not None and message.max_rows != 1:
             rows = session.gateway.lookups.rows(lookup, prepared, portal.values)
             if rows is not None and (message.max_rows == 0 or len(rows) < message.max_rows):
                 portal.done = True
                 session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
                 return None
+        poll = session.gateway.polls.find(portal.key)
+        if poll is not None and (message.max_rows == 0 or poll.count < message.max_rows):
+            portal.done = True
+            session.out.write(poll.rows)
+            return None
     return _execute(session, portal, message.max_rows)
 
 

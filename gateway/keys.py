@@ -5,14 +5,15 @@ bound plan ──► equalities: column → values, one or those of IN ──►
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 import pyarrow as pa
 
 from gateway.encode.raw import values as raw_values
+from gateway.encode.style import Style
 from gateway.serving import Prepared
 from lake.catalog import Catalog
 from lake.indexes import KEY_TYPES, index, indexes
@@ -36,18 +37,16 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """`given`: per column of the way, the values that are asked for. `rest`: other columns that must have a value. `columns`: what is
-    projected, by position."""
+    """`given`: per column of the way, the values that are asked for; `types`: of those columns. `rest`: other columns that must have a
+    value. `columns`: what is projected, by position. `encoders`: what is known of it by format codes and style."""
 
     way: Way
     fields: tuple[Field, ...]
     given: tuple[tuple[Given, ...], ...]
     rest: tuple[tuple[int, Given], ...]
     columns: tuple[int, ...]
-
-    @property
-    def types(self) -> tuple[Type, ...]:
-        return tuple(self.fields[i].type for i in self.way.columns)
+    types: tuple[Type, ...]
+    encoders: dict[tuple[tuple[int, ...], Style], list[Callable[[Any], bytes]]] = field(default_factory=dict, compare=False, repr=False)
 
     def keys(self, values: Iterable[object]) -> list[tuple[Any, ...]]:
         """In raw form, each once; a NULL equals nothing."""
@@ -95,7 +94,8 @@ def lookup_of(prepared: Prepared, catalog: Catalog) -> Lookup | None:
         count *= len(found[column])
     if count > KEYS_MAX or any(len(given) > 1 for _, given in rest):
         return None
-    return Lookup(way, scan.columns, tuple(found[c] for c in way.columns), tuple((c, given[0]) for c, given in rest), columns)
+    types = tuple(scan.columns[i].type for i in way.columns)
+    return Lookup(way, scan.columns, tuple(found[c] for c in way.columns), tuple((c, given[0]) for c, given in rest), columns, types)
 
 
 def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[Way]:

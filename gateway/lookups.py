@@ -18,7 +18,7 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -50,13 +50,12 @@ TEMPLATES_MAX = 500
 
 @dataclass(slots=True)
 class Template:
-    """A text whose literals are the values. `order`: per column of the way, which literals; `encoders` by style."""
+    """A text whose literals are the values. `order`: per column of the way, which literals."""
 
     lookup: Lookup
     prepared: Prepared
     order: tuple[tuple[int, ...], ...]
     described: bytes
-    encoders: dict[Style, list[Callable[[Any], bytes]]] = field(default_factory=dict)
 
 
 _LITERALS = re.compile(rb"'(?:[^']|'')*'|\b\d{1,18}\b")
@@ -133,9 +132,7 @@ class Lookups:
             return template.described + _NONE_READY
         if len(rows) > ANSWER_ROWS_MAX:
             return None
-        encoders = template.encoders.get(style)
-        if encoders is None:
-            encoders = template.encoders[style] = encoders_of(lookup, (0,) * len(lookup.columns), style)
+        encoders = encoders_of(lookup, (0,) * len(lookup.columns), style)
         if len(rows) == 1:
             return template.described + encoded(rows[0], lookup, encoders) + _ONE_READY
         return b"".join((template.described, *(encoded(r, lookup, encoders) for r in rows), _ended(rows), backend.READY_FOR_QUERY["I"]))
@@ -219,9 +216,13 @@ class Lookups:
                 await changes.aclose()  # type: ignore[attr-defined]
 
 
-def encoders_of(lookup: Lookup, formats: Sequence[int], style: Style) -> list[Callable[[Any], bytes]]:
-    types = [lookup.fields[i].type for i in lookup.columns]
-    return [binary.encoder(t) if code else text.encoder(t, style) for t, code in zip(types, formats, strict=True)]
+def encoders_of(lookup: Lookup, formats: tuple[int, ...], style: Style) -> list[Callable[[Any], bytes]]:
+    found = lookup.encoders.get((formats, style))
+    if found is None:
+        types = [lookup.fields[i].type for i in lookup.columns]
+        found = [binary.encoder(t) if code else text.encoder(t, style) for t, code in zip(types, formats, strict=True)]
+        lookup.encoders[formats, style] = found
+    return found
 
 
 def encoded(row: tuple[Any, ...], lookup: Lookup, encoders: Sequence[Callable[[Any], bytes]]) -> bytes:
@@ -239,7 +240,7 @@ def _ended(rows: Sequence[Row]) -> bytes:
     return backend.command_complete(f"SELECT {len(rows)}")
 
 
-def answer_rows(rows: Sequence[Row], lookup: Lookup, formats: Sequence[int], style: Style) -> bytes:
+def answer_rows(rows: Sequence[Row], lookup: Lookup, formats: tuple[int, ...], style: Style) -> bytes:
     """DataRows and CommandComplete."""
     if not rows:
         return _NONE

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from gateway.encode.calendar import zone
 from gateway.encode.style import Style
@@ -296,6 +297,7 @@ CHECKS: Mapping[str, Callable[[Setting, str], str]] = {
 MODES = ("isolation", "read_only", "deferrable")  # of a transaction: transaction_<mode>, which begins as default_transaction_<mode>
 
 
+@lru_cache(1000)
 def milliseconds(shown: str) -> int:
     """What `SHOW` prints of a time, as ms.
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 class State(Enum):
+    __hash__ = object.__hash__  # a member is one object; Enum's own is slow
+
     IDLE = "I"
     IMPLICIT = "I-implicit"
     BLOCK = "T"
@@ -28,6 +30,8 @@ class State(Enum):
 
 
 class Move(Enum):
+    __hash__ = object.__hash__
+
     BEGIN = "begin"
     IMPLY = "imply"
     ERROR = "error"

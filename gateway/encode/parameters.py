@@ -87,8 +87,11 @@ def _wrong(type: Type, text: str) -> TailgateError:
     return InvalidTextRepresentation(f'invalid input syntax for type {type.facts.sql}: "{text}"')
 
 
+_INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+
+
 def _integer(type: Type, text: str) -> int:
-    if not re.fullmatch(r"\s*[+-]?\d+\s*", text, re.ASCII):
+    if not _INTEGER.fullmatch(text):
         raise _wrong(type, text)
     value = int(text)
     low, high = _RANGES[type.name]

@@ -20,6 +20,8 @@ from gateway.protocol import messages as m
 
 
 class Phase(Enum):
+    __hash__ = object.__hash__  # a member is one object; Enum's own is slow
+
     STARTUP = "startup"
     AUTHENTICATION = "authentication"
     READY = "ready"
@@ -71,10 +73,11 @@ TRANSITIONS: dict[Phase, dict[type, Phase]] = {
     Phase.CLOSED: {},
 }
 
-IGNORED: frozenset[tuple[Phase, type]] = frozenset(
-    {(phase, kind) for phase in (Phase.READY, Phase.EXTENDED) for kind in _LEFT_OVER}
-    | {(Phase.SKIPPING, kind) for kind in TRANSITIONS[Phase.SKIPPING] if kind not in (m.Sync, m.Terminate)}
-)
+IGNORED: dict[Phase, frozenset[type]] = {
+    **dict.fromkeys(Phase, frozenset[type]()),
+    **dict.fromkeys((Phase.READY, Phase.EXTENDED), frozenset(_LEFT_OVER)),
+    Phase.SKIPPING: frozenset(TRANSITIONS[Phase.SKIPPING]) - {m.Sync, m.Terminate},
+}
 
 EVENTS: dict[tuple[Phase, Event], Phase] = {
     (Phase.AUTHENTICATION, Event.AUTHENTICATED): Phase.READY,
@@ -105,7 +108,7 @@ class Machine:
         if following is None:
             raise ProtocolError(f"{kind.__name__} message is not expected while the connection is in state {phase.value}")
         self.phase = following
-        return Verdict.IGNORE if (phase, kind) in IGNORED else Verdict.PROCESS
+        return Verdict.IGNORE if kind in IGNORED[phase] else Verdict.PROCESS
 
     def malformed(self, message: m.Malformed) -> Verdict:
         """A frame that could not be read counts as one of its letter, which failed."""
@@ -126,7 +129,7 @@ def diagram() -> str:
     """The table as text, one line a phase: what the documentation prints."""
     lines = []
     for phase, row in TRANSITIONS.items():
-        moves = [f"{kind.__name__}→{to.value}" for kind, to in row.items() if (phase, kind) not in IGNORED]
-        ignored = [kind.__name__ for kind in row if (phase, kind) in IGNORED]
+        moves = [f"{kind.__name__}→{to.value}" for kind, to in row.items() if kind not in IGNORED[phase]]
+        ignored = [kind.__name__ for kind in row if kind in IGNORED[phase]]
         lines.append(f"{phase.value}: " + " ".join(moves) + (f" (ignored: {' '.join(ignored)})" if ignored else ""))
     return "\n".join(lines)
