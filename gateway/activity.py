@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gateway.server import Gateway
     from gateway.session import Session
 
-DATABASE = 5  # the oid of the one database
 QUERY_BYTES_MAX = 1024  # PostgreSQL's track_activity_query_size
 # what is never shown: after PASSWORD, options that end in it, and CREATE SECRET … AS, where everything may be the value
 _PASSWORD = re.compile(r"(password\s*=?\s*)[eu]?&?'(?:[^']|'')*'?|(\bsecret\s[^;]*?\bas\s).*", re.IGNORECASE | re.DOTALL)
@@ -72,7 +71,8 @@ def rows(gateway: Gateway, asking: Asking, own: Session | None = None) -> list[R
 def _row(session: Session, asking: Asking, own: Session | None) -> Row:
     activity = session.activity
     known: Row = {
-        "datid": DATABASE, "datname": session.database, "pid": session.process, "usesysid": session.access.identity,
+        "datid": 5 if session.database == "postgres" else 16384,  # as in pg_database
+        "datname": session.database, "pid": session.process, "usesysid": session.access.identity,
         "usename": session.user, "application_name": session.settings["application_name"], "query": "<insufficient privilege>",
         "backend_type": "client backend",
     }  # fmt: skip

@@ -105,6 +105,9 @@ def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[obje
         else:
             _modes(session, statement.values, "default_transaction_", local=False)
         return "SET"
+    if name == "transaction snapshot":
+        _import(session, statement.values[0])
+        return "SET"
     if statement.local and not session.transaction.in_block:
         session.notice("SET LOCAL can only be used in transaction blocks", "WARNING", "25P01")
         return "SET"
@@ -117,6 +120,22 @@ def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[obje
         if name == "role":
             session.access.role  # noqa: B018  # raises if it may not be
     return "SET"
+
+
+def _import(session: Session, name: str) -> None:
+    """SET TRANSACTION SNAPSHOT: what the block reads is what another one reads, which pg_export_snapshot() has named."""
+    if not session.transaction.in_block:
+        session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
+    if session.transaction.time is not None:
+        raise e.ActiveSqlTransaction("SET TRANSACTION SNAPSHOT must be called before any query")
+    if session.settings["transaction_isolation"] not in ("serializable", "repeatable read"):
+        raise e.FeatureNotSupported("a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ")
+    times = (other.transaction.exported.get(name) for other in session.gateway.sessions.values())
+    time = next((t for t in times if t is not None), None)
+    if time is None:
+        raise e.InvalidParameterValue(f'invalid snapshot identifier: "{name}"')
+    if session.transaction.state is not State.IDLE:
+        session.transaction.read_at(session.serving, time)
 
 
 def _reset(session: Session, bound: Bound, statement: s.Reset, values: Sequence[object]) -> str:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailgate.gateway")
 
+EXPORT_TIMEOUT_S = 10.0  # for the event loop to take a snapshot: one that is being stopped never does
 STATEMENTS_MAX = 10_000  # prepared statements of one session: a client that never closes any would fill memory
 
 # setting, SQLSTATE and words of the end of a session in which nothing happens
@@ -293,6 +294,14 @@ class Session:
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """How far each subscription is; on a thread."""
         return subscriptions.told(self.gateway.lake, self.catalog)
+
+    def export_snapshot(self) -> str:
+        """On a thread."""
+
+        async def export() -> str:
+            return self.transaction.export(self.serving, self.process)
+
+        return asyncio.run_coroutine_threadsafe(export(), self._loop).result(EXPORT_TIMEOUT_S)
 
     def signal(self, process: int, *, terminate: bool) -> bool:
         return activity.signal(self, process, terminate=terminate)

@@ -84,7 +84,7 @@ _ROWS = (
         about="Sets the display format for interval values.",
     ),
     Setting("is_superuser", "on", reported=True, fixed=True),
-    Setting("jit", "off", "bool"),
+    Setting("jit", "on", "bool"),
     Setting("join_collapse_limit", "8", "int", ("1", _DAY_MS)),
     Setting("lc_collate", "C", fixed=True),
     Setting("lc_ctype", "C", fixed=True),

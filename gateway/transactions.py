@@ -9,6 +9,7 @@ A block reads all its relations at one time: its snapshot is taken by its first 
 from __future__ import annotations
 
 from enum import Enum
+from itertools import count
 from typing import TYPE_CHECKING
 
 from gateway.writing.pending import Pending
@@ -71,12 +72,15 @@ MOVES: dict[tuple[State, Move], State] = {
 
 
 class Transaction:
-    """`savepoints`: names, oldest first, with how many writes there were and the settings. `writes`: what it has written so far."""
+    """`savepoints`: names, oldest first, with how many writes there were and the settings. `writes`: what it has written so far.
+    `exported`: the time that it reads at, by the names under which other sessions may read at it too."""
 
     def __init__(self) -> None:
         self.state = State.IDLE
         self.savepoints: list[tuple[str, int, Mark]] = []
         self.writes = Pending()
+        self.exported: dict[str, int] = {}
+        self._exports = count(1)
         self._snapshot: Snapshot | None = None
 
     @property
@@ -118,12 +122,29 @@ class Transaction:
         self._snapshot.write(self.writes.changes)
         return self._snapshot
 
+    def export(self, serving: Serving, process: int) -> str:
+        """A name for the snapshot, good until the transaction ends."""
+        snapshot = self.snapshot(serving)
+        name = f"{process:08X}-{next(self._exports):08X}-1"
+        if snapshot is not None:
+            self.exported[name] = snapshot.time
+        return name
+
+    def read_at(self, serving: Serving, time: int) -> None:
+        """Takes the snapshot at a time that another session reads at. Newer than that, the mirrors cannot tell it any more, and it is
+        read from the lake."""
+        self._snapshot = serving.snapshot()
+        if self._snapshot.time != time:
+            self._snapshot.close()
+            self._snapshot = serving.snapshot(time)
+
     @property
     def time(self) -> int | None:
         """The time of the snapshot, if it is taken."""
         return None if self._snapshot is None else self._snapshot.time
 
     def release(self) -> None:
+        self.exported.clear()
         if self._snapshot is not None:
             self._snapshot.close()
             self._snapshot = None

@@ -42,6 +42,9 @@ class Session(Protocol):
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """How far each subscription is, by name."""
 
+    def export_snapshot(self) -> str:
+        """A name under which other sessions may read at the time of this one's transaction."""
+
     def signal(self, process: int, *, terminate: bool) -> bool:
         """Stops the statement of a session, or the session. False if there is none."""
 
@@ -65,6 +68,7 @@ class Facts:
     collations: dict[int, str] = field(default_factory=dict)
     descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)
     fixed_descriptions: dict[tuple[int, int, int], str] = field(default_factory=dict)  # PostgreSQL's own
+    shared_descriptions: dict[tuple[int, int], str] = field(default_factory=dict)  # PostgreSQL's own, of databases
     by_name: dict[tuple[int, str], int] = field(default_factory=dict)
     type_by_name: dict[str, int] = field(default_factory=dict)
 
@@ -91,6 +95,8 @@ class Facts:
             self.collations = table("SELECT oid, collname FROM pg.pg_collation")
             self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
             found = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
+            shared = connection.execute("SELECT classoid, objoid, description FROM pg.pg_shdescription").fetchall()
+            self.shared_descriptions = {(a, b): text for a, b, text in shared}
             self.fixed_descriptions = {(a, b, c): text for a, b, c, text in found}
         self.procs = {**self.fixed_procs, **{i.id: (i.name, i.schema) for i in catalog.visible if i.kind == "function"}}
         self.descriptions = {**self.fixed_descriptions, **rows.comments(catalog)}

@@ -109,13 +109,13 @@ class Functions:
             ("pg_get_function_result(oid) text", s._of_function(result_of, lambda f: f.returns(s.format_type))),
             (
                 "pg_get_function_identity_arguments(oid) text",
-                s._of_function(lambda i: arguments_of(i, defaults=False), lambda f: f.arguments(s.format_type)),
+                s._of_function(lambda i: arguments_of(i, defaults=False), lambda f: f.arguments(s.format_type, defaults=False)),
             ),
             ("pg_get_functiondef(oid) text", s._of_function(lambda i: shown(i, s.catalog).sql, lambda f: None)),
             ("obj_description(oid, text) text", s.obj_description),
             ("obj_description(oid) text", lambda o: None),
             ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
-            ("shobj_description(oid, text) text", nothing),
+            ("shobj_description(oid, text) text", s.shobj_description),
             ("has_database_privilege(text, text) bool", yes),
             ("has_database_privilege(text, text, text) bool", yes),
             ("has_schema_privilege(text, text) bool", lambda o, p: may.has_schema_privilege(None, o, p)),
@@ -143,7 +143,7 @@ class Functions:
             ("version() text", lambda: VERSION),
             ("pg_backend_pid() int", lambda: s._session.process),
             ("pg_is_in_recovery() bool", lambda: False),
-            ("pg_export_snapshot() text", lambda: "00000003-00000001-1"),
+            ("pg_export_snapshot() text", lambda: s._session.export_snapshot()),
             ("pg_encoding_to_char(int) text", lambda n: ENCODINGS[n] if 0 <= n < len(ENCODINGS) else ""),
             ("pg_char_to_encoding(text) int", lambda n: ENCODINGS.index(n.upper()) if n.upper() in ENCODINGS else -1),
             ("getdatabaseencoding() text", lambda: "UTF8"),
@@ -392,6 +392,9 @@ class Functions:
     def obj_description(self, oid: int, catalog: str) -> str | None:
         kind = self.facts.by_name.get((11, catalog))
         return None if kind is None else self.facts.descriptions.get((kind, oid, 0))
+
+    def shobj_description(self, oid: int, catalog: str) -> str | None:
+        return self.facts.shared_descriptions.get((self.facts.by_name.get((11, catalog), 0), oid))
 
     # --- the session
 

@@ -21,7 +21,6 @@ from lake.schemas import BUILT_IN, TEMPORARY_ID, Schema
 TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS, CHECKS = (n << 28 for n in range(4, 12))
 CHECKS_MAX = 1 << 4  # of a table that have oids
 
-DATABASE = 5
 HEAP, BTREE, HASH = 2, 403, 405  # pg_am
 # oids of pg_class, pg_constraint, pg_rewrite, pg_namespace, pg_proc
 CLASS, CONSTRAINT, REWRITE, NAMESPACE, PROC = 1259, 2606, 2618, 2615, 1255

@@ -1,10 +1,8 @@
-"""What PostgreSQL's own functions and indexes say of themselves: pg_get_function_arguments() and the like, from the fixed rows.
-
-Default values are not among the rows, so they are not told.
-"""
+"""What PostgreSQL's own functions and indexes say of themselves: pg_get_function_arguments() and the like, from the fixed rows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,7 +23,8 @@ ENCODINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """`inputs`: types of the arguments that a call gives. `types`, `modes`, `names`: of all arguments, results among them."""
+    """`inputs`: types of the arguments that a call gives. `types`, `modes`, `names`: of all arguments, results among them.
+    `defaults`: of the last arguments that a call gives. `direct`: how many stand before WITHIN GROUP, of an ordered-set aggregate."""
 
     inputs: tuple[int, ...]
     types: tuple[int, ...]
@@ -34,9 +33,17 @@ class Signature:
     result: int
     is_set: bool
     kind: str
+    defaults: tuple[str, ...] = ()
+    direct: int | None = None
 
-    def arguments(self, shown: Callable[[int], str | None]) -> str:
-        return ", ".join(self._texts(shown, table=False))
+    def arguments(self, shown: Callable[[int], str | None], *, defaults: bool = True) -> str:
+        texts, given = self._texts(shown, table=False), [n for n, mode in enumerate(self.modes) if mode in "ibv"]
+        for n, default in zip(given[-len(self.defaults) :], self.defaults, strict=True) if defaults and self.defaults else ():
+            texts[n] += f" DEFAULT {default}"
+        if self.direct is None:
+            return ", ".join(texts)
+        ordered = texts[self.direct :] or texts[-1:]  # a VARIADIC argument is both
+        return f"{', '.join(texts[: self.direct])} ORDER BY {', '.join(ordered)}".lstrip()
 
     def returns(self, shown: Callable[[int], str | None]) -> str | None:
         if self.kind == "p":
@@ -57,16 +64,26 @@ class Signature:
 def signatures(connection: duckdb.DuckDBPyConnection) -> dict[int, Signature]:
     """Of PostgreSQL's own functions, by oid."""
     found = connection.execute(
-        "SELECT oid, proargtypes, proallargtypes, proargmodes, proargnames, prorettype, proretset, prokind"
-        f" FROM pg.pg_proc WHERE oid < {FIRST_ID}"
+        "SELECT oid, proargtypes, proallargtypes, proargmodes, proargnames, prorettype, proretset, prokind, proargdefaults,"
+        " CASE WHEN aggkind <> 'n' THEN aggnumdirectargs END"
+        f" FROM pg.pg_proc LEFT JOIN pg.pg_aggregate ON aggfnoid = oid WHERE oid < {FIRST_ID}"
     ).fetchall()
     out = {}
-    for oid, inputs, types, modes, names, result, is_set, kind in found:
+    for oid, inputs, types, modes, names, result, is_set, kind, defaults, direct in found:
         every = tuple(types or inputs)
         out[oid] = Signature(
-            tuple(inputs), every, tuple(modes or "i" * len(every)), tuple(names or [""] * len(every)), result, is_set, kind
+            tuple(inputs), every, tuple(modes or "i" * len(every)), tuple(names or [""] * len(every)), result, is_set, kind,
+            tuple(listed(defaults or "")), direct,
         )  # fmt: skip
     return out
+
+
+def listed(expressions: str) -> list[str]:
+    """
+    >>> listed("NULL::text, '{a,b}'::text[], f(1, 2)")
+    ['NULL::text', "'{a,b}'::text[]", 'f(1, 2)']
+    """
+    return [part.strip() for part in re.findall(r"(?:'(?:[^']|'')*'|\([^()]*\)|[^,'(])+", expressions)]
 
 
 def index_definitions(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[bool, int, tuple[str, ...]]]:

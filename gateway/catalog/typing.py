@@ -147,10 +147,24 @@ def by_duckdb(theirs: str) -> str:
 Output = tuple["str | None", "str | None"]  # a column's name and its type, as far as known
 
 
+UNKNOWN = "unknown"  # of NULL and of a text in quotes: takes the type of the other branch of a UNION, or is text
+
+
 def _outputs(scope: Scope) -> list[Output]:
+    return [(name, "text" if type == UNKNOWN else type) for name, type in _branch(scope)]
+
+
+def _branch(scope: Scope) -> list[Output]:
+    """The outputs of one branch of a UNION, before they have the type of all branches."""
     if scope.set_operation_scopes:
-        left, right = (_outputs(s) for s in scope.set_operation_scopes)
-        return [(name, a or b) for (name, a), (_, b) in zip(left, right, strict=True)]
+        left, right = (_branch(s) for s in scope.set_operation_scopes)
+        united = [(name, b if a in (None, UNKNOWN) else a) for (name, a), (_, b) in zip(left, right, strict=True)]
+        return [(name, "text" if type == UNKNOWN else type) for name, type in united]
+    if isinstance(scope.expression, exp.Unnest):
+        alias = scope.expression.args.get("alias")
+        columns = [folded(c) for c in alias.columns] if isinstance(alias, exp.TableAlias) else []
+        name = columns[0] if columns else folded(alias.this) if isinstance(alias, exp.TableAlias) else "unnest"
+        return [(name, _type(scope.expression, scope))]
     out: list[Output] = []
     for item in scope.expression.selects:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
@@ -159,7 +173,8 @@ def _outputs(scope: Scope) -> list[Output]:
                 if not wanted or alias == wanted:
                     out.extend(_source(source[1]))
         else:
-            out.append((item.alias_or_name.lower(), _type(item, scope)))
+            inner = item.this if isinstance(item, exp.Alias) else item
+            out.append((item.alias_or_name.lower(), UNKNOWN if _plain(inner) else _type(item, scope)))
     return out
 
 
@@ -220,8 +235,11 @@ def _type(node: exp.Expression | None, scope: Scope) -> str | None:
             element = _type(node.expressions[0], scope)
             return f"_{element}" if element else None
         case exp.Subquery() | exp.Select():
-            inner = next((s for s in scope.subquery_scopes if s.expression is node.unnest()), None)
-            return _outputs(inner)[0][1] if inner is not None else None
+            inner = next((s for s in scope.subquery_scopes if s.expression is node.unnest()), None) or build_scope(node.unnest())
+            if inner is None:
+                return None
+            inner.parent = scope  # for columns of the queries around it
+            return _outputs(inner)[0][1]
         case exp.Bracket():
             array = _type(node.this, scope)
             return {"int2vector": "int2", "oidvector": "oid"}.get(array or "", array[1:] if array and array.startswith("_") else None)
@@ -258,12 +276,13 @@ def _common(types: list[str | None]) -> str | None:
 
 
 def _column(node: exp.Column, scope: Scope | None) -> str | None:
-    name = node.name.lower()
+    name, inside = node.name.lower(), None
     while scope is not None:
         for alias, source in scope.sources.items():
-            if not node.table or alias == node.table:
+            if source is not inside and (not node.table or alias == node.table):
                 for column, type in _source(source):
                     if column == name:
                         return type
-        scope = scope.parent
+        # a subquery of FROM does not see its neighbours
+        inside, scope = scope, scope.parent.parent if scope.is_derived_table and scope.parent is not None else scope.parent
     return None

@@ -19,8 +19,13 @@ SELECT r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreated
 FROM pg.pg_roles r LEFT JOIN pg.made_roles m ON m.oid = r.oid
 
 -- view pg_catalog.pg_database
-SELECT CAST(5 AS UINTEGER), pg_current_database_0(), CAST(10 AS UINTEGER), CAST(6 AS INTEGER), 'c', false, true, CAST(-1 AS INTEGER),
-       CAST(0 AS UINTEGER), CAST(0 AS UINTEGER), CAST(1663 AS UINTEGER), 'C', 'C', NULL, NULL, CAST(NULL AS VARCHAR[])
+SELECT CASE WHEN current.name = 'postgres' THEN CAST(5 AS UINTEGER) ELSE CAST(16384 AS UINTEGER) END, current.name, CAST(10 AS UINTEGER),
+       CAST(6 AS INTEGER), 'c', false, true, CAST(-1 AS INTEGER), CAST(0 AS UINTEGER), CAST(0 AS UINTEGER), CAST(1663 AS UINTEGER), 'C', 'C',
+       NULL, NULL, CAST(NULL AS VARCHAR[])
+FROM (SELECT pg_current_database_0() AS name) AS current
+UNION ALL
+SELECT * REPLACE (list_transform(datacl, lambda a: replace(a, 'postgres', pg_operator_0())) AS datacl) FROM pg.fixed_pg_database
+WHERE datname <> pg_current_database_0()
 
 -- view pg_catalog.pg_user
 SELECT rolname, oid, rolcreatedb, rolsuper, rolreplication, rolbypassrls, '********', CAST(NULL AS TIMESTAMPTZ), CAST(NULL AS VARCHAR[])

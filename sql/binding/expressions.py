@@ -26,6 +26,7 @@ from sql.binding import calls, rows, special, subqueries
 from sql.binding.aggregates import bind_aggregate
 from sql.binding.coercion import Parameters, cast, coerce, common, plain
 from sql.binding.levels import Level, find_argument, find_column, said_item
+from sql.binding.pages import bind_range
 from sql.binding.places import leftmost
 from sql.binding.resolution import arguments, operator, result
 from sql.binding.scope import Scope
@@ -338,6 +339,8 @@ class Expressions:
         return Case(((And((first, second)), Literal(False, BOOL)),), known, BOOL)
 
     def _between(self, node: exp.Between, at: int | None, *, negated: bool = False) -> Scalar:
+        if not negated and (pages := bind_range(self, node)) is not None:
+            return pages
         value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
 
         def pair(a: Scalar, b: Scalar) -> Scalar:

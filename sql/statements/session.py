@@ -108,6 +108,10 @@ def set_(cursor: Cursor) -> v.Set:
         else:
             local = cursor.any_word("local", "session") == "local"
     if cursor.word("transaction"):
+        if cursor.word("snapshot"):
+            if local:
+                raise FeatureNotSupported("SET LOCAL TRANSACTION SNAPSHOT is not implemented")
+            return v.Set("transaction snapshot", (cursor.string(),))
         return v.Set("transaction", _modes(cursor), local)
     if cursor.word("time", "zone"):
         return v.Set("timezone", () if cursor.any_word("local", "default") else (_value(cursor),), local)

@@ -50,7 +50,8 @@ class RollbackTo:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """SET [SESSION | LOCAL] name {= | TO} value, … . `values`: empty is DEFAULT. SET TRANSACTION is Set('transaction', modes)."""
+    """SET [SESSION | LOCAL] name {= | TO} value, … . `values`: empty is DEFAULT. SET TRANSACTION is Set('transaction', modes),
+    SET TRANSACTION SNAPSHOT Set('transaction snapshot', (name,))."""
 
     name: str
     values: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ ORDER BY 1, 2, a.attnum
 """
 # large and of no use to clients, or about this cluster and not about PostgreSQL
 WITHOUT_ROWS = {
-    "pg_amop", "pg_amproc", "pg_authid", "pg_database", "pg_db_role_setting", "pg_depend", "pg_init_privs", "pg_largeobject",
+    "pg_amop", "pg_amproc", "pg_authid", "pg_db_role_setting", "pg_depend", "pg_init_privs", "pg_largeobject",
     "pg_rewrite", "pg_shdepend", "pg_statistic", "pg_subscription", "pg_ts_config_map",
 }  # fmt: skip
 # as a server has them that nobody has configured: not this cluster's folders and ports
@@ -33,7 +33,9 @@ SELECT name, coalesce(boot_val, '') AS setting, unit, category, short_desc, extr
 min_val, max_val, enumvals, boot_val, boot_val AS reset_val, false AS pending_restart FROM pg_settings
 """
 EXTRA = {"pg_settings": SETTINGS, "pg_keywords": "SELECT * FROM pg_get_keywords()", "pg_roles": "SELECT * FROM pg_roles"}
-DROPPED = {"pg_proc": {"prosrc", "probin", "prosqlbody", "proargdefaults"}, "pg_settings": {"sourcefile", "sourceline"}}
+# expressions as pg_get_expr shows them, which is all that is told of them
+SHOWN = {("pg_proc", "proargdefaults"): "pg_get_expr(proargdefaults, 0)"}
+DROPPED = {"pg_proc": {"prosrc", "probin", "prosqlbody"}, "pg_settings": {"sourcefile", "sourceline"}}
 
 STORED = {
     "bool": pa.bool_(), "int2": pa.int16(), "int4": pa.int32(), "int8": pa.int64(), "float4": pa.float32(), "float8": pa.float64(),
@@ -73,7 +75,8 @@ def main(dsn: str) -> None:
 def rows(connection: psycopg.Connection[tuple[object, ...]], name: str, columns: dict[str, str]) -> pa.Table:
     kept = {c: t for c, t in columns.items() if c not in DROPPED.get(name, set())}
     parts = [
-        f'"{c}"::{(CAST | NUMBERS)[t]}' if t in CAST | NUMBERS else f'"{c}"' if t in STORED else f'"{c}"::text' for c, t in kept.items()
+        SHOWN.get((name, c)) or (f'"{c}"::{(CAST | NUMBERS)[t]}' if t in CAST | NUMBERS else f'"{c}"' if t in STORED else f'"{c}"::text')
+        for c, t in kept.items()
     ]
     source = EXTRA.get(name, f"SELECT * FROM pg_catalog.{name}")
     got = connection.execute(f"SELECT {', '.join(parts)} FROM ({source}) AS r ORDER BY 1, 2").fetchall()  # type: ignore[arg-type]
