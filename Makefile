@@ -31,7 +31,7 @@ STRICT = lake sql gateway/protocol engine/plan embedded
 PURE = lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-clients java lint format bench docs clean
+.PHONY: help setup demo test test-long test-clients test-cdc java lint format bench docs clean
 
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -55,6 +55,9 @@ test-long: setup ## the law with 10,000 random views (under two hours), then wha
 
 test-clients: setup ## real clients against a live Tailgate and PostgreSQL 15, one line each; installs them in .clients: ARGS="psql pgx"
 	@$(BIN)/python tests/clients/run.py $(ARGS)
+
+test-cdc: setup ## MariaDB and PostgreSQL through Debezium, everybody killed at random, in six minutes: ARGS="--for 60"; see docs/cdc.md
+	@$(BIN)/python -m tests.cdc.run $(ARGS)
 
 java: setup ## the Java library's own tests
 	@echo "test: the Java library"

@@ -30,14 +30,18 @@ STOP_GRACE = timedelta(seconds=1)  # it waits for connections that a test left o
 
 
 class Postgres:
-    """A server on 127.0.0.1 with one superuser `postgres` that needs no password; `start`, then `stop`, which removes it all."""
+    """A server on 127.0.0.1 with one superuser `postgres` that needs no password; `start`, then `stop`, which removes it all.
 
-    def __init__(self, settings: dict[str, str] | None = None) -> None:
+    `programs`: the folder of another server's, instead of the jar's.
+    """
+
+    def __init__(self, settings: dict[str, str] | None = None, programs: Path | None = None) -> None:
         self.port = free_port()
         self._settings = settings or {}
+        self._programs = programs
         self._folder = Path(tempfile.mkdtemp(prefix="tailgate-postgres-"))
         self._child: Child | None = None
-        self._user = _other_user() if os.geteuid() == 0 else None
+        self._user = other_user() if os.geteuid() == 0 else None
 
     @property
     def dsn(self) -> str:
@@ -54,7 +58,7 @@ class Postgres:
 
     def start(self) -> None:
         data = self._folder / "data"
-        programs = _unpack(self._folder / "server" if self._user else JARS / "server")
+        programs = self._programs or _unpack(self._folder / "server" if self._user else JARS / "server")
         if self._user:
             shutil.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
         self._folder.chmod(0o700)
@@ -84,20 +88,23 @@ class Postgres:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _as_user(self, command: list[str]) -> list[str]:
-        if self._user is None:
-            return command
-        # util-linux and Debian's base have setpriv; it changes no environment and execs, so signals reach the server itself.
-        numbers = [f"--reuid={self._user.pw_uid}", f"--regid={self._user.pw_gid}", "--clear-groups"]
-        return ["setpriv", *numbers, *command]
+        return command if self._user is None else as_user(self._user, command)
 
 
-def _other_user() -> pwd.struct_passwd:
-    for name in SERVED_BY:
+def as_user(user: pwd.struct_passwd, command: list[str]) -> list[str]:
+    """The command, run by that user. It changes no environment and execs, so signals reach the command itself."""
+    # util-linux and Debian's base have setpriv
+    return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", *command]
+
+
+def other_user(*preferred: str) -> pwd.struct_passwd:
+    """Who runs a database server that refuses to run as root."""
+    for name in (*preferred, *SERVED_BY):
         try:
             return pwd.getpwnam(name)
         except KeyError:
             continue
-    raise RuntimeError(f"PostgreSQL refuses to run as root, and none of the users {', '.join(SERVED_BY)} is there")
+    raise RuntimeError(f"a database server refuses to run as root, and none of the users {', '.join(SERVED_BY)} is there")
 
 
 def _unpack(folder: Path) -> Path:

@@ -1,0 +1,217 @@
+"""One scenario through one database and one kind of worker, into a schema of its own in Tailgate.
+
+database ──Debezium in a worker──► topics ──► sources ──► views ──► sinks
+   └────────────── the same queries ──────────────┴─────────┘  must be the same rows
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import psycopg
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from examples.shop.recompute import Topics
+from tests.cdc.databases import SCHEMA, SERVERS, Row, plain
+from tests.cdc.folding import Misfit, counted, fold, spelt
+from tests.cdc.scenarios import SCENARIOS, Table
+from tests.cdc.worker import Mode, Worker
+from tests.cdc.writing import MARK, Pageviews, Writer, begin, mark
+from tests.engine.runtime.parts import until
+
+SESSIONS = 2  # that write at once
+RATE = 10.0  # transactions a second of each
+ARRIVES_S = 240.0  # the last row of a table: a worker may have to wait for its predecessor's session, then catch up
+SINK_S = 120.0
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a case is called: `scenario:database:mode`."""
+
+    scenario: str
+    database: str
+    mode: Mode
+
+    @staticmethod
+    def of(text: str) -> Words:
+        scenario, database, mode = text.split(":")
+        if scenario not in SCENARIOS or database not in SERVERS or mode not in get_args(Mode):
+            raise ValueError(f"{text} is not {'|'.join(SCENARIOS)}:{'|'.join(SERVERS)}:{'|'.join(get_args(Mode))}")
+        return Words(scenario, database, cast("Mode", mode))
+
+
+class Case:
+    """`start`, `write`, let things happen, `settle`, `checks`, `stop`."""
+
+    def __init__(self, words: Words, folder: Path, kafka: str, registry: str, dsn: str, seed: int) -> None:
+        self.name = f"{words.scenario}_{words.database}"
+        self.scenario = SCENARIOS[words.scenario]
+        self._mode = words.mode
+        self._folder = folder
+        self._kafka = kafka
+        self._registry = registry
+        self._dsn = dsn
+        self._seed = f"{seed} {self.name}"
+        self._topics = Topics(kafka, registry)
+        self.server = SERVERS[words.database]()
+        self.worker: Worker | None = None
+        self.pageviews: Pageviews | None = None
+        self.writers: list[Writer] = []
+
+    # ---- the way there -------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Everything up to the views, with the tables' first rows on their way."""
+        self.server.start()
+        begin(self.server, self.scenario, self._seed)
+        tables = [table.name for table in self.scenario.tables]
+        connector = {
+            **self.server.capture(tables),
+            "topic.prefix": self.name,
+            "skipped.operations": "none",
+            "schema.history.internal.kafka.bootstrap.servers": self._kafka,
+            "schema.history.internal.kafka.topic": f"{self.name}.schema-history",
+        }
+        registry = self._registry if self.scenario.avro else None
+        self.worker = Worker(self._folder / self.name, self.name, self._mode, self._kafka, self.server.name, connector, registry)
+        self.worker.make()
+        admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 2})
+        if self.scenario.pageviews:
+            admin.create_topics([NewTopic(f"{self.name}.pageviews", 1, 1)])[f"{self.name}.pageviews"].result(30)
+            self.pageviews = Pageviews(self._kafka, f"{self.name}.pageviews", hash(self._seed))
+        wanted = {f"{self.name}.{SCHEMA}.{table}" for table in tables}
+        until(lambda: wanted <= set(admin.list_topics(timeout=10).topics), 60)
+        with psycopg.connect(self._dsn, autocommit=True) as db:
+            db.execute(f"CREATE SCHEMA {self.name}")  # type: ignore[call-overload]
+            db.execute(f"SET search_path = {self.name}")  # type: ignore[call-overload]
+            for statement in self.scenario.statements():
+                db.execute(self._here(statement))  # type: ignore[call-overload]
+
+    def _here(self, statement: str) -> str:
+        for there, here in (("kafka:9092", self._kafka), ("http://schema-registry:8081", self._registry), ("{prefix}", self.name)):
+            statement = statement.replace(there, here)
+        return statement
+
+    def write(self) -> None:
+        for number in range(SESSIONS):
+            visits = self.pageviews.send if self.pageviews is not None and number == 0 else None
+            self.writers.append(Writer(self.server, self.scenario, f"{self._seed} {number}", RATE, visits))
+            self.writers[-1].start()
+
+    @property
+    def transactions(self) -> int:
+        return sum(writer.transactions for writer in self.writers)
+
+    def settle(self, watch: Callable[[], None]) -> None:
+        """Nothing is written any more, and the last row of every table has arrived. `watch` is called while it waits."""
+        for writer in self.writers:
+            writer.stop()
+        if self.pageviews is not None:
+            self.pageviews.flush()
+            session = self.server.session()
+            self.pageviews.into(session)
+            session.close()
+        mark(self.server, self.scenario)
+        until(lambda: (watch(), self._arrived())[1], ARRIVES_S)
+
+    def _arrived(self) -> bool:
+        assert self.worker is not None
+        self.worker.running()  # a task that failed is started again
+        try:
+            with self._connect() as db:
+                counts = [db.execute(f"SELECT count(*) FROM {t.name} WHERE id = {MARK}").fetchone() for t in self.scenario.tables]  # type: ignore[call-overload]
+        except psycopg.Error as error:
+            raise OSError(str(error)) from error
+        return all(count == (1,) for count in counts)
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        db = psycopg.connect(self._dsn, autocommit=True)
+        db.execute(f"SET search_path = {self.name}")  # type: ignore[call-overload]
+        db.execute("SET real_time_recency = on")
+        db.execute("SET real_time_recency_timeout = '60s'")
+        return db
+
+    # ---- what must be equal --------------------------------------------------------------------------------------------
+
+    def checks(self, told: Callable[[str, str | None], None]) -> None:
+        """Tells each check with what is wrong, or None."""
+        session = self.server.session()
+        held: dict[str, Counter[Row]] = {}
+        with self._connect() as db, db.transaction():  # of one time
+            for table in self.scenario.tables:
+                ours = Counter(tuple(map(plain, row)) for row in db.execute(self._rows(table)))  # type: ignore[call-overload]
+                theirs = Counter(session.query(self._rows(table)))
+                told(f"source {table.name} is its table: {theirs.total()} rows", difference(ours, theirs))
+            for view in self.scenario.views:
+                ours = Counter(tuple(map(plain, row)) for row in db.execute(view.ours))  # type: ignore[call-overload]
+                theirs = Counter(session.query(view.theirs))
+                told(f"view {view.name} is its query: {theirs.total()} rows", difference(ours, theirs))
+                held[view.name] = Counter(spelt(row) for row in db.execute(f"SELECT * FROM {view.name}"))  # type: ignore[call-overload]
+        session.close()
+        for view in self.scenario.views:
+            self._check_sink(view.name, view.sink, held[view.name], told)
+        self._check_sources(told)
+
+    def _rows(self, table: Table) -> str:
+        columns = re.findall(r"(?:^|, )(\w+) ", table.columns)
+        shown = table.shown or {}
+        return f"SELECT id, {', '.join(shown.get(column, column) for column in columns)} FROM {table.name}"
+
+    def _check_sink(self, view: str, envelope: str, expected: Counter[Row], told: Callable[[str, str | None], None]) -> None:
+        topic = f"{self.name}.sink.{view}"
+        events, wrong = 0, "nothing was read"
+        deadline = time.monotonic() + SINK_S
+        while wrong and time.monotonic() < deadline:
+            try:
+                rows, events = fold(self._topics, topic, envelope)
+                wrong = difference(rows, expected) or ""
+            except Misfit as misfit:
+                wrong = str(misfit)
+                break
+        told(f"sink of {view}: {events} events fold to the view", wrong or None)
+        if f"{view}-consistency" in " ".join(self.scenario.statements()):
+            try:
+                count = counted(self._topics, f"{topic}-consistency")
+                told(f"sink of {view}: its consistency topic counts them", None if count == events else f"it counts {count} of {events}")
+            except Misfit as misfit:
+                told(f"sink of {view}: its consistency topic counts them", str(misfit))
+
+    def _check_sources(self, told: Callable[[str, str | None], None]) -> None:
+        with self._connect() as db:
+            for name in [*(table.name for table in self.scenario.tables), *(["raw_pageviews"] if self.pageviews else [])]:
+                found = db.execute(
+                    "SELECT status, error FROM tailgate.sources WHERE name = %s AND schema = %s", (name, self.name)
+                ).fetchone()
+                letters = db.execute(f"SELECT count(*) FROM {name}_dead_letters").fetchone()  # type: ignore[call-overload]
+                good = found is not None and found[0] == "running" and letters == (0,)
+                told(f"source {name} runs and has no dead letters", None if good else f"{found}, {letters}")
+
+    def amount(self) -> str:
+        """Messages of a table for each change: what is above 1 came twice."""
+        counts = {t.name: sum(1 for _ in self._topics.messages(f"{self.name}.{SCHEMA}.{t.name}")) for t in self.scenario.tables}
+        return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+    def stop(self) -> None:
+        for writer in self.writers:
+            writer.end()
+        if self.worker is not None:
+            self.worker.stop()
+        self.server.stop()
+
+
+def difference(ours: Counter[Row], theirs: Counter[Row]) -> str | None:
+    """What is too much and what is missing, a few rows of each."""
+    more, less = ours - theirs, theirs - ours
+    if not more and not less:
+        return None
+    few = [f"{sign} {row}" for sign, rows in (("+", more), ("-", less)) for row in list(rows.elements())[:4]]
+    return f"{more.total()} too much, {less.total()} missing: {'; '.join(few)}"

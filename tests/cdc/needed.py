@@ -1,0 +1,61 @@
+"""What `make test-cdc` needs besides `make setup`: two servers of Debian's, and jars from Maven Central.
+
+.cdc/<plugin>/*.jar    one folder a plugin of Kafka Connect, each a class path of its own; fetched when its pom has changed
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+POMS = Path(__file__).parent / "jars"
+CACHE = REPOSITORY / ".cdc"
+DEBIAN = "apt-get install mariadb-server postgresql"
+MARIADB = ("mariadbd", "mariadb-install-db", "mariadb")
+# the worker has these; a second copy in a plugin makes its discovery fail
+WORKERS_OWN = "org.apache.kafka,org.slf4j,org.lz4,org.xerial.snappy,com.github.luben"
+# Apicurio's converter does not name itself as Connect's service_load wants it
+CONVERTER = ("META-INF/services/org.apache.kafka.connect.storage.Converter", "io.apicurio.registry.utils.converter.AvroConverter\n")
+FETCH_TIMEOUT_S = 600.0  # 30 s measured
+
+
+class Missing(Exception):
+    """A program that is not on this machine; the message says how to get it."""
+
+
+def program(name: str) -> Path:
+    """A program of Debian's, also one that is for root alone."""
+    found = shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin") or shutil.which(name)
+    if found is None:
+        raise Missing(f"{name} is not on this machine; on Debian and Ubuntu: {DEBIAN}")
+    return Path(found)
+
+
+def postgresql() -> Path:
+    """The folder of the newest PostgreSQL server's programs: Debian keeps them off the PATH, by version."""
+    versions = sorted((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/postgres")), key=lambda bin: float(bin.parent.name))
+    if not versions:
+        raise Missing(f"there is no PostgreSQL server in /usr/lib/postgresql; on Debian and Ubuntu: {DEBIAN}")
+    return versions[-1]
+
+
+def jars(name: str) -> Path:
+    """The folder of a plugin's jars, or of the worker's own ("connect")."""
+    pom, folder = POMS / name / "pom.xml", CACHE / name
+    stamp = folder / ".fetched"
+    if stamp.exists() and stamp.read_text() == pom.read_text():
+        return folder
+    print(f"test-cdc: fetching {name} from Maven Central", flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    command = ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+    if name != "connect":
+        command.append(f"-DexcludeGroupIds={WORKERS_OWN}")
+    subprocess.run(command, check=True, timeout=FETCH_TIMEOUT_S)
+    if name == "avro":
+        with zipfile.ZipFile(folder / "services.jar", "w") as services:
+            services.writestr(*CONVERTER)
+    stamp.write_text(pom.read_text())
+    return folder

@@ -1,0 +1,132 @@
+"""`make test-cdc`: real databases, Debezium and Kafka before a whole Tailgate, with kills; at the end everything must be equal.
+
+    python -m tests.cdc.run [--for SECONDS] [--seed N] [--no-kills] [--keep] [scenario:database:mode …]
+
+One Kafka, registry, engine, gateway and sinks process (`tailgate up`) serve all cases; each case has a server, a worker and a schema of
+its own. A line a check; the exit code is 1 if one of them failed, 2 if something that is needed is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from embedded.children import ChildFailed, free_port
+from embedded.supervisor import Plan, Supervisor
+from tests.cdc import needed
+from tests.cdc.cases import Case, Words
+from tests.cdc.killing import Killer
+
+DEFAULT = ("shop:mariadb:standalone", "service:postgres:distributed")
+SECONDS = 300.0
+STEP_S = 0.2
+PROGRESS_S = 20.0
+
+
+class Run:
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
+        self.folder = Path(tempfile.mkdtemp(prefix="tailgate-cdc-"))
+        self.began = time.monotonic()
+        self.failed: list[str] = []
+
+    def say(self, words: str) -> None:
+        print(f"{time.monotonic() - self.began:6.0f} s  {words}", flush=True)
+
+    def told(self, case: Case, check: str, wrong: str | None) -> None:
+        self.say(f"{'ok    ' if wrong is None else 'FAILED'}  {case.name}: {check}" + (f"\n                  {wrong}" if wrong else ""))
+        if wrong is not None:
+            self.failed.append(f"{case.name}: {check}")
+
+    def all(self) -> int:
+        words = [Words.of(text) for text in self.options.cases or DEFAULT]
+        self.say(f"seed {self.seed}; {self.options.seconds:g} s; {', '.join(self.options.cases or DEFAULT)}")
+        port = free_port()
+        plan = Plan(self.folder / "tailgate", f"127.0.0.1:{port}", "embedded", "embedded")
+        with Supervisor(plan, self.say) as supervisor:
+            assert supervisor.kafka is not None and supervisor.registry is not None
+            dsn = f"host=127.0.0.1 port={port} dbname=tailgate user=cdc"
+            cases = [Case(w, self.folder, supervisor.kafka, supervisor.registry, dsn, self.seed) for w in words]
+            try:
+                for case in cases:
+                    case.start()
+                    self.say(f"{case.name}: its sources, views and sinks are made")
+                self.live(supervisor, cases)
+                self.end(supervisor, cases)
+            finally:
+                for case in cases:
+                    case.stop()
+        self.say(f"{'FAILED: ' + '; '.join(self.failed) if self.failed else 'all is equal'} (seed {self.seed})")
+        return 1 if self.failed else 0
+
+    def live(self, supervisor: Supervisor, cases: list[Case]) -> None:
+        """Transactions, and kills."""
+        killer = Killer(self.seed, supervisor, [case.worker for case in cases if case.worker is not None], self.say)
+        for case in cases:
+            case.write()
+        end = time.monotonic() + self.options.seconds
+        told = time.monotonic()
+        while time.monotonic() < end:
+            supervisor.watch()
+            if self.options.kills:
+                killer.step()
+            if time.monotonic() > told + PROGRESS_S:
+                told = time.monotonic()
+                self.say(", ".join(f"{case.name}: {case.transactions} transactions" for case in cases))
+            time.sleep(STEP_S)
+        killer.end()
+        self.say("killed " + (", ".join(f"{name}: {n}" for name, n in sorted(killer.kills.items())) or "nobody"))
+
+    def end(self, supervisor: Supervisor, cases: list[Case]) -> None:
+        for case in cases:
+            case.settle(supervisor.watch)
+            self.say(f"{case.name}: all of {case.transactions} transactions have arrived; messages: {case.amount()}")
+        for case in cases:
+            case.checks(lambda check, wrong, case=case: self.told(case, check, wrong))  # type: ignore[misc]
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="test-cdc", description="Real databases through Debezium into a Tailgate that is killed again and again."
+    )
+    parser.add_argument(
+        "cases",
+        nargs="*",
+        metavar="SCENARIO:DATABASE:MODE",
+        help=f"shop|service:mariadb|postgres:standalone|distributed ({' '.join(DEFAULT)})",
+    )
+    parser.add_argument("--for", dest="seconds", type=float, default=SECONDS, help=f"seconds of transactions and kills ({SECONDS:g})")
+    parser.add_argument("--seed", type=int, help="of another run, whose transactions and kills come again")
+    parser.add_argument("--no-kills", dest="kills", action="store_false", help="let everybody live")
+    parser.add_argument("--keep", action="store_true", help="leave the folder with the logs, also if all was well")
+    options = parser.parse_args(words)
+    print(f"test-cdc: needs Debian's mariadb-server and postgresql: {needed.DEBIAN}", flush=True)
+    try:
+        for name in needed.MARIADB:
+            needed.program(name)
+        needed.postgresql()
+        run = Run(options)
+    except (needed.Missing, ValueError) as error:
+        print(f"test-cdc: {error}", file=sys.stderr)
+        return 2
+    code = 1
+    try:
+        code = run.all()
+    except (ChildFailed, AssertionError) as error:
+        run.say(f"FAILED: {error} (seed {run.seed})")
+    finally:
+        if code == 0 and not options.keep:
+            shutil.rmtree(run.folder, ignore_errors=True)
+        else:
+            run.say(f"logs: {run.folder}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

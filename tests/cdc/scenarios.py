@@ -1,0 +1,205 @@
+"""What is captured and what Tailgate makes of it: scenario 1, a shop, and scenario 5, a user information service.
+
+A scenario has tables, which are written at random; statements for Tailgate (an .sql file); and for each view the same query twice: what
+is asked of Tailgate, and what of the database. The two answers must be the same rows, as text.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Literals = Mapping[str, str]  # SQL literals by column
+
+
+@dataclass(frozen=True)
+class Table:
+    """`columns`: of its definition; a server says what {instant} and {long} are. `row`: values for them.
+
+    The key is `id`, below `ids`.
+
+    `shown`: its columns as the database is to print them, where that is not their name; `full`: whether PostgreSQL logs whole rows.
+    """
+
+    name: str
+    columns: str
+    row: Callable[[random.Random], Literals]
+    ids: int
+    shown: Mapping[str, str] | None = None
+    full: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """`ours` and `theirs`: the rows as Tailgate and as the database have them. `sink`: the envelope of the sink of the view."""
+
+    name: str
+    ours: str
+    theirs: str
+    sink: Literal["debezium", "upsert"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`avro`: whether the topics are Avro's; otherwise JSON without schemas. `pageviews`: whether somebody looks at pages."""
+
+    name: str
+    tables: tuple[Table, ...]
+    views: tuple[View, ...]
+    avro: bool
+    pageviews: bool
+
+    def statements(self) -> list[str]:
+        text = (Path(__file__).parent / f"{self.name}.sql").read_text()
+        lines = [line for line in text.splitlines() if not line.startswith("--")]
+        return [statement.strip() for statement in "\n".join(lines).split(";\n") if statement.strip()]
+
+
+# ---- scenario 1 --------------------------------------------------------------------------------------------------------------
+
+USERS, ITEMS = 200, 40
+CHANNELS = ("organic search", "paid search", "referral", "social", "display")
+
+
+def _text(r: random.Random, *words: str) -> str:
+    return "'" + f"{r.choice(words)} {r.randrange(1000)}" + "'"
+
+
+def _instant(r: random.Random) -> str:
+    return f"'2026-0{r.randint(1, 9)}-1{r.randrange(10)} 1{r.randrange(10)}:00:{r.randrange(60):02}.{r.randrange(10**6):06}'"
+
+
+def _user(r: random.Random) -> Literals:
+    return {
+        "email": _text(r, "ada@example.org", "zoë@example.org", "it''s@example.org", "🚀@example.org"),
+        "is_vip": r.choice(("TRUE", "FALSE", "FALSE")),
+        "created_at": _instant(r),
+        "updated_at": _instant(r),
+    }
+
+
+def _item(r: random.Random) -> Literals:
+    return {"name": _text(r, "book", "game", "tool"), "category": r.choice(("'a'", "'b'", "NULL")), "price": f"{r.randrange(100000) / 100}"}
+
+
+def _purchase(r: random.Random) -> Literals:
+    return {
+        "user_id": str(r.randrange(USERS)),
+        "item_id": str(r.randrange(ITEMS)),
+        "quantity": str(r.randint(1, 9)),
+        "purchase_price": f"{r.randrange(-(10**5), 10**7) / 100}",
+    }
+
+
+SHOP = Scenario(
+    "shop",
+    (
+        Table(
+            "users",
+            "email VARCHAR(120) NOT NULL, is_vip BOOLEAN NOT NULL, created_at {instant}, updated_at {instant}",
+            _user,
+            USERS,
+        ),
+        Table("items", "name VARCHAR(100) NOT NULL, category VARCHAR(20), price DECIMAL(9,2) NOT NULL", _item, ITEMS, full=True),
+        Table(
+            "purchases",
+            "user_id INT NOT NULL, item_id INT NOT NULL, quantity INT NOT NULL, purchase_price DECIMAL(12,2) NOT NULL",
+            _purchase,
+            1500,
+        ),
+    ),
+    (
+        View(
+            "pageviews_by_user_segment",
+            "SELECT is_vip::int, channel, extract(epoch FROM ts_hour)::bigint, pageview_count FROM pageviews_by_user_segment",
+            "SELECT CASE WHEN is_vip THEN 1 ELSE 0 END, concat('\"', channel, '\"'), received_at - received_at % 3600, count(*)"
+            " FROM users JOIN pageviews ON pageviews.user_id = users.id GROUP BY 1, 2, 3",
+            "debezium",
+        ),
+        View(
+            "purchase_summary",
+            "SELECT item_id, revenue, orders, items_sold FROM purchase_summary",
+            "SELECT item_id, sum(purchase_price * quantity), count(id), sum(quantity) FROM purchases GROUP BY 1",
+            "upsert",
+        ),
+        View(
+            "high_value_customers",
+            "SELECT id, email, lifetime_value, purchases FROM high_value_customers",
+            "SELECT users.id, users.email, sum(purchase_price * quantity), count(*)"
+            " FROM users JOIN purchases ON purchases.user_id = users.id GROUP BY 1, 2 HAVING sum(purchase_price * quantity) > 100",
+            "debezium",
+        ),
+    ),
+    avro=True,
+    pageviews=True,
+)
+
+# ---- scenario 5 --------------------------------------------------------------------------------------------------------------
+
+PEOPLE, TWEETS = 150, 1200
+
+
+def _person(r: random.Random) -> Literals:
+    long = f"repeat('{r.choice('abc')}', {r.randint(2500, 4000)})"  # PostgreSQL keeps it out of line: updates of others do not send it
+    return {
+        "username": _text(r, "ada", "bob", "zoë", "🚀"),
+        "name": _text(r, "Ada", "Bob"),
+        "description": r.choice((long, "'short'", "NULL", "''")),
+        "joined_at": _instant(r),
+    }
+
+
+def _tweet(r: random.Random) -> Literals:
+    return {"user_id": str(r.randrange(PEOPLE)), "text": _text(r, "hello", "what''s up", '"so"', "NULL")}
+
+
+def _follow(r: random.Random) -> Literals:
+    return {"follower_id": str(r.randrange(PEOPLE)), "followee_id": str(r.randrange(PEOPLE))}
+
+
+def _like(r: random.Random) -> Literals:
+    return {"user_id": str(r.randrange(PEOPLE)), "tweet_id": str(r.randrange(TWEETS))}
+
+
+def _count(table: str, column: str) -> str:
+    return f"(SELECT count(*) FROM {table} WHERE {table}.{column} = u.id)"
+
+
+SERVICE = Scenario(
+    "service",
+    (
+        Table(
+            "users",
+            "username VARCHAR(60) NOT NULL, name VARCHAR(60), description {long}, joined_at {instant}",
+            _person,
+            PEOPLE,
+            {"description": "md5(description)"},
+        ),
+        Table("tweets", "user_id BIGINT NOT NULL, text VARCHAR(200)", _tweet, TWEETS),
+        Table("follows", "follower_id BIGINT NOT NULL, followee_id BIGINT NOT NULL", _follow, 1200, full=True),
+        Table("likes", "user_id BIGINT NOT NULL, tweet_id BIGINT NOT NULL", _like, 1500),
+    ),
+    (
+        View(
+            "user_information",
+            "SELECT id, username, name, md5(description), joined_at, tweet_count, following_count, follower_count, like_count"
+            " FROM user_information",
+            f"SELECT id, username, name, md5(description), joined_at, {_count('tweets', 'user_id')}, {_count('follows', 'follower_id')},"
+            f" {_count('follows', 'followee_id')}, {_count('likes', 'user_id')} FROM users u",
+            "debezium",
+        ),
+        View(
+            "popular",
+            "SELECT tweet_id, likes FROM popular",
+            "SELECT tweet_id, count(*) FROM likes JOIN tweets ON tweets.id = likes.tweet_id GROUP BY 1 HAVING count(*) > 1",
+            "upsert",
+        ),
+    ),
+    avro=False,
+    pageviews=False,
+)
+
+SCENARIOS = {"shop": SHOP, "service": SERVICE}

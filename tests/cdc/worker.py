@@ -1,0 +1,172 @@
+"""A worker of Kafka Connect with one Debezium connector, to be killed and started again.
+
+standalone    keeps offsets in a file, written every OFFSETS_MS: what came after that comes again after a kill
+distributed   with exactly-once source support: messages and offsets are one transaction of Kafka's
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from embedded.children import Child, free_port
+from embedded.kafka import java
+from tests.cdc import needed
+
+Mode: TypeAlias = Literal["standalone", "distributed"]
+
+READY = timedelta(seconds=120)  # 3 s measured; after a kill a distributed one waits until its predecessor's session has ended
+ANSWER_S = 10.0
+OFFSETS_MS = 3000  # of the default 60 s: a run has kills both after a flush and before the first
+SESSION_MS = 6000  # the shortest that a broker takes: a worker that was killed is missed by its group for so long
+JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+_LOGGING = """\
+rootLogger.level=info
+rootLogger.appenderRef.o.ref=o
+appender.o.type=Console
+appender.o.name=o
+appender.o.layout.type=PatternLayout
+appender.o.layout.pattern=[%d] %p %m (%c)%n
+"""
+
+
+class Worker:
+    """`connector`: its settings without converters; they are JSON's, or Avro's through the registry."""
+
+    def __init__(
+        self, folder: Path, name: str, mode: Mode, kafka: str, plugin: str, connector: Mapping[str, str], registry: str | None
+    ) -> None:
+        self.name = name
+        self.mode = mode
+        self._folder = folder
+        self._port = free_port()
+        self._child: Child | None = None
+        folder.mkdir(parents=True)
+        (folder / "plugins").mkdir()
+        for jars in (plugin, *(["avro"] if registry else [])):
+            (folder / "plugins" / jars).symlink_to(needed.jars(jars))
+        (folder / "log4j2.properties").write_text(_LOGGING)
+        settings = self._settings(kafka) | {"plugin.path": str(folder / "plugins")}
+        (folder / "worker.properties").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        self._connector = {"tasks.max": "1", **connector, **(_avro(registry) if registry else _json())}
+        (folder / "connector.json").write_text(json.dumps({"name": name, "config": self._connector}))
+
+    def _settings(self, kafka: str) -> dict[str, str]:
+        settings = {
+            "bootstrap.servers": kafka,
+            "plugin.discovery": "service_load",  # a tenth of the time of the default
+            "listeners": f"http://127.0.0.1:{self._port}",
+            "rest.advertised.host.name": "127.0.0.1",
+            "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "offset.flush.interval.ms": str(OFFSETS_MS),
+        }
+        if self.mode == "standalone":
+            return settings | {"offset.storage.file.filename": str(self._folder / "offsets")}
+        for what in ("offset", "config", "status"):
+            settings[f"{what}.storage.topic"] = f"{self.name}-{what}"
+            settings[f"{what}.storage.replication.factor"] = "1"
+        return settings | {
+            "group.id": self.name,
+            "offset.storage.partitions": "1",
+            "status.storage.partitions": "1",
+            "exactly.once.source.support": "enabled",
+            "session.timeout.ms": str(SESSION_MS),
+            "heartbeat.interval.ms": str(SESSION_MS // 3),
+            "scheduled.rebalance.max.delay.ms": "0",  # of five minutes, for a worker that comes back: nobody else would take its tasks
+        }
+
+    def start(self) -> None:
+        """Does not wait; `running` tells when the connector is at work."""
+        main = "ConnectStandalone" if self.mode == "standalone" else "ConnectDistributed"
+        command = [java(), *JVM, f"-Dlog4j2.configurationFile={self._folder}/log4j2.properties", "-cp", f"{needed.jars('connect')}/*"]
+        command += [f"org.apache.kafka.connect.cli.{main}", str(self._folder / "worker.properties")]
+        if self.mode == "standalone":
+            command.append(str(self._folder / "connector.json"))  # it forgets those made over REST
+        self._child = Child(self.name, command, log=self._folder / "log", folder=self._folder)
+
+    def make(self) -> None:
+        """The first start: returns when the connector is at work."""
+        self.start()
+        assert self._child is not None
+        if self.mode == "distributed":
+            self._child.wait_ready(self._made, READY)
+        self._child.wait_ready(self.running, READY)
+
+    def _made(self) -> bool:
+        try:
+            self._ask("PUT", f"/connectors/{self.name}/config", self._connector)
+        except OSError:
+            return False
+        return True
+
+    def running(self) -> bool:
+        """Whether the connector's task runs; one that failed is started again."""
+        try:
+            status = self._ask("GET", f"/connectors/{self.name}/status")
+        except OSError:
+            return False
+        tasks = [task["state"] for task in status["tasks"]]
+        if "FAILED" in (status["connector"]["state"], *tasks):
+            self.restart()
+        return status["connector"]["state"] == "RUNNING" and tasks == ["RUNNING"]
+
+    def failure(self) -> str | None:
+        """What the connector or its task failed with, if it has."""
+        try:
+            status = self._ask("GET", f"/connectors/{self.name}/status")
+        except OSError:
+            return None
+        return next((each["trace"] for each in (status["connector"], *status["tasks"]) if each["state"] == "FAILED"), None)
+
+    def restart(self) -> None:
+        """The connector and its task, in the worker that runs."""
+        try:
+            self._ask("POST", f"/connectors/{self.name}/restart?includeTasks=true")
+        except OSError:
+            return  # it comes up, or just now rebalances
+
+    def kill(self) -> None:
+        assert self._child is not None
+        self._child.kill()
+
+    def stop(self) -> None:
+        if self._child is not None:
+            self._child.stop()
+
+    def _ask(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Any:
+        request = urllib.request.Request(f"http://127.0.0.1:{self._port}{path}", method=method)
+        data = None if body is None else json.dumps(body).encode()
+        request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request, data, timeout=ANSWER_S) as answer:
+            return json.loads(answer.read() or b"null")
+
+
+def _json() -> dict[str, str]:
+    converter = "org.apache.kafka.connect.json.JsonConverter"
+    return {
+        f"{side}.converter{rest}": value for side in ("key", "value") for rest, value in (("", converter), (".schemas.enable", "false"))
+    }
+
+
+def _avro(registry: str) -> dict[str, str]:
+    """Confluent's wire format with the id that Confluent's interface answers for."""
+    settings = {
+        "": "io.apicurio.registry.utils.converter.AvroConverter",
+        ".apicurio.registry.url": f"{registry}/apis/registry/v2",
+        ".apicurio.registry.auto-register": "true",
+        ".apicurio.registry.as-confluent": "true",
+        ".apicurio.registry.use-id": "contentId",
+        ".apicurio.registry.headers.enabled": "false",
+        ".apicurio.registry.artifact-resolver-strategy": "io.apicurio.registry.serde.strategy.TopicIdStrategy",
+    }
+    return _both(settings)
+
+
+def _both(settings: Mapping[str, str]) -> dict[str, str]:
+    return {f"{side}.converter{name}": value for side in ("key", "value") for name, value in settings.items()}
