@@ -182,8 +182,8 @@ class Access:
                 for item in self._named((name,)):
                     self.check_owner(item)
                 self.check_new(s.Name(name.name, schema))
-            case s.AlterItem(name=name) | s.Comment(name=name) | s.RetryDeadLetters(name=name) | s.AlterSecret(name=name):
-                for item in self._named((name,)):
+            case s.AlterItem() | s.Comment() | s.RetryDeadLetters() | s.AlterSecret() | s.RefreshSchema():
+                for item in self._named((statement.name,)):
                     self.check_owner(item)
             case s.DropFunction(functions=functions):
                 for named in functions:

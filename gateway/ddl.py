@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CHANGING = (
     s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment, s.CreateSchema, s.AlterSchema, s.DropSchema,
     s.CreateRole, s.AlterRole, s.DropRole, s.Grant,
-    s.Pause, s.RetryDeadLetters, s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
+    s.Pause, s.RetryDeadLetters, s.RefreshSchema, s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
     s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
 )  # fmt: skip
 MIRROR_TIMEOUT_S = 5.0  # a statement's own entry is in this gateway's mirrors within milliseconds; 5 s is a machine in trouble

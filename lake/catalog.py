@@ -44,6 +44,7 @@ KINDS = ("source", "dead letters", "table", "view", "materialized view", "view e
 COMPANIONS = ("dead letters", "view errors")  # items that come and go with another
 INDEX = "index"
 GOING_ALONG = (*COMPANIONS, INDEX)  # go with what they depend on
+WIDTHS = "widths"  # option of what reads a source that got columns later: {source id: how many of its columns there were}
 ON_ERROR = "on_error"  # option of a materialized view: 'skip' leaves out rows that fail
 
 
@@ -87,6 +88,11 @@ class Item:
     def shown(self) -> str:
         """As messages name it: a function with the types of its arguments."""
         return f"{self.name}({','.join(str(a.type) for a in self.columns)})" if self.kind == "function" else self.name
+
+    @property
+    def widths(self) -> dict[int, int]:
+        """Of relations that got columns at their end since this was defined: how many it knows."""
+        return {int(id): width for id, width in self.options.get(WIDTHS, {}).items()}
 
     @property
     def append_only(self) -> bool:

@@ -7,7 +7,7 @@ kept in memory for that. A larger one is merged: by its key, or by all columns w
 from __future__ import annotations
 
 import pyarrow as pa
-from deltalake import DeltaTable, WriterProperties, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Schema, WriterProperties, write_deltalake
 
 from lake.checkpoints import CONFIGURATION, NO_HOOKS, commit
 from lake.stored import COUNT, Stored
@@ -33,6 +33,14 @@ def create(path: str, stored: Stored, n: int) -> DeltaTable:
         configuration={**CONFIGURATION, "delta.targetFileSize": str(FILE_BYTES)},
         commit_properties=commit(str(stored.id), n),
     )
+
+
+def widen(table: DeltaTable, stored: Stored) -> None:
+    """Gives a table the columns that its relation got since it was made."""
+    there = {field.name for field in table.schema().fields}
+    new = [field for field in Schema.from_arrow(stored.table).fields if field.name not in there]
+    if new:
+        table.alter.add_columns(new, commit_properties=CommitProperties(max_commit_retries=0), post_commithook_properties=NO_HOOKS)
 
 
 def few(table: DeltaTable) -> bool:

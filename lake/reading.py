@@ -23,7 +23,7 @@ from lake.entry import Entry, Header
 from lake.errors import Gone, TailgateError, UndefinedTable, of
 from lake.stored import COUNT, Stored, begun, relations, table_path
 from lake.types import WEIGHT
-from lake.weights import negated, positive, total
+from lake.weights import formed, negated, positive, total
 
 if TYPE_CHECKING:
     from lake.folder import Lake
@@ -109,11 +109,9 @@ def read_table(lake: Lake, stored: Stored, version: int) -> pa.Table:
     # the files themselves: with their statistics, `to_pyarrow_table` stumbles over a day before the year 1 or after 9999
     schema, files = pa.schema(table.schema().to_arrow()), table.file_uris()
     rows = dataset(files, schema=schema, format="parquet").to_table() if files else schema.empty_table()
-    if stored.key is not None:
-        rows = rows.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
-    return rows.rename_columns([WEIGHT if name == COUNT and stored.key is None else name for name in rows.column_names]).cast(
-        stored.changes
-    )
+    if stored.key is None:  # columns that came later stand behind the count
+        return formed(rows.select([*(name for name in rows.column_names if name != COUNT), COUNT]), stored.changes)
+    return formed(rows.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)), stored.changes)
 
 
 def changes(lake: Lake, relation: int, after: int, upto: int | None = None) -> Iterator[tuple[Header, pa.Table]]:

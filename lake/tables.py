@@ -24,7 +24,7 @@ from lake.errors import Replaced
 from lake.folder import Lake
 from lake.reading import read_table, since_wanted
 from lake.stored import Stored, begun, relations, table_path
-from lake.weights import total
+from lake.weights import formed, total
 
 THREADS = 2  # delta-rs works outside Python's lock, and what a commit waits for is the disk
 UNCHANGED_MS = 60_000  # how often a checkpoint is written when no relation changed, so that entries can go
@@ -129,6 +129,9 @@ class Follower:
         changes = total((part for part in parts if part is not None), stored.changes)
         if changes.num_rows:
             refresh(table, stored)
+            merging.widen(table.delta, stored)
+            if table.rows is not None:
+                table.rows = formed(table.rows, stored.changes)
             if not table.opened:
                 table.rows = read_table(self.lake, stored, table.seen) if merging.few(table.delta) else None
                 table.opened = True

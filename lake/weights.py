@@ -58,8 +58,18 @@ def _flat(column: pa.Array) -> list[pa.Array]:
 
 
 def formed(part: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A table with these names and types; columns are the same by position, whoever wrote them."""
-    return part if part.schema.equals(schema) else part.rename_columns(schema.names).cast(schema)
+    """A table with these names and types; columns are the same by position, whoever wrote them.
+
+    Those that the relation got later, at its end before the weight, are NULL; those that are not in the schema are left out.
+    """
+    if part.schema.equals(schema):
+        return part
+    weight, width = part.num_columns - 1, len(schema) - 1
+    if weight > width:
+        part = part.select([*range(width), weight])
+    for i in range(weight, width):
+        part = part.add_column(i, schema.field(i), pa.nulls(part.num_rows, schema.field(i).type))
+    return part.rename_columns(schema.names).cast(schema)
 
 
 def total(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lake import Lake, errors
+from lake.entry import Entry
 from lake.errors import Gone, TailgateError
 from lake.reading import net
-from lake.types import WEIGHT
+from lake.types import WEIGHT, Field, arrow_schema
+from lake.weights import formed
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,13 @@ class Step:
 
 
 class Reader:
-    """Steps after an entry. `errors`: the relation of the view's errors, 0 if it has none."""
+    """Steps after an entry. `errors`: the relation of the view's errors, 0 if it has none. `columns`: those that the sink knows."""
 
-    def __init__(self, lake: Lake, sink: int, relation: int, errors: int, n: int, time: int) -> None:
+    def __init__(self, lake: Lake, sink: int, relation: int, errors: int, n: int, time: int, columns: tuple[Field, ...]) -> None:
         self._lake = lake
         self._sink = sink
         self._relation = relation
+        self._schema = arrow_schema(columns, weight=True)
         self._errors_relation = errors
         self._filling = False  # the relation began anew and is not ready
         self._errors: Counter[tuple[str, str]] = Counter()
@@ -75,19 +78,22 @@ class Reader:
                     self._filling = not item.ready
             if self.error is not None or self._filling:
                 continue
-            changes = self._since_shown(header.n) if waited else net(self._lake, entry, self._relation)
+            changes = self._since_shown(header.n) if waited else self._net(entry)
             self._shown = header.n
             yield Step(header.n, header.time, changes)
 
     def _since_shown(self, n: int) -> pa.Table | None:
         tables = []
         for entry in self._lake.log.after(self._shown):
-            changes = net(self._lake, entry, self._relation)
-            if changes is not None:
+            if (changes := self._net(entry)) is not None:
                 tables.append(changes)
             if entry.header.n == n:
                 break
         return pa.concat_tables(tables) if tables else None
+
+    def _net(self, entry: Entry) -> pa.Table | None:
+        changes = net(self._lake, entry, self._relation)
+        return None if changes is None else formed(changes, self._schema)
 
     def _count_at(self, time: int) -> None:
         """The errors at where we begin. The log may be held longer than tables can be read back: then they are counted back from now."""

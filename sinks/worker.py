@@ -63,7 +63,7 @@ class Worker(threading.Thread):
         self.item = item
         self._opened = opened
         self._lake = lake
-        self._relation = relation
+        self._relation = replace(relation, columns=relation.columns[: item.widths.get(relation.id)])
         self._begin = begin
         self._follower = follower
         self._instance = instance
@@ -192,7 +192,7 @@ class Worker(threading.Thread):
 
     def _follow(self, session: Session, encoder: Encoder) -> bool:
         at, relation = self._position, self._relation
-        reader = Reader(self._lake, self.item.id, relation.id, relation.errors, at.n, at.time)
+        reader = Reader(self._lake, self.item.id, relation.id, relation.errors, at.n, at.time, relation.columns)
         if not at.filled and reader.error is None:
             self._snapshot(session, encoder, at)
         while not self._ending.is_set():

@@ -5,7 +5,9 @@ QueryText ──► binding.queries ──► decorrelation ──► Query(plan
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -24,17 +26,27 @@ from sql.statements.defined import CreateView
 from sql.statements.values import QueryText
 from sql.tokens import Cursor
 
+NO_WIDTHS: Mapping[int, int] = MappingProxyType({})
 
-def bind_query(query: QueryText | str, catalog: Catalog, parameters: tuple[Type, ...] | None = (), *, view: bool = False) -> Query:
+
+def bind_query(
+    query: QueryText | str,
+    catalog: Catalog,
+    parameters: tuple[Type, ...] | None = (),
+    *,
+    view: bool = False,
+    widths: Mapping[int, int] = NO_WIDTHS,
+) -> Query:
     """The query's plan. `parameters`: types that are known of $1, $2, …; unknown for the others; None where there are none, as
     in a simple query.
 
-    `view`: the query of a view, where parameters, and functions whose value changes by itself, are refused. Errors carry a SQLSTATE
+    `view`: the query of a view, where parameters, and functions whose value changes by itself, are refused. `widths`: of relations that
+    got columns since it was typed, how many there were (`Item.widths`). Errors carry a SQLSTATE
     and a position in the statement the query came from.
     """
     tree = _tree(query)
     types = Parameters(parameters or (), parameters is not None and not view)
-    names = Names(catalog)
+    names = Names(catalog, widths=widths)
     plan = decorrelate(Queries(types, view).query(tree, names))
     for number, type in enumerate(types.types, 1):
         if type == UNKNOWN:

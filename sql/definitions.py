@@ -46,7 +46,7 @@ Creation = (
 
 def bind_definition(item: Item, catalog: Catalog) -> Query:
     """The plan of a view, by the text that is kept of it."""
-    return bind_query(item.query, catalog.stored, view=True)
+    return bind_query(item.query, catalog.stored, view=True, widths=item.widths)
 
 
 def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | None = None) -> Item:
@@ -67,7 +67,7 @@ def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | 
         assert there is not None
         text.name(name.position, there.id)
     if isinstance(statement, CreateView):
-        within = text.query(statement.query.tree, bind_query(statement.query, before, view=True).places)
+        within = text.query(statement.query.tree, bind_query(statement.query, before, view=True, widths=item.widths).places)
         return replace(item, sql=edited(item.sql, text.edits), query=_moved(statement.query, within))
     if isinstance(statement, CreateFunction):
         return _function(item, statement, before, after, text)

@@ -1,7 +1,8 @@
 """Statements to changes of the catalog: values in, values out; only `registry` speaks to the world.
 
 `source`, `table`, `view`, `sink`, `subscription` and `connection` make the items of a CREATE, `drop` finds those that a DROP takes away,
-`alter` and `schema` name them anew, `roles` changes roles and grants. Each raises what the statement did wrong, or 0A000 with the
+`alter` and `schema` name them anew, `refresh` gives a source new columns,
+`roles` changes roles and grants. Each raises what the statement did wrong, or 0A000 with the
 feature's name for what is not supported.
 """
 
@@ -11,6 +12,7 @@ from engine.ddl.drop import Notice, drop, drop_schemas
 from engine.ddl.function import comment_on_function, create_function, drop_function
 from engine.ddl.index import create_index
 from engine.ddl.names import of_kind
+from engine.ddl.refresh import refresh_schema
 from engine.ddl.registry import ANSWERS, Registry, SchemaLookup
 from engine.ddl.replace import replace_view
 from engine.ddl.roles import change_roles
@@ -47,5 +49,6 @@ __all__ = [
     "drop_schemas",
     "errors_item",
     "of_kind",
+    "refresh_schema",
     "replace_view",
 ]  # fmt: skip

@@ -77,6 +77,11 @@ def create_source(statement: CreateSource, text: str, catalog: Catalog, registry
     return source, replace(others, sql=source.sql, schema=schema.id)
 
 
+def value_format(statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> dict[str, Any]:
+    """The option `value_format` of a source that were made now."""
+    return _Statement(statement, catalog, registry).value_format()
+
+
 # ---- what is refused ---------------------------------------------------------------------------------------------------------------
 
 
@@ -139,7 +144,7 @@ class _Statement:
             "channel": f"{reached.address}/{statement.topic}",
             "kafka": reached.settings,
             "envelope": statement.envelope,
-            "value_format": self._value_format(),
+            "value_format": self.value_format(),
             "key_format": self._key_format(),
             "columns": None,
             "primary_key": list(statement.primary_key),
@@ -182,7 +187,7 @@ class _Statement:
             raise UndefinedObject(f"schema registry has no schema {strategy}")
         return found
 
-    def _value_format(self) -> dict[str, Any]:
+    def value_format(self) -> dict[str, Any]:
         statement, format = self._statement, self._statement.value_format
         if isinstance(format, Protobuf):
             return self._protobuf(format, "value") or _absent(f"{statement.topic}-value")

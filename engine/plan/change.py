@@ -25,16 +25,18 @@ from lake.types import Field
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows of an append-only source, decoded."""
+    """The rows of an append-only source, decoded. `width`: how many of its first columns, if not all."""
 
     item: int
+    width: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The rows of a stored relation that no view makes: of a keyed source, of dead letters, of a table."""
+    """The rows of a stored relation that no view makes: of a keyed source, of dead letters, of a table. `width` as of a source."""
 
     item: int
+    width: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,21 +244,21 @@ class _Builder:
             return [p.then(wanted.shape) for input in wanted.origin.inputs for p in self._places(item, input)]
         places = self._live(item, wanted.origin)
         if not item.ready and isinstance(wanted.origin, Leaf):
-            places.append(_Place(self._history(item, wanted.origin), Linear()))
+            places.append(_Place(self._history(item, wanted.origin), _known(wanted.origin)))
         return [p.then(wanted.shape) for p in places]
 
     def _live(self, item: Item, origin: Origin) -> list[_Place]:
         match origin:
             case Source(id):
                 source = self.catalog[id]
-                return [_Place(self._source(source, nodes.source_node(source), source.options["channel"]), Linear())]
+                return [_Place(self._source(source, nodes.source_node(source), source.options["channel"]), _known(origin))]
             case Kept(id) if self.catalog[id].kind == "table":
                 return [_Place(self._table(self.catalog[id]), Linear())]
             case Kept(id):
                 kept = self.catalog[id]
                 self.add(kept)
                 upserts = kept.kind == "dead letters" or not kept.append_only
-                return [_Place(nodes.upsert_node(kept) if upserts else nodes.source_node(kept), Linear())]
+                return [_Place(nodes.upsert_node(kept) if upserts else nodes.source_node(kept), _known(origin))]
             case View(id, below):
                 view = self.catalog[id]
                 self._view(view)
@@ -303,12 +303,18 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorN
             assert_never(operator)
 
 
+def _known(leaf: Leaf) -> Linear:
+    """To the columns of a relation that a view knows: those that there were when it was made."""
+    width = leaf.width if isinstance(leaf, Source | Kept) else None
+    return Linear() if width is None else Linear((Select(tuple(f"c{i}" for i in range(width))),))
+
+
 def _keeper(node: int, item: Item) -> UpsertNode | CaptureNode:
-    columns, fingerprint = _anonymous(item.columns), f"kept {item.id}"
+    columns, fingerprint, first = _anonymous(item.columns), f"kept {item.id}", item.options.get("first_columns")
     if item.options["envelope"] == "debezium":
-        return CaptureNode(node, columns, item.key, fingerprint)
+        return CaptureNode(node, columns, item.key, fingerprint, first)
     assert item.key is not None
-    return UpsertNode(node, columns, item.key, fingerprint)
+    return UpsertNode(node, columns, item.key, fingerprint, first)
 
 
 def _letter(source: Item) -> Linear:

@@ -151,10 +151,11 @@ class _Compiler:
             return Stream(View(item.id, below), Linear(), item.columns, below.append_only)
         if item.kind == "view errors":
             raise FeatureNotSupported("a materialized view of a view's errors is not supported", position=scan.position)
+        width = None if len(scan.columns) == len(item.columns) else len(scan.columns)  # before it got more
         if item.kind == "dead letters" or item.stored:
-            return Stream(Kept(item.id), Linear(), item.columns, item.kind == "source" and item.append_only)
+            return Stream(Kept(item.id, width), Linear(), scan.columns, item.kind == "source" and item.append_only)
         if item.kind == "source":
-            return Stream(Source(item.id), Linear(), item.columns, True)
+            return Stream(Source(item.id, width), Linear(), scan.columns, True)
         raise FeatureNotSupported(f'a materialized view over {item.kind} "{item.name}" is not supported', position=scan.position)
 
     def _join(self, join: Join, measured: frozenset[int] | None = None) -> Stream:

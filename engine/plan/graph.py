@@ -151,13 +151,14 @@ class UpsertNode:
     """Port 0: a row of `columns`, then `__deleted` (boolean), then `__position` (text, may be NULL). Out: `columns`.
 
     Keeps the newest row of each `key` and gives the difference. A row whose position is not above the kept one is dropped; one
-    without a position always applies.
+    without a position always applies. `first`: how many columns there were at first, if they were fewer.
     """
 
     node: int
     columns: tuple[Field, ...]
     key: tuple[int, ...]
     fingerprint: str
+    first: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +166,14 @@ class CaptureNode:
     """Port 0: a change event of a database's table. Out: `columns`, the rows of the table.
 
     With a `key` an event is a row of `columns`, then CAPTURED; without one (None) it is the row after and the row before, each a
-    struct or NULL, then CAPTURED. Copies and old events that come late are dropped.
+    struct or NULL, then CAPTURED. Copies and old events that come late are dropped. `first` as of an upsert.
     """
 
     node: int
     columns: tuple[Field, ...]
     key: tuple[int, ...] | None
     fingerprint: str
+    first: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

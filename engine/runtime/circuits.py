@@ -178,12 +178,12 @@ class Circuits:
     def _operator(self, node: OperatorNode) -> Any:
         operator, ints, struct = self._jvm.tailgate.Operator, self._ints, self._struct
         match node:
-            case UpsertNode():
-                return operator.upsert(struct(_ddl(node.columns)), ints(node.key))
-            case CaptureNode(key=None):
-                return operator.capturedBag(struct(_ddl(node.columns)))
-            case CaptureNode(key=key):
-                return operator.captured(struct(_ddl(node.columns)), ints(key or ()))
+            case UpsertNode() | CaptureNode():
+                first = len(node.columns) if node.first is None else node.first
+                row = struct(_ddl(node.columns))
+                if node.key is None:
+                    return operator.capturedBag(row, first)
+                return (operator.upsert if isinstance(node, UpsertNode) else operator.captured)(row, ints(node.key), first)
             case JoinNode():
                 left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
                 safe = self._array(self._jvm.boolean, list(node.null_safe))

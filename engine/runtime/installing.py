@@ -68,10 +68,7 @@ class Installation:
             broken = self._broken(catalog, lost)
             coming = catalog.replacements()
             stale = [replace(i, options={**i.options, "stale": True}) for i in broken if not nodes.stale(i)]
-            new: list[Item] = []
-            for item in broken:
-                if item.id not in coming:
-                    new.append(replacement(item, catalog.next_id + 2 * len(new), catalog.next_id))
+            new = _replacements((i for i in broken if i.id not in coming), catalog)
             unready = [*new, *(i for i in catalog.items.values() if not i.ready)]
             if not unready and not lost:
                 engine.install(circuit.compile_catalog(catalog, Streams(catalog)), self._live(catalog), self._forgotten(()))
@@ -88,6 +85,17 @@ class Installation:
             self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
             if state is not None:
                 remove_lost(engine, state[0])
+
+    def planned_anew(self, change: Change) -> list[Item]:
+        """A change after which views may be planned otherwise (a column may be NULL now): those, which are filled again. Holds the lock."""
+        after = self.engine.catalog.apply(change)
+        broken = self._broken(after, False)
+        stale = {i.id: replace(i, options={**i.options, "stale": True}) for i in broken}
+        put = {i.id: i for i in change.put} | stale
+        coming = self._numbered(_replacements(broken, after), after.apply(Change(put=tuple(stale.values()))))
+        errors = [(i.errors, _error(i)) for i in broken]
+        self.install(replace(change, put=(*put.values(), *coming)), fill=tuple(coming), changes=lambda: errors)
+        return broken
 
     def _broken(self, catalog: Catalog, lost: bool) -> list[Item]:
         """The views, lower ones first, whose rows can no longer be kept up to date by the state there is."""
@@ -301,6 +309,11 @@ class Installation:
     def _tell(self) -> None:
         with self.settled:
             self.settled.notify_all()
+
+
+def _replacements(items: Iterable[Item], catalog: Catalog) -> list[Item]:
+    """What is to be filled beside each of these, as one group."""
+    return [replacement(item, catalog.next_id + 2 * n, catalog.next_id) for n, item in enumerate(items)]
 
 
 class _Difference:

@@ -54,6 +54,7 @@ from sql.statements import (
     Name,
     Pause,
     Print,
+    RefreshSchema,
     RetryDeadLetters,
     Show,
     ValidateConnection,
@@ -108,6 +109,8 @@ class Statements:
                 return self._change(statement, settings.get("role"), path)
             case AlterSecret():
                 return self._alter_secret(statement, path)
+            case RefreshSchema():
+                return self._refresh(statement, path)
             case ValidateConnection(name=name):
                 self._validate(ddl.of_kind(CONNECTION, name, self._engine.catalog.along(path)))
                 return self._answer("VALIDATE CONNECTION")
@@ -234,6 +237,12 @@ class Statements:
                 return self._answer("ALTER SECRET", _notice(f'secret "{statement.name}" does not exist, skipping'))
             self._installation.install(Change(put=(item,)))
         return self._answer("ALTER SECRET")
+
+    def _refresh(self, statement: RefreshSchema, path: Path) -> Answer:
+        with self._installation.lock:
+            change, said = ddl.refresh_schema(statement, self._engine.catalog.along(path), self._registry)
+            again = self._installation.planned_anew(change) if change != Change() else ()
+        return {**self._answer("ALTER SOURCE"), "notices": [*said, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)]}
 
     def _validate(self, connection: Item) -> None:
         """08006 if the other side does not answer, 22023 or 55000 for settings that cannot be used."""

@@ -67,8 +67,8 @@ class Known:
         self.bytes += size
 
     def _put(self, key: Hashable, table: pa.Table | None) -> None:
+        self.bytes += 0 if table is None or any(table is known for known in self._memo.values()) else table.nbytes
         self._memo[key] = table
-        self.bytes += 0 if table is None else table.nbytes
 
 
 class Entries:

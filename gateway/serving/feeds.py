@@ -24,6 +24,7 @@ from gateway.serving.sandbox import Sandbox
 from lake.catalog import Item
 from lake.errors import ProgramLimitExceeded
 from lake.types import WEIGHT, arrow_schema
+from lake.weights import formed, total
 from sql import plan
 from sql.duckdb import render
 
@@ -60,18 +61,26 @@ class Feed(Protocol):
 
 class RelationFeed:
     def __init__(self, lake: Lake, item: Item) -> None:
-        self.key: Hashable = item.id
+        self.key: Hashable = (item.id, len(item.columns))
         self.items = (item,)
         self.lake, self._relation = lake, item.id
+        self._schema = arrow_schema(item.columns, weight=True)
 
     def rows(self, n: int, time: int) -> pa.Table:
-        return self.lake.snapshot(self._relation, at=time)
+        return self._known(self.lake.snapshot(self._relation, at=time))
 
     def touched(self, known: Known) -> bool:
         return self._relation in known.relations
 
     def delta(self, known: Known) -> pa.Table | None:
-        return known.changes(self._relation)
+        changes = known.changes(self._relation)
+        return known.derive(self.key, None if changes is None else self._known(changes))
+
+    def _known(self, rows: pa.Table) -> pa.Table:
+        """Of the columns that there were when it was asked for: the relation may have got more, or had fewer."""
+        if rows.num_columns == len(self._schema):
+            return rows
+        return total([rows], self._schema)
 
     def inline(self, known: Known) -> bool:
         section = known.header.section(self._relation)
@@ -115,6 +124,7 @@ class LinearFeed(QueryFeed):
         super().__init__(lake, sandbox, prepared, values)
         (item,) = prepared.items
         self._shape = mirror.shape(item)
+        self._read = arrow_schema(item.columns, weight=True)
         names = ", ".join([*(f"c{i}" for i in range(len(prepared.columns))), WEIGHT])
         columns = names.removesuffix(f", {WEIGHT}")
         changes = f"({render(over_changes)}) AS q({names})"
@@ -132,6 +142,8 @@ class LinearFeed(QueryFeed):
     def _over(self, changes: pa.Table) -> pa.Table:
         connection = self._sandbox.cursor()
         try:
+            if changes.num_columns != len(self._read):  # from before the relation got columns, or after that
+                changes = formed(changes, self._read)
             connection.register(self._shape.table, changes.rename_columns([f"c{i}" for i in range(changes.num_columns)]))
             return self._query(connection, self._sql)
         finally:

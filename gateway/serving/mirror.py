@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from lake.catalog import ERRORS, Item
 from lake.types import WEIGHT, Field, arrow_schema
+from lake.weights import formed
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,8 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def positional(shape: Shape, rows: pa.Table) -> pa.Table:
     """Rows of the lake with their columns called c0, c1, … and __weight."""
+    if rows.num_columns != len(shape.columns) + 1:  # from before the relation got columns, or after that
+        rows = formed(rows, arrow_schema(shape.columns, weight=True))
     return rows.rename_columns([*shape.names, WEIGHT])
 
 

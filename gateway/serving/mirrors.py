@@ -158,6 +158,12 @@ class Mirrors:
                 n = self._catch_up(connection, shapes, n)
                 if entry.item.id not in self.state.catalog.items:
                     raise UndefinedTable(f'relation "{entry.item.name}" does not exist')
+                if _changed_form(entry, self.state.catalog):  # it got columns meanwhile
+                    self._discard(connection, shapes)
+                    entry.item = self.state.catalog[entry.item.id]
+                    entry.shape = mirror.shape(entry.item)
+                    self._filling.submit(self._fill, entry)
+                    return
                 if entry.item.errors:
                     total = connection.execute(f"SELECT coalesce(sum({WEIGHT}), 0) FROM r{entry.item.errors}").fetchone()[0]
                     self._errors_of[entry.item.errors] = entry.item.id
@@ -235,6 +241,8 @@ class Mirrors:
                 if known.header.catalog is not None:
                     catalog, catalog_n = catalog.apply(known.header.catalog), known.header.n
                     anew |= begun(known.header.catalog)
+                    for entry in [m for m in self._mirrored.values() if m.moving and _changed_form(m, catalog)]:
+                        shapes.pop(entry.shape.relation, None)  # what follows may have other columns; it goes below
                 for relation in known.relations:
                     self._changed[relation] = known.header.time
                     if relation in shapes:

@@ -225,7 +225,7 @@ def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar,
         names.used.append(item.id)
     if at is not None:
         names.places[at] = item.id
-    return body_binder(binder, item.name, made, given, names.within(item.id))
+    return body_binder(binder, item.name, made, given, names.within(item))
 
 
 def body_binder(binder: Expressions, name: str, made: Routine, given: tuple[Scalar, ...], names: Names) -> Expressions:
@@ -349,7 +349,7 @@ def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> Names:
         default(nowhere, argument, text)
     columns = tuple(Column(i, t) for i, t in enumerate(made.types))
     arguments = Values((), made.arguments)
-    inside = Names(catalog, inside=(item.id,))
+    inside = Names(catalog, inside=(item.id,), widths=item.widths)
     if made.rows is None:
         scalar = value(body_binder(nowhere, item.name, made, columns, inside), made, tree)
         plan: Relation = Project(arguments, (scalar,), (Field(item.name, scalar.type),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -52,7 +53,8 @@ class Source:
 class Names:
     """What relations' names mean: CTEs first, then the catalog.
 
-    `used`: ids of the items named by the text itself. `places`: where it names them, by position.
+    `used`: ids of the items named by the text itself. `places`: where it names them, by position. `widths`: of relations that got columns
+    since the text was typed, how many there were.
     """
 
     catalog: Catalog
@@ -61,14 +63,15 @@ class Names:
     places: dict[int, int] = field(default_factory=dict)
     depth: int = 0
     inside: tuple[int, ...] = ()  # ids of the functions whose bodies these names stand in
+    widths: Mapping[int, int] = field(default_factory=dict)
     recursions: list[str] = field(default_factory=list)  # the names of recursive queries so far; their places are their numbers
 
     def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
         return replace(self, ctes={**self.ctes, name: (plan, columns)})
 
-    def within(self, function: int) -> Names:
+    def within(self, function: Item) -> Names:
         """Those in a function's body."""
-        return Names(self.catalog.stored, depth=self.depth, inside=(*self.inside, function))
+        return Names(self.catalog.stored, depth=self.depth, inside=(*self.inside, function.id), widths=function.widths)
 
 
 @lru_cache(maxsize=512)  # views are bound once a statement that names them
@@ -181,15 +184,16 @@ def _relation(node: exp.Table, level: Level) -> Source:
         names.used.append(item.id)
     if at is not None:
         names.places[at] = item.id
-    plan = _expanded(item, names, queries, at) if item.kind == "view" else Scan(item.id, item.columns, item.key, item.name, at)
-    return _aliased(plan, item.columns, node.args.get("alias"), name, item.id)
+    columns = item.columns[: names.widths.get(item.id)]
+    plan = _expanded(item, names, queries, at) if item.kind == "view" else Scan(item.id, columns, item.key, item.name, at)
+    return _aliased(plan, columns, node.args.get("alias"), name, item.id)
 
 
 def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Relation:
     """A plain view's plan, from its text, with its columns' names."""
     if names.depth >= VIEW_DEPTH_MAX:
         raise ProgramLimitExceeded("views over views are nested too deep", position=at)
-    inner = Names(names.catalog.stored, depth=names.depth + 1, inside=names.inside)
+    inner = Names(names.catalog.stored, depth=names.depth + 1, inside=names.inside, widths=item.widths)
     plan = replace(queries, parameters=Parameters(), view=True, outer=None).nested(tree_of(item.query), inner)
     if plan.columns == item.columns:
         return plan

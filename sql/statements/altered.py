@@ -1,4 +1,4 @@
-"""ALTER … RENAME TO, ALTER … SET SCHEMA, COMMENT ON.
+"""ALTER … RENAME TO, ALTER … SET SCHEMA, ALTER SOURCE … REFRESH SCHEMA, COMMENT ON.
 
 Source: PostgreSQL 15, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "COMMENT".
 """
@@ -11,6 +11,7 @@ from lake.errors import FeatureNotSupported
 from lake.names import Name
 from sql.grammar.names import name
 from sql.statements.defined import AlterItem, Comment, CommentOnFunction, ObjectKind
+from sql.statements.external import RefreshSchema
 from sql.statements.functions import function_name
 from sql.statements.pieces import relation_name
 from sql.tokens import Cursor
@@ -28,7 +29,7 @@ def kind_of(cursor: Cursor) -> ObjectKind | None:
     return None if word is None else KINDS[word]
 
 
-def alter_item(cursor: Cursor) -> AlterItem | None:
+def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | None:
     """After ALTER; None if something else is altered."""
     kind = kind_of(cursor)
     if kind is None:
@@ -39,6 +40,8 @@ def alter_item(cursor: Cursor) -> AlterItem | None:
         return AlterItem(kind, this, exists, rename=name(cursor).name)
     if cursor.word("set", "schema"):
         return AlterItem(kind, this, exists, schema=name(cursor).name)
+    if kind == "source" and cursor.word("refresh", "schema"):
+        return RefreshSchema(this, exists)
     if cursor.token.kind == "end":
         raise cursor.error()
     what = f"ALTER {kind.upper()} … {cursor.token.text.upper()}"

@@ -27,6 +27,7 @@ from sql.statements.external import (
     CreateSource,
     Pause,
     Print,
+    RefreshSchema,
     RetryDeadLetters,
     ValidateConnection,
 )
@@ -57,5 +58,5 @@ Statement: TypeAlias = (
     | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction | CommentOnFunction
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
-    | ValidateConnection
+    | ValidateConnection | RefreshSchema
 )  # fmt: skip

@@ -171,6 +171,14 @@ class RetryDeadLetters:
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshSchema:
+    """ALTER SOURCE [IF EXISTS] source REFRESH SCHEMA: the columns that its schema has got since."""
+
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Print:
     """PRINT 'topic' [FROM BROKER '…' | FROM CONNECTION name] [FROM BEGINNING] [LIMIT n]. `brokers`: empty if none were written."""
 

@@ -197,6 +197,28 @@ def fields(record: Schema) -> Mapping[str, Schema]:
     return {f["name"]: f["type"] for f in present(record)[0]["fields"]}
 
 
+def nullable(schema: Schema) -> Schema:
+    """With a null, which comes first: NULL is its default."""
+    return [{"type": "null"}, *branches(schema)]
+
+
+def merged(old: Schema, new: Schema) -> Schema:
+    """A record's fields as `old` has them, and behind them those that only `new` has; NULL where a message has none.
+
+    A field that `new` has no more, or where it knows null, may be NULL. What is inside a field stays.
+    """
+    known, coming = fields(old), fields(new)
+    made = []
+    for field in present(old)[0]["fields"]:
+        there = coming.get(field["name"])
+        loses = there is None or (len(branches(there)) < len(there) if isinstance(there, list) else False)
+        made.append({**field, "type": nullable(field["type"]), "default": None} if loses else field)
+    for field in present(new)[0]["fields"]:
+        if field["name"] not in known:
+            made.append({"name": field["name"], "type": nullable(field["type"]), "default": None})
+    return {**present(old)[0], "fields": made}
+
+
 def columns(record: Schema, *, signed_times: bool = False) -> tuple[Column, ...]:
     """A column for each field of a record. `signed_times`: its connector's TIME is a duration."""
     out = []

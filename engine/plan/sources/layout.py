@@ -17,6 +17,7 @@ so the two cannot disagree. Options:
     include                       [kind, name] of each INCLUDE; ["header", name, header, as bytes]
     on_error                      "dead letter", "fail" or "null"; paused: whether it is not read
     max_message_bytes             of key and value; max_records_per_second. Absent: no limit of its own
+    added, first_columns          names of columns that REFRESH SCHEMA has added, which stand behind all others; how many others there are
     start, topic_id               where each partition begins (none: at its first record); what tells the topic from another of its name
 
 Columns by envelope:
@@ -85,7 +86,7 @@ def _none(options: Options) -> Layout:
     at = Decoded()
     value = _value(options, at.value)
     own = _included_key(options)
-    made = [*value, *own, *_included(options, at)]
+    made = _arranged(options, [*value, *own, *_included(options, at)])
     nulls = options.get("on_error") == "null"
     checks = [] if nulls else [required(f"{at.value} IS NOT NULL", "null value"), *_not_null(options, value)]
     steps = Where(" AND ".join(checks or ["true"]))
@@ -104,6 +105,7 @@ def _upsert(options: Options) -> Layout:
     if options["columns"] is not None:  # in the order in which they were declared
         declared = [c["name"] for c in options["columns"]]
         made.sort(key=lambda m: declared.index(m.field.name) if m.field.name in declared else -1 if m in key else len(declared))
+    made = _arranged(options, made)
     where = Where(" AND ".join([required(f"{at.key} IS NOT NULL", "null key"), *_not_null(options, value, f"{at.value} IS NULL")]))
     select = Select(
         (
@@ -135,7 +137,7 @@ def _debezium(options: Options) -> Layout:
         return _without_key(options, KafkaDecoder(_format(None), value), envelope, source, rows)
     key, message = _debezium_key(options, rows, has_before)
     keys = {k.field.name: k for k in key}
-    made = [keys.get(m.field.name, m) for m in rows] + _included(options, at)
+    made = _arranged(options, [keys.get(m.field.name, m) for m in rows] + _included(options, at))
     names = [m.field.name for m in made]
     where = debezium.wanted(envelope, key=at.key if message.kind != "none" else None, needs_before=False)
     gone = debezium.without_row(envelope)
@@ -149,6 +151,14 @@ def _debezium(options: Options) -> Layout:
     entering = _entering(columns, places) if moved else (Linear(),)
     source_columns = columns + CAPTURED + _fields(moved)
     return Layout(KafkaDecoder(message, value), columns, places, shape, True, source_columns, entering)
+
+
+def _arranged(options: Options, made: list[Made]) -> list[Made]:
+    """With the columns that were added later behind the others; rows from before have none."""
+    added = options.get("added", ())
+    places = {name: i for i, name in enumerate(added)}
+    later = sorted((m for m in made if m.field.name in places), key=lambda m: places[m.field.name])
+    return [m for m in made if m.field.name not in places] + [Made(replace(m.field, nullable=True), m.expression) for m in later]
 
 
 def _key_there(envelope: Struct, key: Made) -> str:
@@ -201,9 +211,10 @@ def _without_key(options: Options, decoder: KafkaDecoder, envelope: Struct, sour
             "INCLUDE with ENVELOPE DEBEZIUM of a table without a key is not supported",
             hint="Name what identifies a row with PRIMARY KEY (…) NOT ENFORCED.",
         )
-    before = _rows(options, envelope, "before")
+    before = _arranged(options, _rows(options, envelope, "before"))
     where = debezium.wanted(envelope, key=None, needs_before=True)
     checks = _not_null(options, rows, debezium.without_row(envelope))
+    rows = _arranged(options, rows)
     structs = [f"CASE WHEN {envelope.exists(image)} THEN {_struct(made)} END" for image, made in (("after", rows), ("before", before))]
     select = Select((*structs, *debezium.captured(envelope, source, Decoded().partition, keyed=False)))
     row = Type("record", fields=tuple(Field(f"c{i}", m.field.type) for i, m in enumerate(rows)))

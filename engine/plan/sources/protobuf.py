@@ -89,6 +89,25 @@ def columns(told: str) -> tuple[Column, ...]:
     return _columns(Schema(messages, {}), of["message"])
 
 
+def merged(old: str, new: str) -> str:
+    """Of what `spec` gave of two schemas: the message's fields as the old one has them, and behind them those of other numbers.
+
+    A field that the new one has no more is NULL where it was not sent. What other messages have stays.
+    """
+    was, now = json.loads(old), json.loads(new)
+    message = was["message"]
+    known, coming = (of["messages"][of["message"]]["fields"] for of in (was, now))
+    there, numbers = {f["number"] for f in coming}, {f["number"] for f in known}
+    fields = [f if f["number"] in there or f["repeated"] else {**f, "presence": True, "required": False, "default": None} for f in known]
+    fields += [f for f in coming if f["number"] not in numbers]
+    told = {
+        **was,
+        "messages": {**now["messages"], **was["messages"], message: {**was["messages"][message], "fields": fields}},
+        "enums": {name: {**now["enums"].get(name, {}), **was["enums"].get(name, {})} for name in {**now["enums"], **was["enums"]}},
+    }
+    return json.dumps({**told, "columns": [{"name": c.name, "spark": c.type.spark} for c in columns(json.dumps(told))]})
+
+
 def _reachable(schema: Schema, message: str) -> list[str]:
     found = [message]
     for name in found:

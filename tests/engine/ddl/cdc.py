@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.ddl import Registry, create_source, create_view
+from engine.ddl import Registry, create_source, create_view, refresh_schema
 from engine.plan import circuit
 from engine.plan.plans import Streams
 from lake.catalog import Catalog, Change, Item
@@ -98,6 +98,7 @@ class Source:
             catalog = catalog.apply(Change(put=(made,)))
             self.items = (*self.items, made)
         self.session, self.state, self.ids, self.partitions = session, folder, "", partitions
+        self.catalog = catalog
         self.circuit = Circuits(session).build(circuit.compile_catalog(catalog, Streams(catalog)))
         self.rows: dict[int, Counter[tuple[Any, ...]]] = {i.id: Counter() for i in self.items}
         self.ticks = 0
@@ -126,6 +127,21 @@ class Source:
                 held[tuple(values)] += weight
                 if not held[tuple(values)]:
                     del held[tuple(values)]
+
+    def refresh(self) -> list[str]:
+        """ALTER SOURCE … REFRESH SCHEMA; what it tells. Rows that there are have NULL in the new columns."""
+        from engine.runtime.circuits import Circuits
+
+        statement = parse(f"ALTER SOURCE {self.item.name} REFRESH SCHEMA")
+        change, notices = refresh_schema(statement, self.catalog, Registry())  # type: ignore[arg-type]
+        self.catalog = self.catalog.apply(change)
+        widths = {i.id: len(i.columns) for i in self.items}
+        self.items = tuple(self.catalog[i.id] for i in self.items)
+        for item in self.items:
+            more = (None,) * (len(item.columns) - widths[item.id])
+            self.rows[item.id] = Counter({(*row, *more): n for row, n in self.rows[item.id].items()})
+        self.circuit = Circuits(self.session).build(circuit.compile_catalog(self.catalog, Streams(self.catalog)))
+        return [str(n["message"]) for n in notices]
 
     def lose_state(self) -> None:
         """And make it again of what the relations hold."""

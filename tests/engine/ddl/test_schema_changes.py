@@ -2,51 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
-import urllib.request
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import pytest
 
 from embedded.registry import Registry
 from lake.errors import UndefinedObject
-from tests.engine.ddl.cdc import Message, Source
+from tests.engine.ddl.cdc import Source
+from tests.engine.ddl.topics import Topic, field
 
 pytestmark = pytest.mark.spark
-
-
-class Topic:
-    """Writes by schemas that it registers."""
-
-    def __init__(self, registry: Registry, name: str) -> None:
-        self.registry, self.name, self.sent = registry, name, 0
-        config = json.dumps({"compatibility": "NONE"}).encode()
-        self._ask("PUT", f"/config/{name}-value", config)
-
-    def register(self, *fields: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        schema = {"type": "record", "name": "row", "fields": list(fields)}
-        answer = self._ask("POST", f"/subjects/{self.name}-value/versions", json.dumps({"schema": json.dumps(schema)}).encode())
-        return int(answer["id"]), schema
-
-    def message(self, schema: tuple[int, dict[str, Any]], **values: Any) -> Message:
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, fastavro.parse_schema(schema[1]), values)
-        value = b"\0" + schema[0].to_bytes(4, "big") + out.getvalue()
-        self.sent += 1
-        return {"partition": 0, "offset": self.sent, "timestamp": 0, "key_b64": None, "value_b64": base64.b64encode(value).decode()}
-
-    def _ask(self, method: str, path: str, body: bytes) -> dict[str, Any]:
-        headers = {"Content-Type": "application/json"}
-        with urllib.request.urlopen(urllib.request.Request(self.registry.url + path, body, headers, method=method), timeout=10) as answer:
-            return dict(json.load(answer))
-
-
-def field(name: str, type: Any, **more: Any) -> dict[str, Any]:
-    return {"name": name, "type": type, **more}
 
 
 def test_added_dropped_widened(session: Any, tmp_path: Path, registry: Registry) -> None:

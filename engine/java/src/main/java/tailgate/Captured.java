@@ -34,13 +34,15 @@ final class Captured extends Operator {
   private static final int ROWS = 0, TABLES = 1;
   private final StructType row;
   private final Columns key, columns;
+  private final Growing growing;
   private final int[] large;
   private transient UnsafeProjection projection;
 
-  Captured(StructType row, int[] key) {
+  Captured(StructType row, int[] key, int first) {
     this.row = row;
     this.key = Columns.key(row, key);
     this.columns = Columns.first(row, row.length());
+    this.growing = new Growing(row, first, false);
     List<Integer> keys = Arrays.stream(key).boxed().toList();
     this.large = java.util.stream.IntStream.range(0, row.length()).filter(i -> !keys.contains(i) && large(row.apply(i).dataType())).toArray();
   }
@@ -71,7 +73,7 @@ final class Captured extends Operator {
 
     void apply(UnsafeRow event) {
       ChangeEvent e = ChangeEvent.of(event, row.length());
-      Table table = tables.computeIfAbsent(e.origin(), o -> Table.parse(tick.state.get(id, TABLES, utf8(o), State.NONE)));
+      Table table = tables.computeIfAbsent(e.origin(), o -> Table.parse(tick.state.get(id, TABLES, utf8(o), State.NONE), growing));
       if (e.snapshot()) {
         if (!table.current(e)) {
           if (!table.newer(e)) return;
@@ -88,7 +90,7 @@ final class Captured extends Operator {
       }
       byte[] k = key.bytes(event);
       if (!tick.here(id, k)) return;  // the event came because it speaks of the table, the row is another partition's
-      Slot slot = slots.computeIfAbsent(new Bytes(k), b -> new Slot(Kept.parse(tick.state.get(id, ROWS, b.bytes, State.NONE))));
+      Slot slot = slots.computeIfAbsent(new Bytes(k), b -> new Slot(Kept.parse(tick.state.get(id, ROWS, b.bytes, State.NONE), growing)));
       Kept now = slot.now;
       if (now != null && (e.snapshot() ? !now.lanes.isEmpty() : now.lanes.reached(e))) return;
       Lanes lanes = (now == null ? Lanes.NONE : now.lanes).with(e);
@@ -104,7 +106,7 @@ final class Captured extends Operator {
         while (entries.next()) {
           Bytes k = new Bytes(State.key(entries.row()));
           if (!slots.containsKey(k)) {
-            Kept kept = Kept.parse(entries.value());
+            Kept kept = Kept.parse(entries.value(), growing);
             if (kept.of(origin) && (kept.row != null || !keepPositions) && !spared.test(kept)) slots.put(k, new Slot(kept));
           }
         }
@@ -117,14 +119,14 @@ final class Captured extends Operator {
       slots.forEach((k, slot) -> {
         if (slot.now == slot.old) return;
         if (slot.now == null) tick.state.remove(id, ROWS, k.bytes, State.NONE);
-        else tick.state.put(id, ROWS, k.bytes, State.NONE, slot.now.bytes(), slot.old == null);
+        else tick.state.put(id, ROWS, k.bytes, State.NONE, slot.now.bytes(growing), slot.old == null);
         byte[] old = slot.old == null ? null : slot.old.row, now = slot.now == null ? null : slot.now.row;
         if (Arrays.equals(old, now)) return;
         if (old != null) tick.emit(Captured.this, Rows.row(old, row.length()), -1);
         if (now != null) tick.emit(Captured.this, Rows.row(now, row.length()), 1);
       });
       tables.forEach((origin, table) -> {
-        if (table.changed) tick.state.put(id, TABLES, utf8(origin), State.NONE, table.bytes(), false);
+        if (table.changed) tick.state.put(id, TABLES, utf8(origin), State.NONE, table.bytes(growing), false);
       });
     }
   }
@@ -173,17 +175,17 @@ final class Captured extends Operator {
     /** Rows of state that was made again have no origin: they may be any table's. */
     boolean of(String table) { return origin.equals(table) || origin.isEmpty(); }
 
-    byte[] bytes() {
+    byte[] bytes(Growing growing) {
       return written(out -> {
         out.writeUTF(origin);
         out.writeLong(time);
         some(out, place);
         lanes.write(out);
-        if (row != null) out.write(row);
+        if (row != null) out.write(growing.kept(row));
       });
     }
 
-    static Kept parse(byte[] bytes) {
+    static Kept parse(byte[] bytes, Growing growing) {
       if (bytes == null) return null;
       return read(bytes, in -> {
         String origin = in.readUTF();
@@ -191,7 +193,7 @@ final class Captured extends Operator {
         byte[] place = some(in);
         Lanes lanes = Lanes.read(in);
         byte[] row = in.readAllBytes();
-        return new Kept(origin, time, place, lanes, row.length == 0 ? null : row);
+        return new Kept(origin, time, place, lanes, row.length == 0 ? null : growing.row(row));
       });
     }
   }
@@ -223,17 +225,17 @@ final class Captured extends Operator {
       changed = true;
     }
 
-    byte[] bytes() {
+    byte[] bytes(Growing growing) {
       return written(out -> {
         some(out, place);
         out.writeLong(time);
         truncated.write(out);
         some(out, deletedAt);
-        if (deletedRow != null) out.write(deletedRow);
+        if (deletedRow != null && deletedRow.length > 0) out.write(growing.kept(deletedRow));
       });
     }
 
-    static Table parse(byte[] bytes) {
+    static Table parse(byte[] bytes, Growing growing) {
       Table table = new Table();
       if (bytes == null) return table;
       return read(bytes, in -> {
@@ -241,7 +243,8 @@ final class Captured extends Operator {
         table.time = in.readLong();
         table.truncated = Lanes.read(in);
         table.deletedAt = some(in);
-        table.deletedRow = in.readAllBytes();
+        byte[] row = in.readAllBytes();
+        table.deletedRow = row.length == 0 ? row : growing.row(row);
         return table;
       });
     }

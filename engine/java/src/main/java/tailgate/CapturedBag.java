@@ -15,6 +15,8 @@ import tailgate.Tick.Change;
  * the connector has to write a table to one partition or to the same ones (which it does), and a row of a snapshot that the producer wrote twice is
  * twice here. A new snapshot (another place, a first row, or any after the last one) takes all rows of the table away before its own come.
  *
+ * <p>A row may have been kept before its table's new columns were read: the row before a change has their values, and is looked for without them too.
+ *
  * <p>Input: the row after, the row before, {@link ChangeEvent#COLUMNS}. State: port 0, origin and row → copies; port 1, origin → its snapshot; port 2, origin
  * and partition → lanes. All of it is one partition's.
  */
@@ -22,12 +24,11 @@ final class CapturedBag extends Operator {
   private static final long serialVersionUID = 1;
   private static final int ROWS = 0, TABLES = 1, READ = 2, META = 2;
   private final StructType row;
-  private final Columns columns;
+  private final Growing growing;
 
-  CapturedBag(StructType row) {
+  CapturedBag(StructType row, int first) {
     this.row = row;
-    int[] all = java.util.stream.IntStream.range(0, row.length()).toArray();
-    this.columns = Columns.key(row, all);
+    this.growing = new Growing(row, first, true);
   }
 
   @Override StructType[] ports() {
@@ -75,11 +76,23 @@ final class CapturedBag extends Operator {
 
   /** A row that goes but never came, because the source began to read after it did, is no change. */
   private void add(Tick tick, byte[] origin, UnsafeRow of, long weight) {
-    byte[] bytes = columns.bytes(of);
-    if (weight < 0 && tick.state.get(id, ROWS, origin, bytes) == null) origin = State.NONE;  // of state that was made again
-    if (weight < 0 && tick.state.get(id, ROWS, origin, bytes) == null) return;
-    tick.state.weigh(id, ROWS, origin, bytes, weight);
-    tick.emit(this, Rows.row(bytes, row.length()), weight);
+    if (weight > 0) {
+      weigh(tick, origin, growing.kept(of), weight);
+      return;
+    }
+    for (int width = row.length(); width >= growing.first(); width--) {
+      byte[] bytes = growing.kept(of, width);
+      for (byte[] from : new byte[][] {origin, State.NONE})  // of none: state that was made again
+        if (tick.state.get(id, ROWS, from, bytes) != null) {
+          weigh(tick, from, bytes, weight);
+          return;
+        }
+    }
+  }
+
+  private void weigh(Tick tick, byte[] origin, byte[] kept, long weight) {
+    tick.state.weigh(id, ROWS, origin, kept, weight);
+    tick.emit(this, Rows.row(growing.row(kept), row.length()), weight);
   }
 
   private void clear(Tick tick, byte[] origin) {
@@ -90,7 +103,7 @@ final class CapturedBag extends Operator {
     }
     rows.forEach((bytes, copies) -> {
       tick.state.remove(id, ROWS, origin, bytes);
-      tick.emit(this, Rows.row(bytes, row.length()), -copies);
+      tick.emit(this, Rows.row(growing.row(bytes), row.length()), -copies);
     });
   }
 

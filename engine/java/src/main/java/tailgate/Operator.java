@@ -45,11 +45,14 @@ public abstract class Operator extends Node {
 
   // ---- for py4j -------------------------------------------------------------------------------------------------------------
 
-  public static Operator upsert(StructType row, int[] key) { return new Upsert(row, key); }
+  /** `first`: how many of its columns the row had at first (Growing); all, unless it got more. */
+  public static Operator upsert(StructType row, int[] key, int first) { return new Upsert(row, key, first); }
 
-  public static Operator captured(StructType row, int[] key) { return new Captured(row, key); }
+  static Operator upsert(StructType row, int[] key) { return new Upsert(row, key, row.length()); }
 
-  public static Operator capturedBag(StructType row) { return new CapturedBag(row); }
+  public static Operator captured(StructType row, int[] key, int first) { return new Captured(row, key, first); }
+
+  public static Operator capturedBag(StructType row, int first) { return new CapturedBag(row, first); }
 
   /**
    * @param kind inner, left, right, full, semi or anti

@@ -21,11 +21,13 @@ final class Upsert extends Operator {
   private static final long serialVersionUID = 1;
   private final StructType row;
   private final Columns key, columns;
+  private final Growing growing;
 
-  Upsert(StructType row, int[] key) {
+  Upsert(StructType row, int[] key, int first) {
     this.row = row;
     this.key = Columns.key(row, key);
     this.columns = Columns.first(row, row.length());
+    this.growing = new Growing(row, first, false);
   }
 
   @Override StructType[] ports() { return new StructType[] {row.add("__deleted", "boolean").add("__position", "string")}; }
@@ -39,10 +41,10 @@ final class Upsert extends Operator {
     for (Change c : input.get(0)) if (c.weight() > 0) events.computeIfAbsent(new Bytes(key.bytes(c.row())), k -> new ArrayList<>(1)).add(c.row());
     events.forEach((k, of) -> {
       byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
-      Kept old = stored == null ? new Kept(null, null) : Kept.parse(stored), now = old;
+      Kept old = stored == null ? new Kept(null, null) : parse(stored), now = old;
       for (UnsafeRow event : of) now = applied(now, event);
       if (now == old) return;
-      tick.state.put(id, 0, k.bytes, State.NONE, now.bytes(), stored == null);
+      tick.state.put(id, 0, k.bytes, State.NONE, bytes(now), stored == null);
       if (Arrays.equals(old.row, now.row)) return;
       if (old.row != null) tick.emit(this, Rows.row(old.row, row.length()), -1);
       if (now.row != null) tick.emit(this, Rows.row(now.row, row.length()), 1);
@@ -65,18 +67,19 @@ final class Upsert extends Operator {
     return Arrays.compareUnsigned(position, than) <= 0;
   }
 
-  /** The position applied to a key, and its row; either may be null. */
-  private record Kept(byte[] position, byte[] row) {
-    byte[] bytes() {
-      int length = position == null ? 0 : position.length;
-      ByteBuffer out = ByteBuffer.allocate(4 + length + (row == null ? 0 : row.length)).putInt(position == null ? -1 : length);
-      if (position != null) out.put(position);
-      return (row == null ? out : out.put(row)).array();
-    }
+  /** The position applied to a key, and its row, all of its columns; either may be null. */
+  private record Kept(byte[] position, byte[] row) {}
 
-    static Kept parse(byte[] bytes) {
-      int length = ByteBuffer.wrap(bytes).getInt(), begin = 4 + Math.max(length, 0);
-      return new Kept(length < 0 ? null : Arrays.copyOfRange(bytes, 4, begin), begin == bytes.length ? null : Arrays.copyOfRange(bytes, begin, bytes.length));
-    }
+  private byte[] bytes(Kept kept) {
+    byte[] row = kept.row == null ? State.NONE : growing.kept(kept.row);
+    int length = kept.position == null ? 0 : kept.position.length;
+    ByteBuffer out = ByteBuffer.allocate(4 + length + row.length).putInt(kept.position == null ? -1 : length);
+    if (kept.position != null) out.put(kept.position);
+    return out.put(row).array();
+  }
+
+  private Kept parse(byte[] bytes) {
+    int length = ByteBuffer.wrap(bytes).getInt(), begin = 4 + Math.max(length, 0);
+    return new Kept(length < 0 ? null : Arrays.copyOfRange(bytes, 4, begin), begin == bytes.length ? null : growing.row(Arrays.copyOfRange(bytes, begin, bytes.length)));
   }
 }

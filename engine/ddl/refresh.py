@@ -1,0 +1,124 @@
+"""ALTER SOURCE … REFRESH SCHEMA: a source with the columns that its schema in the registry has got since, at its end.
+
+    the reader's schema, the newest one ──► the reader's with the new fields ──► columns: the old ones, then the new ones
+    what reads the source ──► the same, with how many columns there were (`Item.widths`): its text goes on to mean what it meant
+
+Rows that were decoded before have NULL in new columns, and so have messages by older schemas. A column that the schema has no more
+stays and is NULL. One of another type stays as it is: its values are brought to the old type where they fit.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from engine.ddl.drop import Notice, found, notice
+from engine.ddl.names import check_columns
+from engine.ddl.registry import SchemaLookup
+from engine.ddl.source import value_format
+from engine.plan.sources import avro, layout, protobuf
+from lake.catalog import WIDTHS, Catalog, Change, Item
+from lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotInPrerequisiteState, WrongObjectType
+from lake.types import Field
+from sql.statements import Avro, CreateSource, Protobuf, RefreshSchema, parse
+
+READERS = ("view", "materialized view", "function", "sink")  # whose texts name a source's columns
+
+
+def refresh_schema(statement: RefreshSchema, catalog: Catalog, registry: SchemaLookup) -> tuple[Change, list[Notice]]:
+    """What changes, and what to tell. Raises 55000 for a source whose schema is its statement's, 42P17 if what it has cannot stay."""
+    item = found("source", statement.name, catalog, if_exists=statement.if_exists, word="relation")
+    if item is None:
+        return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
+    if item.kind != "source":
+        raise WrongObjectType(f'"{item.name}" is not a source', position=statement.name.position)
+    _check_still(item, catalog)
+    newest = value_format(_in_registry(item), catalog.stored, registry)
+    options = {**item.options, "value_format": _merged(item, newest)}
+    added = [c.name for c in layout(options).columns if c.name not in {old.name for old in item.columns}]
+    options["added"] = [*item.options.get("added", ()), *added]
+    options["first_columns"] = item.options.get("first_columns", len(item.columns))
+    of = layout(options)
+    check_columns(of.columns)
+    known = of.columns[: len(item.columns)]
+    if of.key != item.key or [(c.name, c.type) for c in known] != [(c.name, c.type) for c in item.columns]:
+        raise _other(item)
+    told = _told(item, {**item.options, "value_format": newest}, of.columns)
+    if of.columns == item.columns:
+        return Change(), [*told, notice(f'source "{item.name}" has all columns of its schema')]
+    readers = [other for other in catalog.dependents(item.id) if other.kind in READERS] if added else []
+    return Change(put=(replace(item, columns=of.columns, options=options), *(_knowing(r, item) for r in readers))), told
+
+
+def _in_registry(item: Item) -> CreateSource:
+    """The statement that made the source, if it is one whose schema is the registry's newest."""
+    statement = parse(item.sql)
+    assert isinstance(statement, CreateSource)
+    format = statement.value_format
+    if not isinstance(format, Avro | Protobuf):
+        raise FeatureNotSupported(
+            f"REFRESH SCHEMA of a source with FORMAT {type(format).__name__.upper()} is not supported",
+            hint="It has no schema in a registry. Create another source to have other columns.",
+        )
+    if format.schema is not None or (isinstance(format, Avro) and format.value_strategy is not None):
+        raise ObjectNotInPrerequisiteState(
+            f'the schema of source "{item.name}" is what its statement says, so there is no newer one',
+            hint="Create another source, with another schema or with the registry's newest.",
+        )
+    return statement
+
+
+def _check_still(item: Item, catalog: Catalog) -> None:
+    """Nobody is being filled from the source: a fill knows its columns as they were."""
+    coming = catalog.replacements()
+    for other in catalog.items.values():
+        if (not other.ready or other.id in coming) and item.id in catalog.below(other):
+            raise ObjectNotInPrerequisiteState(f'{other.kind} "{other.name}" is still being filled', hint="Try again when it is ready.")
+
+
+def _merged(item: Item, newest: dict[str, Any]) -> dict[str, Any]:
+    """The source's format with what the newest has besides."""
+    format = item.options["value_format"]
+    if format["type"] == "protobuf":
+        return {**format, "schema": protobuf.merged(format["schema"], newest["schema"])}
+    old, new = avro.parse(format["schema"]), avro.parse(newest["schema"])
+    if item.options["envelope"] == "debezium":
+        return {**format, "schema": avro.written({**old, "fields": [_image(field, new) for field in old["fields"]]})}
+    if avro.is_record(old) != avro.is_record(new):
+        raise _other(item)
+    return {**format, "schema": avro.written(avro.merged(old, new) if avro.is_record(old) else old)}
+
+
+def _image(field: dict[str, Any], envelope: avro.Schema) -> dict[str, Any]:
+    """A field of an envelope; of the images of a row with what the row has besides."""
+    if field["name"] not in ("before", "after"):
+        return field
+    type = field["type"]
+    record = avro.merged(type, avro.fields(envelope)["after"])
+    return {**field, "type": [s if s["type"] == "null" else record for s in type] if isinstance(type, list) else record}
+
+
+def _other(item: Item) -> InvalidObjectDefinition:
+    return InvalidObjectDefinition(
+        f'by its newest schema source "{item.name}" cannot keep its columns and its key', hint="Drop the source and create it again."
+    )
+
+
+def _told(item: Item, newest: dict[str, Any], columns: tuple[Field, ...]) -> list[Notice]:
+    """`newest`: options of a source that were made now."""
+    told = [notice(f'column "{c.name}" of type {c.type} was added') for c in columns[len(item.columns) :]]
+    with suppress(FeatureNotSupported):  # of a column that stays as it is
+        now = {c.name: c.type for c in layout(newest).columns}
+        for column in item.columns:
+            if column.name not in now:
+                told.append(notice(f'column "{column.name}" is no longer in the schema, and is NULL in what comes'))
+            elif now[column.name] != column.type:
+                told.append(notice(f'column "{column.name}" is of type {now[column.name]} in the schema, and stays {column.type}'))
+    return told
+
+
+def _knowing(other: Item, source: Item) -> Item:
+    """What reads the source goes on with the columns that there were when it was made."""
+    widths = other.options.get(WIDTHS, {})
+    return replace(other, options={**other.options, WIDTHS: {str(source.id): len(source.columns), **widths}})
