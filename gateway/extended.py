@@ -121,7 +121,12 @@ def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound)
     values: list[object] = []
     for number, (data, type) in enumerate(zip(given, wanted, strict=True)):
         code = 0 if not codes else codes[0] if len(codes) == 1 else codes[number]
-        values.append(None if data is None else decode(type, code, data, style, number + 1))
+        try:
+            values.append(None if data is None else decode(type, code, data, style, f"bind parameter {number + 1}"))
+        except e.TailgateError as error:
+            of = f'portal "{message.portal}"' if message.portal else "unnamed portal"
+            error.where = f"{of} parameter ${number + 1}" + ("" if code else " = '...'")  # values may be secret
+            raise
     formats = _result_formats(session, message.result_formats, bound)
     portal = Portal(message.portal, bound, values, formats)
     if bound.prepared is not None and isinstance(bound.statement, s.Select) and bound.statement.as_of is None:

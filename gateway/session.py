@@ -233,7 +233,7 @@ class Session:
             error = e.StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep: cut it in parts.")
         if isinstance(error, e.TailgateError):
             position = None if error.position is None else error.position + offset + 1
-            report = backend.Report("ERROR", error.sqlstate, error.message, error.detail, error.hint, position, names=error.names)
+            report = backend.Report("ERROR", error.sqlstate, error.message, error.detail, error.hint, position, error.where, error.names)
         else:
             log.error("a statement of %s ended in an error of our own", self.user, exc_info=error)
             report = backend.Report("ERROR", "XX000", f"internal error: {type(error).__name__}: {error}")

@@ -31,12 +31,15 @@ class TailgateError(Exception):
         hint: str | None = None,
         position: int | None = None,
         names: Mapping[str, str] | None = None,
+        where: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.detail = detail
         self.hint = hint
         self.position = position
+        self.where = where  # in which data, or in which parameter
+        self.row: int | None = None  # which of the rows that a statement was given
         self.names = names or {}  # of what it is about, by letter of the wire: s schema, t table, c column, n constraint
 
 

@@ -40,8 +40,8 @@ _EPOCH = datetime(1970, 1, 1)
 _RANGES = {"int2": (-(2**15), 2**15 - 1), "int4": (-(2**31), 2**31 - 1), "int8": (-(2**63), 2**63 - 1), "oid": (-(2**31), 2**32 - 1)}
 
 
-def decode(type: Type, format: int, data: bytes, style: Style, number: int = 1) -> Any:
-    """`number` is the parameter's, from 1, for the message of a binary form that does not read."""
+def decode(type: Type, format: int, data: bytes, style: Style, place: str = "bind parameter 1") -> Any:
+    """`place`: for the message of a binary form that does not read; "" where the context tells it."""
     if format == 0:
         return from_text(type, utf8(data), style)
     try:
@@ -49,14 +49,16 @@ def decode(type: Type, format: int, data: bytes, style: Style, number: int = 1) 
     except (StructError, ValueError, IndexError, OverflowError) as error:
         if isinstance(error, StructError) and len(data) < type.size:
             raise ProtocolViolation("insufficient data left in message") from None
-        raise InvalidBinaryRepresentation(f"incorrect binary data format in bind parameter {number}") from None
+        raise InvalidBinaryRepresentation("incorrect binary data format" + (f" in {place}" if place else "")) from None
 
 
 def utf8(data: bytes) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        bad = " ".join(f"0x{byte:02x}" for byte in data[error.start : error.start + max(error.end - error.start, 1)])
+        first = data[error.start]  # tells how many bytes a character has, of which PostgreSQL shows those that are there
+        length = 2 if first >> 5 == 0b110 else 3 if first >> 4 == 0b1110 else 4 if first >> 3 == 0b11110 else 1
+        bad = " ".join(f"0x{byte:02x}" for byte in data[error.start : error.start + length])
         raise CharacterNotInRepertoire(f'invalid byte sequence for encoding "UTF8": {bad}') from None
     if "\0" in text:
         raise CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8": 0x00')

@@ -96,6 +96,14 @@ async def run(session: Session, write: BoundWrite, values: Sequence[object], row
     return await _in_block(session, write, values, rows)
 
 
+async def check(session: Session, write: InsertRows, values: Sequence[object], rows: pa.Table) -> None:
+    """Raises what a row violates by itself, of rows that came before one that cannot be read."""
+    await session.serving.work(
+        _items(session, write),
+        lambda cursor: Evaluation(cursor, values, session.settings.style, session.catalog).check(write, rows),
+    )
+
+
 async def _in_block(session: Session, write: BoundWrite, values: Sequence[object], rows: pa.Table | None) -> Effect:
     transaction = session.transaction
     snapshot = transaction.snapshot(session.serving)

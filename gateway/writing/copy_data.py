@@ -17,10 +17,11 @@ import pyarrow as pa
 from pyarrow import csv
 
 from gateway.encode.copying import SIGNATURE, CopyOptions
-from gateway.encode.parameters import from_binary, utf8
+from gateway.encode.parameters import decode, utf8
 from gateway.encode.style import Style
+from gateway.writing.copy_context import Sent
 from gateway.writing.inputs import column, within
-from lake.errors import BadCopyFileFormat, InvalidBinaryRepresentation
+from lake.errors import BadCopyFileFormat, TailgateError
 from lake.types import Field
 
 _ESCAPED = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
@@ -31,19 +32,47 @@ BLOCK_BYTES = 8 << 20  # that Arrow's reader takes at a time; a longer line goes
 Texts = list[list[bytes | None]]  # by row
 
 
-def rows(data: bytes, fields: Sequence[Field], options: CopyOptions, header: str, style: Style) -> pa.Table:
-    """The rows of what was sent, columns in the order of `fields`. `header`: '', 'skip' or 'match'. Raises 22P04, 22P02, 22021 …"""
-    if options.format == "binary":
-        return _binary(data, fields)
+def rows(sent: Sent, fields: Sequence[Field], style: Style) -> tuple[pa.Table, TailgateError | None]:
+    """The rows of what was sent, columns in the order of `fields`, up to the first row that has something wrong with it; and that:
+    22P04, 22P02, 22021 …, with the place as context."""
     names = [f"c{i}" for i in range(len(fields))]
-    data = _until_end(data, options)
-    if header:
-        data = _after_header(data, fields, options, header)
+    if sent.options.format == "binary":
+        columns: list[list[object]] = [[] for _ in fields]
+        broken = _binary(sent, fields, columns)
+        whole = min(map(len, columns), default=0)
+        arrays = [pa.array(values[:whole], field.type.arrow) for field, values in zip(fields, columns, strict=True)]
+        return pa.Table.from_arrays(arrays, names=names), broken
+    data, options = _until_end(sent.data, sent.options), sent.options
+    if sent.header:
+        data = _after_header(data, fields, sent)
+    broken: TailgateError | None = None
     table = _arrow(data, names, options)
     if table is None:
-        lines = _text(data, options) if options.format == "text" else _csv(data, options)
-        table = _table(lines, fields, names)
-    return pa.Table.from_arrays([column(c, f.type, style) for c, f in zip(table.columns, fields, strict=True)], names=names)
+        lines, wrong = _text(data, options) if options.format == "text" else _csv(data, options)
+        table, broken = _table(lines, fields, names, sent)
+        if broken is None and wrong is not None:
+            wrong.row, wrong.where = len(lines), sent.row(len(lines))
+            broken = wrong
+    read, unread = _columns(table, fields, sent, style)
+    first = unread or broken
+    found = pa.Table.from_arrays(read, names=names)
+    return (found if first is None else found.slice(0, first.row)), first
+
+
+def _columns(table: pa.Table, fields: Sequence[Field], sent: Sent, style: Style) -> tuple[list[pa.ChunkedArray], TailgateError | None]:
+    """Columns of the fields' types, up to the first row with a value that does not read; and the error of the first such value."""
+    found: list[pa.ChunkedArray] = []
+    first: TailgateError | None = None
+    for texts, field in zip(table.columns, fields, strict=True):
+        try:
+            found.append(column(texts if first is None else texts.slice(0, first.row), field.type, style))
+        except TailgateError as error:
+            row = error.row or 0
+            error.where = sent.value(row, field.name, texts[row].as_py())
+            first = error
+            found = [c.slice(0, row) for c in found]
+            found.append(column(texts.slice(0, row), field.type, style))
+    return found, first
 
 
 def _until_end(data: bytes, options: CopyOptions) -> bytes:
@@ -55,17 +84,20 @@ def _until_end(data: bytes, options: CopyOptions) -> bytes:
     return data
 
 
-def _after_header(data: bytes, fields: Sequence[Field], options: CopyOptions, header: str) -> bytes:
+def _after_header(data: bytes, fields: Sequence[Field], sent: Sent) -> bytes:
     line, _, rest = data.partition(b"\n")
-    if header == "match":
-        (found,) = (_text if options.format == "text" else _csv)(line, options) or [[]]
+    if sent.header == "match":
+        lines, _ = (_text if sent.options.format == "text" else _csv)(line, sent.options)
+        found = lines[0] if lines else []
         names = [None if n is None else n.decode() for n in found]
         if len(names) != len(fields):
-            raise BadCopyFileFormat(f"wrong number of fields in header line: got {len(names)}, expected {len(fields)}")
+            message = f"wrong number of fields in header line: got {len(names)}, expected {len(fields)}"
+            raise BadCopyFileFormat(message, where=sent.row(-1))
         for i, (name, field) in enumerate(zip(names, fields, strict=True)):
             if name != field.name:
                 shown = "got null value" if name is None else f'got "{name}"'
-                raise BadCopyFileFormat(f'column name mismatch in header line field {i + 1}: {shown}, expected "{field.name}"')
+                message = f'column name mismatch in header line field {i + 1}: {shown}, expected "{field.name}"'
+                raise BadCopyFileFormat(message, where=sent.row(-1))
     return rest
 
 
@@ -73,6 +105,8 @@ def _arrow(data: bytes, names: list[str], options: CopyOptions) -> pa.Table | No
     """By Arrow's reader, where the data is so plain that both read it alike; None otherwise."""
     if not data or b"\0" in data or b"\r" in data:
         return None
+    if len(names) > 1 and (data.startswith(b"\n") or b"\n\n" in data):
+        return None  # an empty line has too few fields, and Arrow takes it for one of NULLs
     if options.format == "csv":
         if options.quote in data:
             return None
@@ -99,43 +133,64 @@ def _whole_nulls(delimiter: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![^\n" + d + rb"])\\N(?![^\n" + d + rb"])")
 
 
-def _table(lines: Texts, fields: Sequence[Field], names: list[str]) -> pa.Table:
-    for line in lines:
-        if len(line) < len(fields):
-            raise BadCopyFileFormat(f'missing data for column "{fields[len(line)].name}"')
-        if len(line) > len(fields):
-            raise BadCopyFileFormat("extra data after last expected column")
-    columns = list(zip(*lines, strict=True)) if lines else [()] * len(fields)
-    decoded = [pa.chunked_array([pa.array([None if v is None else utf8(v) for v in c], pa.string())]) for c in columns]
-    return pa.Table.from_arrays(decoded, names=names)
+def _table(lines: Texts, fields: Sequence[Field], names: list[str], sent: Sent) -> tuple[pa.Table, TailgateError | None]:
+    """The lines up to the first that has too few or too many fields, or bytes that are no text; and the error of that. What a line has too
+    few of is looked at before it is told."""
+    wrong = next((n for n, line in enumerate(lines) if len(line) != len(fields)), None)
+    error: TailgateError | None = None
+    if wrong is not None:
+        short, lines = lines[wrong], lines[:wrong]
+        message = "extra data after last expected column"
+        if len(short) < len(fields):
+            message = f'missing data for column "{fields[len(short)].name}"'
+            lines.append([*short, *[None] * (len(fields) - len(short))])
+        error = BadCopyFileFormat(message, where=sent.row(wrong))
+        error.row = wrong
+    columns: list[list[str | None]] = []
+    for values in zip(*lines, strict=True) if lines else [()] * len(fields):
+        texts: list[str | None] = []
+        try:
+            for value in values[: len(columns[-1])] if columns else values:
+                texts.append(None if value is None else utf8(value))
+        except TailgateError as no_text:
+            no_text.row, no_text.where = len(texts), sent.row(len(texts))
+            error, columns = no_text, [c[: len(texts)] for c in columns]
+        columns.append(texts)
+    arrays = [pa.chunked_array([pa.array(c, pa.string())]) for c in columns]
+    return pa.Table.from_arrays(arrays, names=names), error
 
 
-def _text(data: bytes, options: CopyOptions) -> Texts:
-    """Lines and fields of the text format; a backslash takes the next byte as it is, a newline too."""
+def _text(data: bytes, options: CopyOptions) -> tuple[Texts, TailgateError | None]:
+    """Lines and fields of the text format; a backslash takes the next byte as it is, a newline too. What is wrong with the next line."""
     found: Texts = []
     delimiter = re.escape(options.delimiter)
-    if b"\\" not in data:
-        lines = data.split(b"\n")
-        if lines and not lines[-1]:
-            lines.pop()
-        return [[None if f == options.null else f for f in _line(line).split(options.delimiter)] for line in lines]
-    part = re.compile(rb"((?:[^\\\n" + delimiter + rb"]|\\.|\\$)*)(" + delimiter + rb"|\n|$)", re.DOTALL)
-    at, line = 0, list[bytes | None]()
-    while at < len(data):
-        match = part.match(data, at)
-        assert match is not None
-        raw, end = match[1], match[2]
-        if end == b"\n" or match.end() == len(data):
-            raw = _line(raw)
-        line.append(None if raw == options.null else _ESCAPE.sub(_unescaped, raw) if b"\\" in raw else raw)
-        at = match.end()
-        if end != options.delimiter:
-            found.append(line)
-            line = []
-        elif at == len(data):
-            line.append(None if options.null == b"" else b"")
-            found.append(line)
-    return found
+    try:
+        if b"\\" not in data:
+            lines = data.split(b"\n")
+            if lines and not lines[-1]:
+                lines.pop()
+            for raw in lines:
+                found.append([None if f == options.null else f for f in _line(raw).split(options.delimiter)])
+            return found, None
+        part = re.compile(rb"((?:[^\\\n" + delimiter + rb"]|\\.|\\$)*)(" + delimiter + rb"|\n|$)", re.DOTALL)
+        at, line = 0, list[bytes | None]()
+        while at < len(data):
+            match = part.match(data, at)
+            assert match is not None
+            raw, end = match[1], match[2]
+            if end == b"\n" or match.end() == len(data):
+                raw = _line(raw)
+            line.append(None if raw == options.null else _ESCAPE.sub(_unescaped, raw) if b"\\" in raw else raw)
+            at = match.end()
+            if end != options.delimiter:
+                found.append(line)
+                line = []
+            elif at == len(data):
+                line.append(None if options.null == b"" else b"")
+                found.append(line)
+    except BadCopyFileFormat as error:
+        return found, error
+    return found, None
 
 
 def _line(raw: bytes) -> bytes:
@@ -153,14 +208,16 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
         return bytes([int(octal, 8) & 0xFF])
     if hexadecimal is not None:
         return bytes([int(hexadecimal, 16)])
-    return b"\\" if other is None else _ESCAPED.get(other, other)
+    return b"" if other is None else _ESCAPED.get(other, other)
 
 
-def _csv(data: bytes, options: CopyOptions) -> Texts:
-    """Lines and fields of the csv format: quotes may begin anywhere in a field, newlines may stand in quotes."""
+def _csv(data: bytes, options: CopyOptions) -> tuple[Texts, TailgateError | None]:
+    """Lines and fields of the csv format: quotes may begin anywhere in a field. What is wrong with the next line."""
     quote, escape, delimiter = options.quote, options.escape, options.delimiter
     q, e, d = re.escape(quote), re.escape(escape), re.escape(delimiter)
-    inside = rb"(?:[^" + q + e + rb"]|" + e + rb"[" + q + e + rb"]" + (rb"|" + e if escape != quote else rb"") + rb")*"
+    special = rb"[" + q + e + rb"]"
+    alone = rb"" if escape == quote else rb"|" + e + rb"(?!" + special + rb")"
+    inside = rb"(?:[^" + q + e + rb"]|" + e + special + alone + rb")*"
     part = re.compile(rb"((?:[^\r\n" + q + d + rb"]|" + q + inside + q + rb")*)(" + d + rb"|\r\n|\n|\r|$)", re.DOTALL)
     quoted = re.compile(q + rb"(" + inside + rb")" + q, re.DOTALL)
     escaped = re.compile(e + rb"([" + q + e + rb"])")
@@ -173,10 +230,10 @@ def _csv(data: bytes, options: CopyOptions) -> Texts:
     while at < len(data):
         match = part.match(data, at)
         if match is None:
-            raise BadCopyFileFormat("unterminated CSV quoted field")
+            return found, BadCopyFileFormat("unterminated CSV quoted field")
         raw, end = match[1], match[2]
         if raw == b"\\." and not line and end != delimiter:
-            return found
+            return found, None
         line.append(quoted.sub(bare, raw) if quote in raw else None if raw == options.null else raw)
         at = match.end()
         if end != delimiter:
@@ -185,10 +242,12 @@ def _csv(data: bytes, options: CopyOptions) -> Texts:
         elif at == len(data):
             line.append(None if options.null == b"" else b"")
             found.append(line)
-    return found
+    return found, None
 
 
-def _binary(data: bytes, fields: Sequence[Field]) -> pa.Table:
+def _binary(sent: Sent, fields: Sequence[Field], columns: list[list[object]]) -> TailgateError | None:
+    """Puts values into columns, and gives back what is wrong with the next. Raises what is wrong with the head."""
+    data = sent.data
     if data[:11] != SIGNATURE[:11]:
         raise BadCopyFileFormat("COPY file signature not recognized")
     if len(data) < 19:
@@ -196,32 +255,34 @@ def _binary(data: bytes, fields: Sequence[Field]) -> pa.Table:
     flags, extension = struct.unpack_from("!ii", data, 11)
     if flags & 0xFFFF0000:
         raise BadCopyFileFormat("unrecognized critical flags in COPY file header")
-    at = 19 + extension
-    columns: list[list[object]] = [[] for _ in fields]
-    while at < len(data):
+    at, row = 19 + extension, 0
+    while at + 2 <= len(data):
         (count,) = struct.unpack_from("!h", data, at)
         at += 2
         if count == -1:
-            if at != len(data):
-                raise BadCopyFileFormat("received copy data after EOF marker")
-            break
+            return BadCopyFileFormat("received copy data after EOF marker", where=sent.row(row)) if at != len(data) else None
         if count != len(fields):
-            raise BadCopyFileFormat(f"row field count is {count}, expected {len(fields)}")
+            return BadCopyFileFormat(f"row field count is {count}, expected {len(fields)}", where=sent.row(row))
         for field, values in zip(fields, columns, strict=True):
-            if at + 4 > len(data):
-                raise BadCopyFileFormat("unexpected EOF in COPY data")
-            (length,) = struct.unpack_from("!i", data, at)
-            at += 4
-            if length < 0:
-                values.append(None)
-                continue
-            raw = data[at : at + length]
-            if len(raw) != length:
-                raise BadCopyFileFormat("unexpected EOF in COPY data")
             try:
-                values.append(within(from_binary(field.type, raw), field.type))
-            except (struct.error, ValueError, IndexError, OverflowError):
-                raise InvalidBinaryRepresentation("incorrect binary data format") from None
-            at += length
-    arrays = [pa.array(values, field.type.arrow) for field, values in zip(fields, columns, strict=True)]
-    return pa.Table.from_arrays(arrays, names=[f"c{i}" for i in range(len(fields))])
+                value, at = _field(data, at, field)
+            except TailgateError as error:
+                error.where = sent.value(row, field.name)
+                return error
+            values.append(value)
+        row += 1
+    return None
+
+
+def _field(data: bytes, at: int, field: Field) -> tuple[object, int]:
+    """The value that begins here, and where the next one does."""
+    if at + 4 > len(data):
+        raise BadCopyFileFormat("unexpected EOF in COPY data")
+    (length,) = struct.unpack_from("!i", data, at)
+    at += 4
+    if length < 0:
+        return None, at
+    raw = data[at : at + length]
+    if len(raw) != length:
+        raise BadCopyFileFormat("unexpected EOF in COPY data")
+    return within(decode(field.type, 1, raw, Style(), ""), field.type), at + length

@@ -19,7 +19,8 @@ from gateway.portals import Bound
 from gateway.protocol import backend
 from gateway.protocol import messages as m
 from gateway.writing import committing, copy_data
-from lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, QueryCanceled
+from gateway.writing.copy_context import Sent
+from lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, QueryCanceled, TailgateError, UniqueViolation
 from lake.types import Field
 from sql import statements as s
 from sql.binding.writes import Writes
@@ -67,15 +68,27 @@ async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
     session.access.check_write("INSERT", (copy.write.table,), ())
     session.out.write(backend.copy_in_response(copy.options.format == "binary", len(copy.fields)))
     session.out.flush()
-    data = await _received(session)
-    rows = await asyncio.to_thread(copy_data.rows, data, copy.fields, copy.options, copy.header, session.settings.style)
-    del data
-    effect = await committing.run(session, copy.write, values, rows)
+    sent = await _received(session, copy)
+    rows, broken = await asyncio.to_thread(copy_data.rows, sent, copy.fields, session.settings.style)
+    try:
+        if broken is not None:
+            await committing.check(session, copy.write, values, rows)
+            raise broken
+        effect = await committing.run(session, copy.write, values, rows)
+    except TailgateError as error:
+        if error.row is not None and error.where is None:
+            # keys are looked at when many rows are together, and lines are not there any more
+            error.where = sent.row(error.row, shown=not isinstance(error, UniqueViolation))
+        raise
     return f"COPY {effect.count}"
 
 
-async def _received(session: Session) -> bytes:
+async def _received(session: Session, copy: CopyIn) -> Sent:
     """All that the client sends up to CopyDone."""
+
+    def sent() -> Sent:
+        return Sent(copy.write.table.name, b"".join(parts), copy.options, copy.header)
+
     parts: list[bytes] = []
     size = 0
     while True:
@@ -87,15 +100,16 @@ async def _received(session: Session) -> bytes:
                     raise ProgramLimitExceeded(f"COPY of more than {COPY_BYTES_MAX} bytes", hint="Send it in several COPY statements.")
                 parts.append(data)
             case m.CopyDone():
-                return b"".join(parts)
+                return sent()
             case m.CopyFail(reason):
-                raise QueryCanceled(f"COPY from stdin failed: {reason}")
+                raise QueryCanceled(f"COPY from stdin failed: {reason}", where=sent().end())
             case m.Flush() | m.Sync():
                 pass  # a client of the extended protocol may have sent them with Execute
             case m.Terminate():
                 session.out.close()
                 raise asyncio.CancelledError
             case _:
-                session.fail(ProtocolViolation(f"unexpected message type 0x{LETTERS.get(type(message), 0):02X} during COPY from stdin"))
+                message_type = f"unexpected message type 0x{LETTERS.get(type(message), 0):02X}"
+                session.fail(ProtocolViolation(f"{message_type} during COPY from stdin", where=sent().end()))
                 session.fatal(ProtocolViolation.sqlstate, "terminating connection because protocol synchronization was lost")
                 raise asyncio.CancelledError

@@ -25,7 +25,7 @@ from gateway.serving.prepared import nodes, scans
 from gateway.writing.fitting import fitted
 from gateway.writing.hashes import hashes
 from lake.catalog import Catalog, Item
-from lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, NumericValueOutOfRange, UniqueViolation
+from lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, NumericValueOutOfRange, TailgateError, UniqueViolation
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
 from sql import plan
@@ -91,10 +91,7 @@ class Evaluation:
     def insert(self, write: InsertRows, given: pa.Table | None) -> Effect:
         table = write.table
         if given is not None:
-            rows, reads = given, frozenset[int]()
-            if write.rows is not None and not isinstance(write.rows, plan.Values):
-                with self.incoming(given):
-                    rows = self.query(write.rows)
+            rows, reads = self._whole(write, given), frozenset[int]()
         else:
             assert write.rows is not None
             written = constants(write.rows, self.values)
@@ -112,6 +109,17 @@ class Evaluation:
         returned = self.returned(write, effect_rows)
         return Effect(count, {table.id: changes}, {table.id: changed_keys}, reads, returned)
 
+    def check(self, write: InsertRows, given: pa.Table) -> None:
+        """Raises what a row violates by itself: 23502, 23514."""
+        self.allowed(write, fitted(self._whole(write, given), write.table.columns))
+
+    def _whole(self, write: InsertRows, given: pa.Table) -> pa.Table:
+        """Rows of COPY with the columns that do not come."""
+        if write.rows is None or isinstance(write.rows, plan.Values):
+            return given
+        with self.incoming(given):
+            return self.query(write.rows)
+
     def _keyed(self, write: InsertRows, rows: pa.Table, found: np.ndarray) -> tuple[pa.Table, pa.Table, int]:
         """The rows as they are afterwards, in order; the changes; how many rows came or changed."""
         table = write.table
@@ -127,7 +135,7 @@ class Evaluation:
             bad = min([*again[:1], *there[:1]], default=None)
             self.allowed(write, rows, before=bad)
             if bad is not None:
-                raise self._duplicate(table, rows.slice(int(bad), 1))
+                raise _of_row(int(bad), self._duplicate(table, rows.slice(int(bad), 1)))
             return rows, weighted(rows, 1), rows.num_rows
         self.allowed(write, rows)
         if write.conflict == "nothing":
@@ -274,10 +282,10 @@ class Evaluation:
         if failed < len(table.columns):
             name = table.columns[failed].name
             message = f'null value in column "{name}" of relation "{table.name}" violates not-null constraint'
-            raise NotNullViolation(message, detail=detail, names={**names, "c": name})
+            raise _of_row(place, NotNullViolation(message, detail=detail, names={**names, "c": name}))
         name = write.checks[failed - len(table.columns)][0]
         message = f'new row for relation "{table.name}" violates check constraint "{name}"'
-        raise CheckViolation(message, detail=detail, names={**names, "n": name})
+        raise _of_row(place, CheckViolation(message, detail=detail, names={**names, "n": name}))
 
     def _texts(self, table: Item, row: pa.Table) -> list[str]:
         found = []
@@ -296,6 +304,11 @@ class Evaluation:
             detail=f"Key ({names})=({', '.join(texts[k] for k in table.key)}) already exists.",
             names={"s": self.catalog.schema_of(table).name, "t": table.name, "n": constraint_of(table)},
         )
+
+
+def _of_row(row: int, error: TailgateError) -> TailgateError:
+    error.row = row
+    return error
 
 
 def _hashes(table: Item, rows: pa.Table) -> np.ndarray:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from gateway.encode.parameters import from_text
 from gateway.encode.style import Style
 from gateway.writing.fitting import overflow
-from lake.errors import StringDataRightTruncation
+from lake.errors import StringDataRightTruncation, TailgateError
 from lake.types import Type
 
 _INTEGER = r"^-?[0-9]{1,18}$"
@@ -27,7 +27,8 @@ _EXACT = Context(prec=80, rounding=ROUND_HALF_UP)
 
 
 def column(texts: pa.ChunkedArray, type: Type, style: Style) -> pa.ChunkedArray:
-    """Values of the type in its stored form; NULL stays NULL. Raises what PostgreSQL raises for the first that does not read."""
+    """Values of the type in its stored form; NULL stays NULL. Raises what PostgreSQL raises for the first that does not read, with
+    its row."""
     fast = None if type.is_array else _plain(texts, type)
     return fast if fast is not None else pa.chunked_array([_each(texts, type, style)], type.arrow)
 
@@ -70,7 +71,14 @@ def _cast(texts: pa.ChunkedArray, type: Type, pattern: str) -> pa.ChunkedArray |
 
 
 def _each(texts: pa.ChunkedArray, type: Type, style: Style) -> pa.Array:
-    return pa.array([None if text is None else value(text, type, style) for text in texts.to_pylist()], type.arrow)
+    found: list[Any] = []
+    try:
+        for text in texts.to_pylist():
+            found.append(None if text is None else value(text, type, style))
+    except TailgateError as error:
+        error.row = len(found)
+        raise
+    return pa.array(found, type.arrow)
 
 
 def value(text: str, type: Type, style: Style) -> Any:

@@ -88,7 +88,7 @@ def test_errors_are_postgresql_s(postgres: str, type: Type, text: str) -> None:
 @pytest.mark.parametrize("type", [t.INT4, t.TIMESTAMP, t.UUID, t.NUMERIC, t.INT4.array(), t.INTERVAL, t.JSONB, t.BOOL], ids=str)
 def test_binary_of_the_wrong_size(type: Type) -> None:
     with pytest.raises(InvalidBinaryRepresentation, match="incorrect binary data format in bind parameter 3"):
-        decode(type, 1, b"\0" * 21, Style(), 3)
+        decode(type, 1, b"\0" * 21, Style(), "bind parameter 3")
 
 
 def test_binary_too_short() -> None:
