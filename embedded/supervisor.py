@@ -56,6 +56,7 @@ class Part:
     child: Child | None = None
     ended_at: deque[float] = field(default_factory=lambda: deque(maxlen=RESTARTS_MAX + 1))
     due: float = 0.0
+    awaited: bool = False  # whether it ended and has not announced itself since
 
 
 class Supervisor:
@@ -100,6 +101,11 @@ class Supervisor:
         assert part.child is not None
         return part.child.pid
 
+    def ready(self, name: str) -> bool:
+        """Whether it has announced itself since it last ended."""
+        part = next(p for p in self._parts if p.name == name)
+        return part.child is not None and not part.awaited
+
     def stop(self) -> None:
         self._stop.set()
 
@@ -116,6 +122,9 @@ class Supervisor:
                     part.child = part.start()
             elif not part.child.running():
                 self._ended(part, part.child)
+            elif part.awaited and part.child.announced():
+                part.awaited = False
+                self._say(f"{part.name} is ready again after {time.monotonic() - part.ended_at[-1]:.1f} s")
 
     def _ended(self, part: Part, child: Child) -> None:
         part.ended_at.append(time.monotonic())
@@ -125,7 +134,7 @@ class Supervisor:
             )
         wait = min(RESTART_FIRST_S * 2 ** (len(part.ended_at) - 1), RESTART_LAST_S)
         self._say(f"{part.name} ended with {child.returncode()}; it is started again in {wait:g} s (its words: {child.log})")
-        part.child, part.due = None, time.monotonic() + wait
+        part.child, part.due, part.awaited = None, time.monotonic() + wait, True
 
     def _start(self) -> None:
         data = self.plan.data

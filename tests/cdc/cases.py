@@ -6,6 +6,7 @@ database ──Debezium in a worker──► topics ──► sources ──► 
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import Counter
@@ -66,6 +67,10 @@ class Case:
         self.worker: Worker | None = None
         self.pageviews: Pageviews | None = None
         self.writers: list[Writer] = []
+        self.glances = 0
+        # of page views nothing is kept but what views have of them
+        made = [re.fullmatch(r"CREATE MATERIALIZED VIEW (\w+) AS\n(.*)", s, re.DOTALL) for s in self.scenario.statements()]
+        self._queries = {view[1]: view[2].rstrip(";") for view in made if view is not None and "pageviews" not in view[2]}
 
     # ---- the way there -------------------------------------------------------------------------------------------------
 
@@ -111,8 +116,8 @@ class Case:
     def transactions(self) -> int:
         return sum(writer.transactions for writer in self.writers)
 
-    def settle(self, watch: Callable[[], None]) -> None:
-        """Nothing is written any more, and the last row of every table has arrived. `watch` is called while it waits."""
+    def settle(self) -> None:
+        """Nothing is written any more but a last row of every table."""
         for writer in self.writers:
             writer.stop()
         if self.pageviews is not None:
@@ -121,6 +126,9 @@ class Case:
             self.pageviews.into(session)
             session.close()
         mark(self.server, self.scenario)
+
+    def await_last(self, watch: Callable[[], None]) -> None:
+        """The last row of every table has arrived. `watch` is called while it waits."""
         until(lambda: (watch(), self._arrived())[1], ARRIVES_S)
 
     def _arrived(self) -> bool:
@@ -196,9 +204,31 @@ class Case:
                 told(f"source {name} runs and has no dead letters", None if good else f"{found}, {letters}")
 
     def amount(self) -> str:
-        """Messages of a table for each change: what is above 1 came twice."""
-        counts = {t.name: sum(1 for _ in self._topics.messages(f"{self.name}.{SCHEMA}.{t.name}")) for t in self.scenario.tables}
-        return ", ".join(f"{name} {count}" for name, count in counts.items())
+        """How many changes the topics have, and how many of them more than once."""
+        changes: Counter[tuple[Any, ...]] = Counter()
+        for table in self.scenario.tables:
+            for message in self._topics.messages(f"{self.name}.{SCHEMA}.{table.name}"):
+                if message.value() is not None:
+                    event = self._topics.decode(message.value()) if self.scenario.avro else json.loads(message.value())
+                    source = event["source"]
+                    position = [source.get(part) for part in ("file", "pos", "row", "lsn")]
+                    changes[(table.name, message.key(), event["op"], *position)] += 1
+        return f"{changes.total()} changes, {changes.total() - len(changes)} of them copies"
+
+    def glance(self) -> str | None:
+        """While everything goes on: a view is its query over the sources at the same time. What is wrong, or None."""
+        with self._connect() as db:
+            db.execute("SET real_time_recency = off")
+            for name, query in self._queries.items():
+                both = f"(TABLE {name} EXCEPT ALL ({query})) UNION ALL (({query}) EXCEPT ALL TABLE {name})"
+                try:
+                    rows = db.execute(f"SELECT count(*) FROM ({both}) AS different").fetchone()  # type: ignore[call-overload]
+                except psycopg.OperationalError:
+                    continue  # the engine is away, and something waits for it
+                self.glances += 1
+                if rows != (0,):
+                    return f"{name} is not its query: {rows}"
+        return None
 
     def stop(self) -> None:
         for writer in self.writers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
@@ -11,21 +10,21 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from embedded.supervisor import RESTARTS_MAX, RESTARTS_WINDOW_S, Supervisor
 from tests.cdc.worker import Worker
 
 GAP_S = (2.0, 12.0)  # between two kills
+STARTING = 0.2  # of the kills of an engine that still starts, those that are done: it shall also get on
 PAUSE_S = (0.0, 3.0)  # until a worker is started again; the supervisor has waits of its own
 
 
 @dataclass
 class Victim:
-    """`again`: starts it, if nobody else does."""
+    """`kill`: whether it was there to be killed. `again`: starts it, if nobody else does."""
 
     name: str
-    kill: Callable[[], None]
+    kill: Callable[[], bool]
     again: Callable[[], None] | None = None
     killed_at: deque[float] = field(default_factory=lambda: deque(maxlen=RESTARTS_MAX))
 
@@ -66,7 +65,10 @@ class Killer:
             victim = self._random.choice(self._victims)
             if victim.name in self._due or victim.spared(now):
                 return
-            victim.kill()
+            if "engine" in victim.name and not self._supervisor.ready("engine") and self._random.random() > STARTING:
+                return
+            if not victim.kill():
+                return
             victim.killed_at.append(now)
             self.kills[victim.name] += 1
             self._say(f"kills {victim.name}")
@@ -79,11 +81,19 @@ class Killer:
             start()
         self._due.clear()
 
-    def _end(self, part: str, *, group: bool) -> None:
-        with contextlib.suppress(ProcessLookupError, AssertionError):  # it is down already
+    def _end(self, part: str, *, group: bool) -> bool:
+        try:
             (os.killpg if group else os.kill)(self._supervisor.pid(part), signal.SIGKILL)
+        except (ProcessLookupError, AssertionError):  # it is down already
+            return False
+        return True
 
-    def _end_jvm(self) -> None:
-        with contextlib.suppress(OSError, ValueError, KeyError):  # it is down already, or only begins
-            there = json.loads(Path(self._supervisor.plan.data / "engine.json").read_text())
-            os.kill(there["jvm"]["pid"], signal.SIGKILL)
+    def _end_jvm(self) -> bool:
+        try:
+            jvm = json.loads((self._supervisor.plan.data / "engine.json").read_text())["jvm"]["pid"]
+            if os.getpgid(jvm) != self._supervisor.pid("engine"):  # of the life before; the number may be anybody's now
+                return False
+            os.kill(jvm, signal.SIGKILL)
+        except (OSError, ValueError, KeyError, AssertionError):  # it is down already, or only begins
+            return False
+        return True

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -35,6 +36,7 @@ class Run:
         self.folder = Path(tempfile.mkdtemp(prefix="tailgate-cdc-"))
         self.began = time.monotonic()
         self.failed: list[str] = []
+        self.wrong: dict[str, str | None] = {}  # of cases, seen while everything went on
 
     def say(self, words: str) -> None:
         print(f"{time.monotonic() - self.began:6.0f} s  {words}", flush=True)
@@ -48,7 +50,7 @@ class Run:
         words = [Words.of(text) for text in self.options.cases or DEFAULT]
         self.say(f"seed {self.seed}; {self.options.seconds:g} s; {', '.join(self.options.cases or DEFAULT)}")
         port = free_port()
-        plan = Plan(self.folder / "tailgate", f"127.0.0.1:{port}", "embedded", "embedded")
+        plan = Plan(self.folder / "tailgate", f"127.0.0.1:{port}", "embedded", "embedded", parallelism=self.options.parallelism)
         with Supervisor(plan, self.say) as supervisor:
             assert supervisor.kafka is not None and supervisor.registry is not None
             dsn = f"host=127.0.0.1 port={port} dbname=tailgate user=cdc"
@@ -79,14 +81,19 @@ class Run:
             if time.monotonic() > told + PROGRESS_S:
                 told = time.monotonic()
                 self.say(", ".join(f"{case.name}: {case.transactions} transactions" for case in cases))
+                for case in cases:
+                    self.wrong[case.name] = self.wrong.get(case.name) or case.glance()
             time.sleep(STEP_S)
         killer.end()
         self.say("killed " + (", ".join(f"{name}: {n}" for name, n in sorted(killer.kills.items())) or "nobody"))
 
     def end(self, supervisor: Supervisor, cases: list[Case]) -> None:
         for case in cases:
-            case.settle(supervisor.watch)
-            self.say(f"{case.name}: all of {case.transactions} transactions have arrived; messages: {case.amount()}")
+            case.settle()
+        for case in cases:
+            case.await_last(supervisor.watch)
+            self.say(f"{case.name}: {case.transactions} transactions have arrived: {case.amount()}")
+            self.told(case, f"views were their queries whenever looked at, {case.glances} times", self.wrong.get(case.name))
         for case in cases:
             case.checks(lambda check, wrong, case=case: self.told(case, check, wrong))  # type: ignore[misc]
 
@@ -104,6 +111,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--for", dest="seconds", type=float, default=SECONDS, help=f"seconds of transactions and kills ({SECONDS:g})")
     parser.add_argument("--seed", type=int, help="of another run, whose transactions and kills come again")
     parser.add_argument("--no-kills", dest="kills", action="store_false", help="let everybody live")
+    parser.add_argument("--parallelism", type=int, default=1, help="partitions of the engine's state (1)")
     parser.add_argument("--keep", action="store_true", help="leave the folder with the logs, also if all was well")
     options = parser.parse_args(words)
     print(f"test-cdc: needs Debian's mariadb-server and postgresql: {needed.DEBIAN}", flush=True)
@@ -116,6 +124,7 @@ def main(words: list[str]) -> int:
         print(f"test-cdc: {error}", file=sys.stderr)
         return 2
     code = 1
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # servers and folders are not left behind
     try:
         code = run.all()
     except (ChildFailed, AssertionError) as error:

@@ -124,16 +124,21 @@ class Worker:
             return None
         return next((each["trace"] for each in (status["connector"], *status["tasks"]) if each["state"] == "FAILED"), None)
 
-    def restart(self) -> None:
-        """The connector and its task, in the worker that runs."""
+    def restart(self) -> bool:
+        """The connector and its task, in the worker that runs; False if it does not answer."""
         try:
             self._ask("POST", f"/connectors/{self.name}/restart?includeTasks=true")
         except OSError:
-            return  # it comes up, or just now rebalances
+            return False  # it comes up, or just now rebalances
+        return True
 
-    def kill(self) -> None:
+    def kill(self) -> bool:
+        """SIGKILL; False if it was down."""
         assert self._child is not None
+        if not self._child.running():
+            return False
         self._child.kill()
+        return True
 
     def stop(self) -> None:
         if self._child is not None:
