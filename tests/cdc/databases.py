@@ -75,6 +75,10 @@ def plain(value: Any) -> str | None:
             return str(value)
 
 
+def _key(table: Table) -> str:
+    return " PRIMARY KEY" if table.keyed else " NOT NULL"
+
+
 # ---- MariaDB -----------------------------------------------------------------------------------------------------------------
 
 
@@ -116,7 +120,7 @@ class MariaDB:
 
     def define(self, table: Table) -> list[str]:
         columns = table.columns.format(instant="TIMESTAMP(6) NOT NULL DEFAULT '2026-01-01 00:00:00'", long="MEDIUMTEXT")
-        return [f"CREATE TABLE {table.name} (id BIGINT PRIMARY KEY, {columns})"]
+        return [f"CREATE TABLE {table.name} (id BIGINT{_key(table)}, {columns})"]
 
     def session(self, schema: str = SCHEMA) -> Session:
         words = ["--no-defaults", "--host=127.0.0.1", f"--port={self._port}", "--user=root", "--default-character-set=utf8mb4"]
@@ -209,7 +213,7 @@ class PostgreSQL:
 
     def define(self, table: Table) -> list[str]:
         columns = table.columns.format(instant="TIMESTAMPTZ(6) NOT NULL", long="TEXT")
-        made = [f"CREATE TABLE {table.name} (id BIGINT PRIMARY KEY, {columns})"]
+        made = [f"CREATE TABLE {table.name} (id BIGINT{_key(table)}, {columns})"]
         # never compressed, so that long ones are out of line and an update of another column sends a placeholder
         made += [
             f"ALTER TABLE {table.name} ALTER COLUMN {name} SET STORAGE EXTERNAL" for name in re.findall(r"(\w+) \{long\}", table.columns)

@@ -7,9 +7,9 @@ import os
 import random
 import signal
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from embedded.supervisor import RESTARTS_MAX, RESTARTS_WINDOW_S, Supervisor
 from tests.cdc.worker import Worker
@@ -19,18 +19,14 @@ STARTING = 0.2  # of the kills of an engine that still starts, those that are do
 PAUSE_S = (0.0, 3.0)  # until a worker is started again; the supervisor has waits of its own
 
 
-@dataclass
+@dataclass(frozen=True)
 class Victim:
-    """`kill`: whether it was there to be killed. `again`: starts it, if nobody else does."""
+    """`kill`: whether it was there to be killed. `again`: starts it, if nobody else does. `part`: the process that it is of."""
 
+    part: str
     name: str
     kill: Callable[[], bool]
     again: Callable[[], None] | None = None
-    killed_at: deque[float] = field(default_factory=lambda: deque(maxlen=RESTARTS_MAX))
-
-    def spared(self, now: float) -> bool:
-        """Whether one more kill would be more than the supervisor puts up with."""
-        return len(self.killed_at) == RESTARTS_MAX and now - self.killed_at[0] < RESTARTS_WINDOW_S
 
 
 class Killer:
@@ -42,38 +38,45 @@ class Killer:
         self._say = say
         self._due: dict[str, tuple[float, Callable[[], None]]] = {}
         self._next = time.monotonic() + self._random.uniform(*GAP_S)
+        self._killed_at: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=RESTARTS_MAX))
         self.kills: Counter[str] = Counter()
         self._victims = [
-            Victim("the engine", lambda: self._end("engine", group=True)),
-            Victim("the engine's JVM", self._end_jvm),
-            Victim("the engine's Python", lambda: self._end("engine", group=False)),
-            Victim("the sinks", lambda: self._end("sinks", group=True)),
-            Victim("the sinks", lambda: self._end("sinks", group=True)),
+            Victim("engine", "the engine", lambda: self._end("engine", group=True)),
+            Victim("engine", "the engine's JVM", self._end_jvm),
+            Victim("engine", "the engine's Python", lambda: self._end("engine", group=False)),
+            *2 * [Victim("sinks", "the sinks", lambda: self._end("sinks", group=True))],
         ]
         for worker in workers:
-            self._victims += 2 * [Victim(f"the worker of {worker.name}", worker.kill, worker.start)]
-            self._victims.append(Victim(f"nobody, but restarts the connector of {worker.name}", worker.restart))
+            name = worker.name
+            self._victims += 2 * [Victim(name, f"the worker of {name}", worker.kill, worker.start)]
+            self._victims.append(Victim(name, f"the connector of {name}", worker.restart))
+            if worker.forgetful:
+                self._victims.append(Victim(name, f"the worker of {name} and its offsets", worker.lose_offsets, worker.start))
 
     def step(self) -> None:
         now = time.monotonic()
-        for name, (due, start) in list(self._due.items()):
+        for part, (due, start) in list(self._due.items()):
             if now >= due:
                 start()
-                del self._due[name]
-        if now >= self._next:
-            self._next = now + self._random.uniform(*GAP_S)
-            victim = self._random.choice(self._victims)
-            if victim.name in self._due or victim.spared(now):
-                return
-            if "engine" in victim.name and not self._supervisor.ready("engine") and self._random.random() > STARTING:
-                return
-            if not victim.kill():
-                return
-            victim.killed_at.append(now)
-            self.kills[victim.name] += 1
-            self._say(f"kills {victim.name}")
-            if victim.again is not None:
-                self._due[victim.name] = (now + self._random.uniform(*PAUSE_S), victim.again)
+                del self._due[part]
+        if now < self._next:
+            return
+        self._next = now + self._random.uniform(*GAP_S)
+        victim = self._random.choice(self._victims)
+        if self._spared(victim.part, now) or not victim.kill():
+            return
+        self._killed_at[victim.part].append(now)
+        self.kills[victim.name] += 1
+        self._say(f"kills {victim.name}")
+        if victim.again is not None:
+            self._due[victim.part] = (now + self._random.uniform(*PAUSE_S), victim.again)
+
+    def _spared(self, part: str, now: float) -> bool:
+        """What is about to be started, what the supervisor would give up, and an engine that still starts, mostly."""
+        killed_at = self._killed_at[part]
+        if part in self._due or (len(killed_at) == RESTARTS_MAX and now - killed_at[0] < RESTARTS_WINDOW_S):
+            return True
+        return part == "engine" and not self._supervisor.ready(part) and self._random.random() > STARTING
 
     def end(self) -> None:
         """Whoever is down is started again."""

@@ -74,10 +74,16 @@ class Run:
             case.write()
         end = time.monotonic() + self.options.seconds
         told = time.monotonic()
+        alter = end - self.options.seconds / 2
         while time.monotonic() < end:
             supervisor.watch()
             if self.options.kills:
                 killer.step()
+            if time.monotonic() > alter:
+                alter = end + 1
+                for case in cases:
+                    case.alter()
+                    self.say(f"{case.name}: {'; '.join(case.scenario.alters)}")
             if time.monotonic() > told + PROGRESS_S:
                 told = time.monotonic()
                 self.say(", ".join(f"{case.name}: {case.transactions} transactions" for case in cases))

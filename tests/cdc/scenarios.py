@@ -21,7 +21,8 @@ class Table:
 
     The key is `id`, below `ids`.
 
-    `shown`: its columns as the database is to print them, where that is not their name; `full`: whether PostgreSQL logs whole rows.
+    `shown`: its columns as the database is to print them, where that is not their name; `full`: whether PostgreSQL logs whole rows;
+    `keyed`: whether the database knows of the key, otherwise rows may have the same; `truncated`: now and then it is.
     """
 
     name: str
@@ -30,6 +31,8 @@ class Table:
     ids: int
     shown: Mapping[str, str] | None = None
     full: bool = False
+    keyed: bool = True
+    truncated: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,14 @@ class View:
 
 @dataclass(frozen=True)
 class Scenario:
-    """`avro`: whether the topics are Avro's; otherwise JSON without schemas. `pageviews`: whether somebody looks at pages."""
+    """`alters`: done to the tables half-way; sources go on without.
+
+    `avro`: whether the topics are Avro's; otherwise JSON without schemas. `pageviews`: whether somebody looks at pages."""
 
     name: str
     tables: tuple[Table, ...]
     views: tuple[View, ...]
+    alters: tuple[str, ...]
     avro: bool
     pageviews: bool
 
@@ -103,7 +109,14 @@ SHOP = Scenario(
             _user,
             USERS,
         ),
-        Table("items", "name VARCHAR(100) NOT NULL, category VARCHAR(20), price DECIMAL(9,2) NOT NULL", _item, ITEMS, full=True),
+        Table(
+            "items",
+            "name VARCHAR(100) NOT NULL, category VARCHAR(20), price DECIMAL(9,2) NOT NULL",
+            _item,
+            ITEMS,
+            full=True,
+            truncated=True,
+        ),
         Table(
             "purchases",
             "user_id INT NOT NULL, item_id INT NOT NULL, quantity INT NOT NULL, purchase_price DECIMAL(12,2) NOT NULL",
@@ -133,6 +146,7 @@ SHOP = Scenario(
             "debezium",
         ),
     ),
+    alters=("ALTER TABLE users ADD COLUMN score DECIMAL(5,1) DEFAULT 1.5",),
     avro=True,
     pageviews=True,
 )
@@ -164,6 +178,10 @@ def _like(r: random.Random) -> Literals:
     return {"user_id": str(r.randrange(PEOPLE)), "tweet_id": str(r.randrange(TWEETS))}
 
 
+def _note(r: random.Random) -> Literals:
+    return {"body": r.choice(("'one'", "'two'", "NULL"))}
+
+
 def _count(table: str, column: str) -> str:
     return f"(SELECT count(*) FROM {table} WHERE {table}.{column} = u.id)"
 
@@ -180,7 +198,8 @@ SERVICE = Scenario(
         ),
         Table("tweets", "user_id BIGINT NOT NULL, text VARCHAR(200)", _tweet, TWEETS),
         Table("follows", "follower_id BIGINT NOT NULL, followee_id BIGINT NOT NULL", _follow, 1200, full=True),
-        Table("likes", "user_id BIGINT NOT NULL, tweet_id BIGINT NOT NULL", _like, 1500),
+        Table("likes", "user_id BIGINT NOT NULL, tweet_id BIGINT NOT NULL", _like, 1500, truncated=True),
+        Table("notes", "body VARCHAR(60)", _note, 60, full=True, keyed=False),
     ),
     (
         View(
@@ -198,6 +217,7 @@ SERVICE = Scenario(
             "upsert",
         ),
     ),
+    alters=("ALTER TABLE tweets ADD COLUMN language VARCHAR(8) DEFAULT 'en'",),
     avro=False,
     pageviews=False,
 )

@@ -36,13 +36,14 @@ appender.o.layout.pattern=[%d] %p %m (%c)%n
 
 
 class Worker:
-    """`connector`: its settings without converters; they are JSON's, or Avro's through the registry."""
+    """`connector`: its settings without converters: they are JSON's, or Avro's through the registry. `forgetful`: may lose its offsets."""
 
     def __init__(
         self, folder: Path, name: str, mode: Mode, kafka: str, plugin: str, connector: Mapping[str, str], registry: str | None
     ) -> None:
         self.name = name
         self.mode = mode
+        self.forgetful = False
         self._folder = folder
         self._port = free_port()
         self._child: Child | None = None
@@ -138,6 +139,13 @@ class Worker:
         if not self._child.running():
             return False
         self._child.kill()
+        return True
+
+    def lose_offsets(self) -> bool:
+        """SIGKILL, and its file is gone: the connector begins with a new snapshot."""
+        if not self.kill():
+            return False
+        (self._folder / "offsets").unlink(missing_ok=True)
         return True
 
     def stop(self) -> None:

@@ -1,6 +1,6 @@
 """What happens in a database while it is captured: random transactions of several sessions at once, and visits to the shop's pages.
 
-a transaction: 1 to STATEMENTS of {insert, update, delete, move to another key, delete and insert again, the same to many rows},
+a transaction: 1 to STATEMENTS of {insert, update, delete, move to another key, delete and insert again, the same to many rows, truncate},
 each of a random table; some are rolled back, by us or by the server
 """
 
@@ -27,7 +27,7 @@ MARK = 1_000_000  # a key that no random row has: of the last row of every table
 class Pageviews:
     """Sent to their topic, and remembered for the database's own query."""
 
-    def __init__(self, kafka: str, topic: str, seed: int) -> None:
+    def __init__(self, kafka: str, topic: str, seed: str) -> None:
         self._producer = Producer({"bootstrap.servers": kafka, "enable.idempotence": True, "log_level": 2})
         self._topic = topic
         self._random = random.Random(seed)
@@ -118,6 +118,7 @@ class Statements:
             "twice": (0.5, [self.insert(table, [one]), f"UPDATE {name} SET {some} WHERE id = {one}"]),
             "change few": (0.3, [f"UPDATE {name} SET {some} WHERE {few}"]),
             "delete few": (0.2, [f"DELETE FROM {name} WHERE {few}"]),
+            "truncate": (0.03 if table.truncated else 0, [f"TRUNCATE TABLE {name}"]),
         }
         return r.choices([statements for _, statements in kinds.values()], [weight for weight, _ in kinds.values()])[0]
 
@@ -139,6 +140,13 @@ def begin(server: Server, scenario: Scenario, seed: str) -> None:
         ids = r.sample(range(table.ids), int(table.ids * FIRST_ROWS))
         for first in range(0, len(ids), BATCH):
             session.transaction([statements.insert(table, ids[first : first + BATCH])])
+    session.close()
+
+
+def alter(server: Server, scenario: Scenario) -> None:
+    session = server.session()
+    for statement in scenario.alters:
+        session.transaction([statement])
     session.close()
 
 
