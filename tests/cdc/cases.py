@@ -122,6 +122,10 @@ class Case:
         """The database's tables get other columns."""
         alter(self.server, self.scenario)
 
+    def check_writers(self) -> None:
+        for writer in self.writers:
+            writer.check()
+
     def settle(self) -> None:
         """Nothing is written any more but a last row of every table."""
         for writer in self.writers:

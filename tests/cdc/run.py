@@ -77,6 +77,8 @@ class Run:
         alter = end - self.options.seconds / 2
         while time.monotonic() < end:
             supervisor.watch()
+            for case in cases:
+                case.check_writers()
             if self.options.kills:
                 killer.step()
             if time.monotonic() > alter:

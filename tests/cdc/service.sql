@@ -11,6 +11,9 @@ FROM KAFKA BROKER 'kafka:9092' TOPIC '{prefix}.shop.follows' FORMAT JSON ENVELOP
 CREATE SOURCE likes (id bigint, user_id bigint, tweet_id bigint, PRIMARY KEY (id) NOT ENFORCED)
 FROM KAFKA BROKER 'kafka:9092' TOPIC '{prefix}.shop.likes' KEY FORMAT JSON VALUE FORMAT JSON ENVELOPE DEBEZIUM;
 
+CREATE SOURCE notes (id bigint, body text)
+FROM KAFKA BROKER 'kafka:9092' TOPIC '{prefix}.shop.notes' FORMAT JSON ENVELOPE DEBEZIUM;
+
 CREATE MATERIALIZED VIEW user_information AS
 SELECT u.*, coalesce(t.n, 0) AS tweet_count, coalesce(f.n, 0) AS following_count, coalesce(g.n, 0) AS follower_count, coalesce(l.n, 0) AS like_count
 FROM users u

@@ -89,10 +89,14 @@ class Writer(threading.Thread):
         self.join()
         self._session.close()
 
-    def stop(self) -> None:
-        self.end()
+    def check(self) -> None:
+        """Raises what ended it, if it did not go on to its end."""
         if self.error is not None:
             raise self.error
+
+    def stop(self) -> None:
+        self.end()
+        self.check()
 
 
 class Statements:
@@ -106,7 +110,7 @@ class Statements:
         r, name = self._random, table.name
         one, other = r.randrange(table.ids), r.randrange(table.ids)
         row = table.row(r)
-        some = ", ".join(f"{column} = {row[column]}" for column in r.sample(list(row), r.randint(1, 2)))
+        some = ", ".join(f"{column} = {row[column]}" for column in r.sample(list(row), r.randint(1, min(2, len(row)))))
         few = f"id % {table.ids // 4} = {one % (table.ids // 4)}"
         kinds: dict[str, tuple[float, list[str]]] = {
             "insert": (5, [self.insert(table, [one])]),
