@@ -160,9 +160,12 @@ class Access:
             case s.CreateIndex(relation=name):
                 for item in self._named((name,)):
                     self.check_owner(item)
-            case s.CreateSink(from_item=name) | s.CreateSubscription(from_item=name):
+            case s.CreateSink(from_item=what) | s.CreateSubscription(from_item=what):
                 self.check_new(statement.name)
-                self._check_names((name,))
+                if isinstance(what, s.Name):
+                    self._check_names((what,))
+                else:
+                    self.check_read(what)
                 self._check_usage(reached_by(statement))
             case s.CreateSource() | s.CreateConnection():
                 self.check_new(statement.name)
@@ -214,10 +217,12 @@ class Access:
         for item in self._session.catalog.functions(named.name):
             self.check_owner(item)
 
-    def check_explain(self, target: s.Name | s.CreateView) -> None:
-        """Of EXPLAIN, whose lines tell what is inside a view."""
+    def check_explain(self, target: s.Name | s.CreateView | s.CreateSink) -> None:
+        """Of EXPLAIN, whose lines tell what is inside a view, and what a sink sends."""
         if not self.role.superuser:
-            if isinstance(target, s.Name):
+            if isinstance(target, s.CreateSink):
+                self.check_change(target)
+            elif isinstance(target, s.Name):
                 self._check_names((target,))
             else:
                 self.check_read(target.query)

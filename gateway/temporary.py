@@ -35,7 +35,7 @@ def answer(session: Session, bound: Bound) -> str | None:
         case s.CreateView():
             return _create(session, statement, bound.text) if _is_temporary(session, statement) else None
         case s.CreateSink(from_item=name):
-            if _found(session, name) is not None:
+            if isinstance(name, Name) and _found(session, name) is not None:
                 raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
         case s.CreateIndex(relation=name) if (view := _found(session, name)) is not None:
             detail = "This operation is not supported for views."

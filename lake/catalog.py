@@ -95,6 +95,11 @@ class Item:
         return {int(id): width for id, width in self.options.get(WIDTHS, {}).items()}
 
     @property
+    def own_view(self) -> int | None:
+        """Of a sink from a query: the materialized view that was made for it, and goes with it."""
+        return self.depends[0] if self.kind == "sink" and self.options.get("query") else None
+
+    @property
     def append_only(self) -> bool:
         """Whether its rows only ever come: dead letters, and a source without an envelope, also if it is stored."""
         if self.kind == "source":

@@ -26,11 +26,12 @@ class Dropped:
 def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool) -> Dropped:
     """What goes with these. Raises 2BP01 naming what depends on them, if there is any and cascade was not asked for.
 
-    Companions, and what is being filled to take an item's place, go with their owner and hold nothing.
+    Companions, what is being filled to take an item's place, and the view of a sink from a query go with their owner and hold nothing.
     """
     named = {root.id for root in roots}
     going: dict[int, Item | Schema] = {}  # the last one first
     because: dict[int, Item | Schema] = {}
+    own: set[int] = set()
 
     def visit(this: Item | Schema) -> None:
         for dependent in sorted(_dependents(catalog, this), key=lambda item: -item.id):
@@ -38,11 +39,16 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
                 because[dependent.id] = this
                 visit(dependent)
         going[this.id] = this
+        view = this.own_view if isinstance(this, Item) else None
+        if view is not None and view not in because and view not in named:
+            own.add(view)
+            because[view] = this
+            visit(catalog[view])
 
     for root in roots:
         visit(root)
     items = tuple(o for o in going.values() if isinstance(o, Item))
-    followers = [i for i in reversed(items) if i.id not in named and i.kind not in GOING_ALONG and not i.replaces]
+    followers = [i for i in reversed(items) if i.id not in named and i.kind not in GOING_ALONG and not i.replaces and i.id not in own]
     if followers and not cascade:
         what = "desired object(s)" if len(roots) > 1 else described(catalog, roots[0])
         raise DependentObjectsStillExist(

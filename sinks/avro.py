@@ -8,7 +8,7 @@ envelope (sinks/envelope.py) is a few bytes around rows:
     column ──► …                                                  ┘
 
 Equal rows give equal bytes, so the bytes also serve to sort and to compare rows. What the bytes mean is said by the schemas of
-sinks/schema.py; tests hold both against fastavro.
+lake/events/avro.py; tests hold both against fastavro.
 
 Source: Apache Avro 1.11, "Binary encoding"; Confluent, "Wire format".
 """
@@ -21,8 +21,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from lake.events.avro import in_milliseconds
 from lake.types import Field, Type
-from sinks.schema import in_milliseconds
 from sinks.varint import varint
 
 NULL, PRESENT = b"\x00", b"\x02"  # which branch of ["null", t], as zigzag numbers

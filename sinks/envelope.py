@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -27,13 +27,25 @@ from lake.errors import ObjectNotInPrerequisiteState
 from lake.types import WEIGHT, Field
 from sinks.avro import stored
 from sinks.forms import Form
+from sinks.headers import Headers, headers_of
 
 Envelope: TypeAlias = Literal["debezium", "upsert", "none"]
-Event: TypeAlias = tuple[bytes | None, bytes | None]  # a message's key and value
+
+
+class Event(NamedTuple):
+    """A message."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
 
 
 class Encoder:
-    """Changes to events, for one sink. `key`: positions of the message key's columns; `relation_key`: of the relation's own."""
+    """Changes to events, for one sink.
+
+    `key`: positions of the message key's columns; `relation_key`: of the relation's own; `headers`: of the column that has a message's
+    headers, behind those that are `constant`.
+    """
 
     def __init__(
         self,
@@ -44,12 +56,16 @@ class Encoder:
         key: Sequence[int] | None = None,
         key_form: Form | None = None,
         relation_key: Sequence[int] | None = None,
+        headers: int | None = None,
+        constant: Headers = (),
     ) -> None:
         self._columns = tuple(columns)
         self._envelope = envelope
         self._form = form
         self._key_form = key_form or form
         self._key = key
+        self._headers, self._constant = headers, constant
+        self._of: dict[bytes, Headers] = {}  # of the rows of the changes at hand
         self._pairing = key if key is not None or envelope == "none" else relation_key
 
     def events(self, changes: pa.Table) -> list[Event]:
@@ -64,6 +80,8 @@ class Encoder:
             net[row] = net.get(row, 0) + weight
         if self._envelope == "none" and any(weight < 0 for weight in net.values()):
             raise ObjectNotInPrerequisiteState("a row went, and ENVELOPE NONE has no words for it", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
+        if self._headers is not None:
+            self._of = dict(zip(encoded, map(headers_of, arrays[self._headers].to_pylist()), strict=True))
         if self._pairing is None:
             return self._unpaired(net)
         columns = [self._columns[i] for i in self._pairing]
@@ -73,10 +91,14 @@ class Encoder:
     def _unpaired(self, net: dict[bytes, int]) -> list[Event]:
         ordered = sorted(net.items())
         if self._envelope == "none":
-            return [(None, self._form.value(row)) for row, weight in ordered for _ in range(weight)]
-        gone: list[Event] = [(None, self._form.change(row, None)) for row, weight in ordered for _ in range(-weight)]
-        come: list[Event] = [(None, self._form.change(None, row)) for row, weight in ordered for _ in range(weight)]
+            return [self._event(None, self._form.value(row), row) for row, weight in ordered for _ in range(weight)]
+        gone = [self._event(None, self._form.change(row, None), row) for row, weight in ordered for _ in range(-weight)]
+        come = [self._event(None, self._form.change(None, row), row) for row, weight in ordered for _ in range(weight)]
         return gone + come
+
+    def _event(self, key: bytes | None, value: bytes | None, row: bytes | None) -> Event:
+        """With the headers of a row: the new one, or the one that goes."""
+        return Event(key, value, self._constant if row is None or self._headers is None else self._constant + self._of[row])
 
     def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes]) -> list[Event]:
         sides: defaultdict[bytes, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
@@ -89,9 +111,14 @@ class Encoder:
             befores, afters = sides[key]
             message_key = None if self._key is None else self._key_form.key(key)
             if self._envelope == "none":
-                out += [(message_key, self._form.value(row)) for row in afters]
+                out += [self._event(message_key, self._form.value(row), row) for row in afters]
             elif self._envelope == "upsert":
-                out += [(message_key, self._form.value(row)) for row in afters] or [(message_key, None)]
+                come = [self._event(message_key, self._form.value(row), row) for row in afters]
+                out += come or [self._event(message_key, None, befores[-1])]
             else:
-                out += [(message_key, self._form.change(before, after)) for before, after in zip_longest(befores, afters)]
+                pairs = zip_longest(befores, afters)
+                out += [
+                    self._event(message_key, self._form.change(before, after), before if after is None else after)
+                    for before, after in pairs
+                ]
         return out

@@ -1,17 +1,7 @@
-"""Arrow columns in their stored form to Protobuf, and the `.proto` text that says what the bytes mean.
+"""Arrow columns in their stored form to Protobuf, as the `.proto` text of `lake.events.protobuf` says.
 
-    DEBEZIUM   message envelope { row before = 1; row after = 2; message row { columns } }
-    UPSERT     message envelope { columns }
-    either     key, if one was asked for: message row { its columns }
-
-A column is field 1, 2, … in its order; a nullable one is `optional` and left out where it is NULL. Rows are concatenations of fields, as
-Avro's are of values, so equal rows give equal bytes.
-
-    bool, bytea, real, double precision      bool, bytes, float, double
-    smallint and integer, bigint             int32, int64
-    timestamp[tz]                            google.protobuf.Timestamp
-    arrays, records                          repeated fields (NULL is an empty one), messages
-    all others                               string, as in JSON: a numeric's digits, a date in ISO 8601
+A column that is NULL is left out, and a NULL array is an empty one. Rows are concatenations of fields, as Avro's are of values, so equal
+rows give equal bytes.
 
 Source: Protocol Buffers, "Encoding"; Confluent, "Wire format": 0, the schema's id, and 0 for the first message.
 """
@@ -29,65 +19,12 @@ from lake.errors import NullValueNotAllowed
 from lake.types import Field, Type
 from sinks import jsons
 from sinks.avro import header
-from sinks.schema import KEY_NAME, ROW_NAME, VALUE_NAME, field_names
 from sinks.varint import varint
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 FIRST_MESSAGE = b"\x00"  # which of the schema's messages it is: the short form of [0]
 BEFORE, AFTER = 1, 2
 MICROS = 1_000_000
-TIMESTAMP = "google.protobuf.Timestamp"
-SCALARS = {
-    "bool": "bool",
-    "bytea": "bytes",
-    "int2": "int32",
-    "int4": "int32",
-    "int8": "int64",
-    "oid": "int64",
-    "float4": "float",
-    "float8": "double",
-    "timestamp": TIMESTAMP,
-    "timestamptz": TIMESTAMP,
-}
-
-# ---- schemas ---------------------------------------------------------------------------------------------------------------------
-
-
-def debezium(columns: Sequence[Field], name: str = VALUE_NAME) -> str:
-    row = _message(columns, ROW_NAME, "  ")
-    return _file(name, lambda last: f"message {last} {{\n{row}  {ROW_NAME} before = 1;\n  {ROW_NAME} after = 2;\n}}\n")
-
-
-def upsert(columns: Sequence[Field], name: str = VALUE_NAME) -> str:
-    return _file(name, lambda last: _message(columns, last))
-
-
-def key(columns: Sequence[Field], name: str = KEY_NAME) -> str:
-    return _file(name, lambda last: _message(columns, last))
-
-
-def _file(name: str, message: Callable[[str], str]) -> str:
-    """A full name `a.b.c` is message c of package a.b."""
-    package, _, last = name.rpartition(".")
-    text = message(last)
-    imports = 'import "google/protobuf/timestamp.proto";\n' * (TIMESTAMP in text)
-    return 'syntax = "proto3";\n' + f"package {package};\n" * bool(package) + imports + text
-
-
-def _message(columns: Sequence[Field], name: str, indent: str = "") -> str:
-    inner: list[str] = []
-    lines: list[str] = []
-    for number, (column, field) in enumerate(zip(columns, field_names([c.name for c in columns]), strict=True), 1):
-        if column.type.name == "record":
-            type = f"record{number}"
-            inner.append(_message(column.type.fields, type, indent + "  "))
-        else:
-            type = SCALARS.get(column.type.name, "string")
-        label = "repeated " if column.type.is_array else "optional " if column.nullable else ""
-        lines.append(f"{indent}  {label}{type} {field} = {number};\n")
-    return f"{indent}message {name} {{\n{''.join(inner)}{''.join(lines)}{indent}}}\n"
-
-
 # ---- bytes -----------------------------------------------------------------------------------------------------------------------
 
 

@@ -118,13 +118,13 @@ class Session:
             producer.poll(0)
             self._down = False  # what was so before does not matter
             producer.begin_transaction()
-            for count, (key, value) in enumerate(events):
+            for count, (key, value, headers) in enumerate(events):
                 while True:
                     try:
                         if key is None:
-                            producer.produce(topic, value, partition=UNKEYED_PARTITION)
+                            producer.produce(topic, value, partition=UNKEYED_PARTITION, headers=list(headers))
                         else:
-                            producer.produce(topic, value, key)
+                            producer.produce(topic, value, key, headers=list(headers))
                         break
                     except BufferError:
                         self._drain(QUEUE_WAIT)

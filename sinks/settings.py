@@ -1,6 +1,7 @@
 """The options of a sink's catalog item as one value, checked.
 
-    {"brokers", "topic", "kafka", "value_format": {"type", "registry", "access"}, "key_format", "key", "envelope", "snapshot", "with": {…}}
+    {"brokers", "topic", "kafka", "value_format": {"type", "registry", "access"}, "key_format", "key", "envelope", "snapshot", "with": {…},
+     "headers": position of a column, "constant_headers": [[name, value], …]}
 
 `kafka` and `access` say how the brokers and the registry are reached (`lake.secrets`). What is not supported is refused by name.
 """
@@ -14,8 +15,9 @@ from typing import Any, cast
 from lake.catalog import Item
 from lake.clients import librdkafka
 from lake.errors import FeatureNotSupported, InvalidParameterValue
+from lake.events.avro import KEY_NAME, VALUE_NAME
 from sinks.envelope import Envelope
-from sinks.schema import KEY_NAME, VALUE_NAME
+from sinks.headers import Headers
 
 DEFAULT_PORT = 9092
 
@@ -52,6 +54,8 @@ class Settings:
     key_format: str = "avro"
     compatibility: Mapping[str, str] = field(default_factory=dict)
     consistency_topic: str = ""
+    headers: int | None = None
+    constant_headers: Headers = ()
 
 
 def settings(item: Item, opened: Opened = dict) -> Settings:
@@ -84,6 +88,8 @@ def settings(item: Item, opened: Opened = dict) -> Settings:
         compatibility={p: str(level).upper() for p in ("key", "value") if (level := given.get(f"{p}_{LEVEL}", given.get(LEVEL)))},
         consistency_topic=str(given.get("consistency_topic", "")),
         envelope=cast(Envelope, envelope),
+        headers=options.get("headers"),
+        constant_headers=tuple((name, value.encode()) for name, value in options.get("constant_headers", ())),
         key=None if key is None else tuple(key),
         snapshot=options.get("snapshot", True),
         value_name=str(given.get("avro_value_fullname", VALUE_NAME)),

@@ -22,8 +22,9 @@ from datetime import timedelta
 from lake import Lake, crash
 from lake.catalog import Item
 from lake.errors import ConfigurationLimitExceeded, ObjectNotInPrerequisiteState, TailgateError
+from lake.events import Part, schema
 from lake.types import Field
-from sinks import consistency, forms, protobuf, registry, schema
+from sinks import consistency, forms, protobuf, registry
 from sinks.consistency import Mark
 from sinks.copies import Copy, Status
 from sinks.envelope import Encoder, Event
@@ -149,21 +150,20 @@ class Worker(threading.Thread):
                 registry.compatibility(chosen.registry, chosen.registry_access, subject, chosen.compatibility[part])
             return registry.register(chosen.registry, chosen.registry_access, subject, of)
 
-        def form(kind: str, part: str, columns: Sequence[Field], name: str) -> Form:
+        def form(kind: str, part: Part, columns: Sequence[Field], name: str) -> Form:
             if kind == "json":
                 return forms.Json()
             if kind == "text":
                 return forms.Text()
-            of = protobuf if kind == "protobuf" else schema
-            make = of.key if part == "key" else of.debezium if chosen.envelope == "debezium" else of.upsert
-            id = register(part, make(columns, name))
+            id = register(part, schema(kind, part, columns, chosen.envelope, name))
             return protobuf.Protobuf(id) if kind == "protobuf" else forms.Avro(id, id)
 
         key_form = None
         if chosen.key is not None:
             key_form = form(chosen.key_format, "key", [columns[i] for i in chosen.key], chosen.key_name)
         value_form = form(chosen.value_format, "value", columns, chosen.value_name)
-        return Encoder(columns, chosen.envelope, value_form, key=chosen.key, key_form=key_form, relation_key=self._relation.key)
+        keys = {"key": chosen.key, "key_form": key_form, "relation_key": self._relation.key}
+        return Encoder(columns, chosen.envelope, value_form, **keys, headers=chosen.headers, constant=chosen.constant_headers)
 
     def _claim(self, session: Session, chosen: Settings) -> None:
         """The position to go on from, and a first transaction that says so."""

@@ -61,7 +61,11 @@ def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | 
     text = _Text(item.sql, before, after)
     text.name(statement.name.position, item.id)
     if isinstance(statement, CreateSink | CreateSubscription):
-        text.name(statement.from_item.position, item.depends[0])
+        if isinstance(statement.from_item, QueryText):
+            places = bind_query(statement.from_item, before, view=True, widths=item.widths).places
+            text.query(statement.from_item.tree, places)
+        else:
+            text.name(statement.from_item.position, item.depends[0])
     for name in reached_by(statement):
         there = before.find(name)
         assert there is not None

@@ -17,7 +17,7 @@ from engine.ddl.registry import ANSWERS, Registry, SchemaLookup
 from engine.ddl.replace import replace_view
 from engine.ddl.roles import change_roles
 from engine.ddl.schema import alter_schema, create_schema
-from engine.ddl.sink import create_sink
+from engine.ddl.sink import create_sink, sink_schema, sink_view
 from engine.ddl.source import create_source
 from engine.ddl.subscription import create_subscription
 from engine.ddl.table import create_table
@@ -51,4 +51,6 @@ __all__ = [
     "of_kind",
     "refresh_schema",
     "replace_view",
+    "sink_schema",
+    "sink_view",
 ]  # fmt: skip

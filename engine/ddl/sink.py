@@ -1,28 +1,60 @@
-"""CREATE SINK: the sink's item. What its options mean is told in `sinks.settings`."""
+"""CREATE SINK: the sink's item. What its options mean is told in `sinks.settings`.
+
+CREATE SINK s FROM (query) … ──► materialized view s_query, which goes with the sink ──► the sink of it
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from engine.ddl import access, connection
 from engine.ddl.names import free, kept
+from engine.ddl.view import create_view
 from engine.plan.plans import Streams
 from lake.catalog import Catalog, Item
-from lake.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, ObjectNotInPrerequisiteState, UndefinedColumn
-from sql.statements import Avro, CreateSink, Format, Json, Protobuf, Text
+from lake.errors import (
+    DatatypeMismatch,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    InvalidParameterValue,
+    ObjectNotInPrerequisiteState,
+    TailgateError,
+    UndefinedColumn,
+    UndefinedObject,
+    WrongObjectType,
+)
+from lake.events import Part
+from lake.events import schema as schema_of
+from lake.events.avro import KEY_NAME, VALUE_NAME
+from lake.names import Name
+from lake.types import JSONB
+from sql.statements import Avro, CreateSink, CreateView, Format, Json, Protobuf, QueryText, Text, parse
+
+
+def sink_view(statement: CreateSink, catalog: Catalog) -> Item | None:
+    """The materialized view of a sink from a query; None of one from a relation. Positions of errors are the statement's."""
+    query = statement.from_item
+    if isinstance(query, Name):
+        return None
+    schema = free(statement.name, catalog)
+    name = Name(f"{statement.name.name}_query", schema.name)
+    text = f"CREATE MATERIALIZED VIEW {name.sql} AS {query.text}"
+    made = parse(text)
+    assert isinstance(made, CreateView)
+    try:
+        return create_view(made, text, catalog)
+    except TailgateError as e:
+        e.position = None if e.position is None else e.position - made.query.offset + query.offset
+        raise
 
 
 def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
-    """The item of a sink; `text` is the statement as typed."""
+    """The item of a sink; `text` is the statement as typed. The view of its query is in the catalog."""
     schema = free(statement.name, catalog)
-    relation = catalog.relation(statement.from_item)
-    if not relation.stored:
-        raise ObjectNotInPrerequisiteState(
-            f'{relation.kind} "{relation.name}" is not stored, so it has no changes to send',
-            hint="Create a materialized view of it and send that.",
-            position=statement.from_item.position,
-        )
+    relation, depends = _relation(statement, catalog)
     key = _key(statement, relation)
+    headers = _headers(statement, relation)
     envelope = statement.envelope or "debezium"
     if envelope == "none" and not _append_only(relation, catalog):
         raise FeatureNotSupported(
@@ -39,7 +71,7 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
         id=catalog.next_id,
         kind="sink",
         name=statement.name.name,
-        depends=(relation.id, *sorted({*reached.depends, *value_depends, *key_depends})),
+        depends=(relation.id, *sorted({*depends, *reached.depends, *value_depends, *key_depends} - {relation.id})),
         sql=text,
         options={
             "brokers": reached.address,
@@ -50,11 +82,62 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
             "key": None if key is None else list(key),
             "envelope": envelope,
             "snapshot": statement.snapshot,
+            **headers,
+            **({} if isinstance(statement.from_item, Name) else {"query": True}),
             "with": {name: _json(value) for name, value in statement.options if not access.is_access(name)},
         },
         schema=schema.id,
     )
     return kept(item, statement, catalog)
+
+
+def sink_schema(sink: Item, catalog: Catalog, part: Part) -> str:
+    """The schema of the values, or the keys, that a sink writes. Raises 42809 for a format without one, 42704 without a key."""
+    options, relation = sink.options, catalog[sink.depends[0]]
+    kind = (options["key_format"] if part == "key" and options["key_format"] else options["value_format"])["type"]
+    if kind not in ("avro", "protobuf"):
+        raise WrongObjectType(f"FORMAT {kind.upper()} has no schema", hint="FORMAT AVRO and PROTOBUF have.")
+    columns = relation.columns[: sink.widths.get(relation.id)]
+    if part == "key":
+        if options["key"] is None:
+            raise UndefinedObject(f'sink "{sink.name}" has no key', hint="Add KEY (column, …) to the sink.")
+        columns = tuple(columns[i] for i in options["key"])
+    name = options["with"].get(f"avro_{part}_fullname", KEY_NAME if part == "key" else VALUE_NAME)
+    made = schema_of(kind, part, columns, options["envelope"], name)
+    return made if isinstance(made, str) else json.dumps(made, indent=2)
+
+
+def _relation(statement: CreateSink, catalog: Catalog) -> tuple[Item, tuple[int, ...]]:
+    """What is sent, and the ids of what a query names."""
+    if isinstance(statement.from_item, QueryText):
+        view = catalog.relation(Name(f"{statement.name.name}_query", catalog.home(statement.name).name))
+        return view, view.depends
+    relation = catalog.relation(statement.from_item)
+    if not relation.stored:
+        raise ObjectNotInPrerequisiteState(
+            f'{relation.kind} "{relation.name}" is not stored, so it has no changes to send',
+            hint="Create a materialized view of it, or send a query: CREATE SINK … FROM (SELECT …).",
+            position=statement.from_item.position,
+        )
+    return relation, ()
+
+
+def _headers(statement: CreateSink, relation: Item) -> dict[str, Any]:
+    """As options: `headers`, the column's position, or `constant_headers`."""
+    if not isinstance(statement.headers, str):
+        return {"constant_headers": [list(header) for header in statement.headers]}
+    if not statement.headers:
+        return {}
+    names = [c.name for c in relation.columns]
+    if statement.headers not in names:
+        raise UndefinedColumn(f'column "{statement.headers}" named in HEADERS does not exist')
+    position = names.index(statement.headers)
+    if relation.columns[position].type != JSONB:
+        raise DatatypeMismatch(
+            f'column "{statement.headers}" named in HEADERS is of type {relation.columns[position].type}, not jsonb',
+            hint="Its value is an object of texts, or an array of objects with key and value, as INCLUDE HEADERS gives it.",
+        )
+    return {"headers": position}
 
 
 def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:

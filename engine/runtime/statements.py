@@ -22,7 +22,8 @@ from engine.runtime.installing import Installation
 from engine.runtime.readers import apart, reader_name
 from lake.catalog import CONNECTION, Catalog, Change, Item
 from lake.dropping import dropping
-from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
+from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, TailgateError, UndefinedTable, WrongObjectType
+from lake.events import Part
 from lake.names import listed
 from lake.roles import OPERATOR_ID
 from lake.schemas import SCHEMA
@@ -122,6 +123,8 @@ class Statements:
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement, path)}
             case Show(what="topics"):
                 return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
+            case Explain(target=target, schema=part) if part is not None and isinstance(target, Name | CreateSink):
+                return {**self._answer("EXPLAIN"), "lines": self._explain_schema(target, part, text, path).splitlines()}
             case Explain(target=target, analyze=analyze) if isinstance(target, Name | CreateView):
                 return {**self._answer("EXPLAIN"), "lines": self._explain(target, text, path, analyze).splitlines()}
         raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
@@ -217,17 +220,22 @@ class Statements:
                 return (self._on_channel(source, catalog), *others)
             case CreateView():
                 item = ddl.create_view(statement, text, catalog)
-                if item.kind == "materialized view":
-                    item = replace(item, ready=False)
-                    (item,) = self._installation.numbered((item,))
-                    return (item, ddl.errors_item(item))
-                return (item,)
+                return self._filled(item) if item.kind == "materialized view" else (item,)
             case CreateSink():
-                return (ddl.create_sink(statement, text, catalog),)
+                view = ddl.sink_view(statement, catalog)
+                if view is None:
+                    return (ddl.create_sink(statement, text, catalog),)
+                items = self._filled(view)
+                return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items))))
             case CreateTable():
                 return (ddl.create_table(statement, text, catalog),)
             case CreateSubscription():
                 return (ddl.create_subscription(statement, text, catalog),)
+
+    def _filled(self, view: Item) -> tuple[Item, Item]:
+        """A materialized view that is about to be filled, and the relation of its errors."""
+        (item,) = self._installation.numbered((replace(view, ready=False),))
+        return item, ddl.errors_item(item)
 
     def _alter_secret(self, statement: AlterSecret, path: Path) -> Answer:
         """Readers that go by the secret begin anew, and so do sinks."""
@@ -329,6 +337,23 @@ class Statements:
             item = ddl.create_view(target, text, catalog)
             catalog = catalog.apply(Change(put=(item,)))
         return explain(item, catalog, Streams(catalog), figures=self._engine.figures() if analyze else None)
+
+    def _explain_schema(self, target: Name | CreateSink, part: Part, text: str, path: Path) -> str:
+        catalog = self._engine.catalog.along(path)
+        if isinstance(target, Name):
+            item = ddl.of_kind("sink", target, catalog)
+        else:
+            begin = text.lower().index("create")
+            try:
+                made = parse(text[begin:])
+                assert isinstance(made, CreateSink)
+                view = ddl.sink_view(made, catalog)
+                catalog = catalog if view is None else catalog.apply(Change(put=(view,)))
+                item = ddl.create_sink(made, text[begin:], catalog)
+            except TailgateError as e:
+                e.position = None if e.position is None else e.position + begin
+                raise
+        return ddl.sink_schema(item, catalog, part)
 
     def _answer(self, tag: str, notice: dict[str, Any] | None = None) -> Answer:
         newest = self._engine.newest

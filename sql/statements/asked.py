@@ -8,6 +8,7 @@ from typing import Literal
 from lake.names import Name
 from lake.types import Type
 from sql.statements.defined import CreateView
+from sql.statements.external import CreateSink
 from sql.statements.values import Options, QueryText, Time
 
 
@@ -75,12 +76,14 @@ SHOWS = (
 class Explain:
     """EXPLAIN MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query; words before it, in lower case, are `options`.
 
-    `analyze`: with what the operators of the view have done and hold.
+    `analyze`: with what the operators of the view have done and hold. `schema`: of EXPLAIN [KEY | VALUE] SCHEMA FOR SINK
+    name | CREATE SINK …, which of the two.
     """
 
-    target: Name | CreateView | Select | Tail
+    target: Name | CreateView | CreateSink | Select | Tail
     options: Options = ()
     analyze: bool = False
+    schema: Literal["key", "value"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from lake.names import Name
 from lake.types import Type
-from sql.statements.values import Options
+from sql.statements.values import Options, QueryText
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +191,14 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class CreateSink:
-    """CREATE SINK name FROM item INTO KAFKA BROKER … TOPIC … [KEY (…)], or INTO KAFKA CONNECTION name (TOPIC …).
+    """CREATE SINK name FROM item | (query) INTO KAFKA BROKER … TOPIC … [KEY (…)], or INTO KAFKA CONNECTION name (TOPIC …).
 
     `brokers`: empty with a `connection`. `key`: names of columns, empty if absent. `envelope`: None if none was written. `snapshot`: the
-    rows there are come first.
+    rows there are come first. `headers`: the column that has them, or them all; empty if absent.
     """
 
     name: Name
-    from_item: Name
+    from_item: Name | QueryText
     brokers: str
     topic: str
     value_format: Format
@@ -210,3 +210,4 @@ class CreateSink:
     options: Options = ()
     if_not_exists: bool = False
     connection: Name | None = None
+    headers: str | tuple[tuple[str, str], ...] = ""

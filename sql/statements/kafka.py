@@ -34,8 +34,8 @@ from sql.statements.external import (
     Strategy,
     Text,
 )
-from sql.statements.pieces import column_names, if_not_exists, options, relation_name
-from sql.statements.values import Options, OptionValue, option
+from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name
+from sql.statements.values import Options, OptionValue, QueryText, option
 from sql.tokens import Cursor
 from sql.typenames import resolve
 
@@ -102,7 +102,7 @@ def create_sink(cursor: Cursor) -> CreateSink:
     if cursor.at_word("in", "cluster"):
         raise _unsupported("IN CLUSTER", cursor.position)
     cursor.expect_word("from")
-    item = relation_name(cursor)
+    item = _relation_or_query(cursor)
     cursor.expect_word("into")
     place = _kafka(cursor, SINK_OPTIONS)
     key: tuple[str, ...] = ()
@@ -113,9 +113,8 @@ def create_sink(cursor: Cursor) -> CreateSink:
         for i, column in enumerate(key):
             if column in key[:i]:
                 raise InvalidParameterValue(f"repeated column name in sink key: {column}")
-    if cursor.at_word("consistency"):
-        raise _unsupported("CONSISTENCY", cursor.position, "Progress is kept in the same transaction as the records.")
-    found = place.options
+    headers = _headers(cursor) if cursor.word("headers") else ""
+    found = place.options + _consistency(cursor)
     snapshot = True
     if cursor.at_word("with") and cursor.at("(", 1):
         cursor.advance()
@@ -134,7 +133,42 @@ def create_sink(cursor: Cursor) -> CreateSink:
         raise _unsupported("AS OF of a sink", cursor.position)
     found = _of_registry(value_format) + (() if key_format is None else _of_registry(key_format)) + found
     what = value_format, key_format, envelope, key, not_enforced, snapshot, found
-    return CreateSink(this, item, place.brokers, place.topic, *what, absent, place.connection)
+    return CreateSink(this, item, place.brokers, place.topic, *what, absent, place.connection, headers)
+
+
+def _relation_or_query(cursor: Cursor) -> Name | QueryText:
+    if not cursor.sign("("):
+        return relation_name(cursor)
+    found = query(cursor)
+    cursor.expect(")")
+    return found
+
+
+def _consistency(cursor: Cursor) -> Options:
+    """[CONSISTENCY (TOPIC 'name' [FORMAT JSON])], which WITH says as consistency_topic."""
+    if not cursor.word("consistency"):
+        return ()
+    cursor.expect("(")
+    cursor.expect_word("topic")
+    topic = cursor.string()
+    at = cursor.position
+    if cursor.word("format") and not cursor.word("json"):
+        raise _unsupported("a consistency topic in another format than JSON", at)
+    cursor.expect(")")
+    return (("consistency_topic", topic),)
+
+
+def _headers(cursor: Cursor) -> str | tuple[tuple[str, str], ...]:
+    """column | ('name' = 'value', …)"""
+    if not cursor.sign("("):
+        return name(cursor).name
+    found: list[tuple[str, str]] = []
+    while not found or cursor.sign(","):
+        header = cursor.string()
+        cursor.expect("=")
+        found.append((header, cursor.string()))
+    cursor.expect(")")
+    return tuple(found)
 
 
 def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from lake.errors import FeatureNotSupported
 from lake.names import Name
@@ -220,12 +220,34 @@ def setting_name(cursor: Cursor) -> str:
     return str(found).lower()
 
 
+def _schema(cursor: Cursor) -> Explain | None:
+    """[KEY | VALUE] SCHEMA [AS JSON] FOR {SINK name | CREATE SINK …}"""
+    part: Literal["key", "value"] = "value"
+    if cursor.at_word("key", "schema"):
+        cursor.advance()
+        part = "key"
+    elif cursor.at_word("value", "schema"):
+        cursor.advance()
+    if not cursor.word("schema"):
+        return None
+    cursor.word("as", "json")
+    cursor.expect_word("for")
+    if cursor.word("sink"):
+        return Explain(relation_name(cursor), schema=part)
+    made = create(cursor) if cursor.at_word("create", "sink") else None
+    if not isinstance(made, CreateSink):
+        raise cursor.error()
+    return Explain(made, schema=part)
+
+
 def explain(cursor: Cursor) -> Explain:
     start = cursor.position
     cursor.expect_word("explain")
     found: Options = ()
     if cursor.at("(") and not queries.at_query(cursor):
         found = options(cursor)
+    if (schema := _schema(cursor)) is not None:
+        return schema
     analyze = bool(option(found, "analyze", False)) or cursor.any_word("analyze", "analyse") is not None
     cursor.word("verbose")
     cursor.any_word("optimized", "physical", "decorrelated", "raw")

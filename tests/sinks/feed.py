@@ -16,13 +16,13 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from lake import Lake, types
 from lake.catalog import Change, Item
+from lake.events import avro as schema
 from lake.types import Field, arrow_schema
 from lake.writing import Writer, open_epoch
-from sinks import schema
 
 REPOSITORY = Path(__file__).parent.parent.parent
 
@@ -120,6 +120,11 @@ def _row_bytes(row: Row) -> bytes:
 
 
 def records(address: str, topic: str, partition: int = 0) -> list[tuple[bytes | None, bytes | None]]:
+    """Keys and values."""
+    return [(m.key(), m.value()) for m in messages(address, topic, partition)]
+
+
+def messages(address: str, topic: str, partition: int = 0) -> list[Message]:
     """What a read_committed reader sees to the topic's end; nothing if there is no topic yet."""
     reader = Consumer(
         {
@@ -132,14 +137,14 @@ def records(address: str, topic: str, partition: int = 0) -> list[tuple[bytes | 
         }
     )
     reader.assign([TopicPartition(topic, partition, 0)])
-    out: list[tuple[bytes | None, bytes | None]] = []
+    out: list[Message] = []
     try:
         while True:
             message = reader.poll(10)
             assert message is not None, "no end of the topic in 10 s"
             if message.error() is not None:
                 return out
-            out.append((message.key(), message.value()))
+            out.append(message)
     finally:
         reader.close()
 

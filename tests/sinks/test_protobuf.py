@@ -13,6 +13,7 @@ import pytest
 
 from lake import types
 from lake.errors import NullValueNotAllowed
+from lake.events import protobuf as schemas
 from lake.protobuf import linked
 from lake.protobuf.text import parsed
 from lake.types import Field, Type
@@ -62,7 +63,7 @@ def sent(offset: int, value: bytes) -> Message:
 
 @pytest.mark.spark
 def test_a_source_reads_what_a_sink_writes(session: Any, tmp_path: Path) -> None:
-    schema = protobuf.upsert(COLUMNS, "shop.total")
+    schema = schemas.upsert(COLUMNS, "shop.total")
     text = schema.replace("'", "''")
     statement = f"CREATE SOURCE s FROM KAFKA BROKER 'k' TOPIC 't' FORMAT PROTOBUF MESSAGE 'shop.total' USING SCHEMA '{text}'"
     made = Source(session, tmp_path, statement + " (confluent_wire_format = true)")
@@ -75,7 +76,7 @@ def test_a_source_reads_what_a_sink_writes(session: Any, tmp_path: Path) -> None
 
 
 def test_an_envelope_is_two_rows() -> None:
-    schema = linked([parsed(protobuf.debezium(COLUMNS))])
+    schema = linked([parsed(schemas.debezium(COLUMNS))])
     fields = [(f.number, f.name, f.of) for f in schema.messages["envelope"].fields]
     assert fields == [(1, "before", "envelope.row"), (2, "after", "envelope.row")]
     form, row = protobuf.Protobuf(1), encoded([EMPTY])[0]
@@ -85,7 +86,7 @@ def test_an_envelope_is_two_rows() -> None:
     assert form.change(row, None) == head + b"\x0a\x02" + row
     assert form.change(row, row) == head + b"\x0a\x02" + row + b"\x12\x02" + row
     assert form.key(row) == head + row
-    assert parsed(protobuf.key(COLUMNS[:1], "a.b.K")).messages[0].name == "a.b.K"
+    assert parsed(schemas.key(COLUMNS[:1], "a.b.K")).messages[0].name == "a.b.K"
 
 
 def test_a_null_in_an_array_is_refused() -> None:

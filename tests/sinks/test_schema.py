@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from lake import types
+from lake.events import avro as schema
 from lake.types import FACTS, Field, Type
-from sinks import avro, schema
+from sinks import avro
 
 
 def test_debezium_schema_is_materializes() -> None:

@@ -22,7 +22,7 @@ from embedded.kafka import Kafka
 from embedded.registry import Registry
 from lake.catalog import Change
 from sinks.main import Sinks
-from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, records, until
+from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, messages, records, until
 
 
 class Running:
@@ -78,6 +78,14 @@ def test_snapshot_then_changes_as_before_and_after(feed: Feed, kafka: Kafka, reg
         decoded: Any = [decode(value, SerializationContext(topic, MessageField.VALUE)) for _, value in records(kafka.address, topic)]
     assert decoded[:1] == [{"before": None, "after": {"k": 0, "v": "v0", "amount": Decimal("1.50")}}]
     assert {"before": decoded[1]["after"], "after": {"k": 1, "v": "new", "amount": Decimal("-0.01")}} in decoded
+
+
+def test_headers_come_with_every_message(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
+    feed.tick({1: (1, "a", None)})
+    feed.create_sink(kafka.address, registry.url, topic, constant_headers=[["origin", "shöp"], ["origin", ""]])
+    feed.tick({1: (1, "b", None), 2: (2, "c", None)})
+    until(lambda: reached(feed))
+    assert [m.headers() for m in messages(kafka.address, topic)] == [[("origin", "shöp".encode()), ("origin", b"")]] * 3
 
 
 def test_without_a_known_key_an_update_is_two_events(tmp_path: Path, kafka: Kafka, registry: Registry, topic: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.ddl import create_connection, create_secret, create_sink, create_source, create_view
+from engine.ddl import create_connection, create_secret, create_sink, create_source, create_view, sink_view
 from engine.ddl.source import LIMITS, PASSED_OVER
 from lake.catalog import Catalog, Change, Item, ready
 from lake.secrets import Settings
@@ -39,7 +39,7 @@ def statements(page: str) -> list[tuple[Statement, str]]:
 
 
 def relations() -> Catalog:
-    """totals, a view with a key, and seen, one whose rows only come."""
+    """totals, a table with a key, and seen, one whose rows only come."""
     text = "CREATE SOURCE words FROM KAFKA BROKER 'kafka' TOPIC 'words' FORMAT TEXT"
     source = parse(text)
     assert isinstance(source, CreateSource)
@@ -49,7 +49,7 @@ def relations() -> Catalog:
     assert isinstance(view, CreateView)
     catalog = catalog.apply(Change(put=(ready(create_view(view, text, catalog)),)))
     columns = (Field("id", INT8, False), Field("name", TEXT))
-    totals = Item(catalog.next_id, "materialized view", "totals", columns, key=(0,), stored=True)
+    totals = Item(catalog.next_id, "table", "totals", columns, key=(0,), stored=True)
     return connected(catalog.apply(Change(put=(totals,))))
 
 
@@ -71,7 +71,10 @@ def test_every_statement_of_the_page(page: str) -> None:
         if isinstance(statement, CreateSource):
             create_source(statement, text, connected(Catalog()), AnySubject())
         if isinstance(statement, CreateSink):
-            settings(replace(create_sink(statement, text, relations()), id=1))
+            catalog = relations()
+            if (view := sink_view(statement, catalog)) is not None:
+                catalog = catalog.apply(Change(put=(view,)))
+            settings(replace(create_sink(statement, text, catalog), id=1))
 
 
 def test_every_option_is_told() -> None:

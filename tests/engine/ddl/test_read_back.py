@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from lake import types
+from lake.events import avro as schema
 from lake.types import Field, Type, arrow_schema
-from sinks import schema
 from sinks.envelope import Encoder, Envelope
 from sinks.forms import Avro, Json
 from tests.engine.ddl.cdc import Source
@@ -61,7 +61,7 @@ def messages(encoder: Encoder, ticks: list[list[tuple[tuple[Any, ...], int]]]) -
     for tick in ticks:
         lines = [{**dict(zip(names, r, strict=True)), "__weight": w} for r, w in tick]
         batch = []
-        for key, value in encoder.events(pa.Table.from_pylist(lines, arrow_schema(COLUMNS, weight=True))):
+        for key, value, _ in encoder.events(pa.Table.from_pylist(lines, arrow_schema(COLUMNS, weight=True))):
             k, v = (None if b is None else base64.b64encode(b).decode() for b in (key, value))
             batch.append({"partition": 0, "offset": offset, "timestamp": 0, "key_b64": k, "value_b64": v})
             offset += 1
