@@ -169,6 +169,8 @@ class Access:
                 self._check_usage(reached_by(statement))
             case s.CreateSource() | s.CreateConnection():
                 self.check_new(statement.name)
+                if isinstance(statement, s.CreateSource) and statement.transactions is not None:
+                    self._check_names((statement.transactions.source,))
                 self._check_usage(reached_by(statement))
             case s.CreateTable() | s.CreateFunction() | s.CreateSecret():
                 self.check_new(statement.name)

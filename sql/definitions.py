@@ -66,6 +66,8 @@ def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | 
             text.query(statement.from_item.tree, places)
         else:
             text.name(statement.from_item.position, item.depends[0])
+    if isinstance(statement, CreateSource) and statement.transactions is not None:
+        text.name(statement.transactions.source.position, item.options["transactions"]["source"])
     for name in reached_by(statement):
         there = before.find(name)
         assert there is not None

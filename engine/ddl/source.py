@@ -16,6 +16,8 @@ from engine.ddl import access, connection, protobuf
 from engine.ddl.connection import Reached
 from engine.ddl.names import check_columns, free, kept
 from engine.ddl.registry import SchemaLookup
+from engine.ddl.transactions import OPTION as TRANSACTIONS
+from engine.ddl.transactions import metadata
 from engine.plan.sources import avro, debezium, layout
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, UndefinedObject
@@ -133,6 +135,7 @@ class _Statement:
     def __init__(self, statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> None:
         self._statement, self._catalog, self._lookup = statement, catalog, registry
         self.depends: set[int] = set()
+        self._envelope: avro.Schema | None = None  # of Avro, as it is written
 
     def options(self) -> dict[str, Any]:
         statement = self._statement
@@ -164,6 +167,9 @@ class _Statement:
         for format in (options["value_format"], options["key_format"]):
             if format is not None and "registry" in format:
                 options["registry"] = format["registry"]
+        if statement.transactions is not None:
+            options[TRANSACTIONS] = metadata(statement.transactions, options, self._envelope, self._catalog)
+            self.depends.add(options[TRANSACTIONS]["source"])
         return options
 
     # ---- formats
@@ -196,6 +202,7 @@ class _Statement:
         if format.schema is not None:
             schema = avro.parse(_json(format.schema))
             if statement.envelope == "debezium":
+                self._envelope = schema
                 envelope_of(schema, "the statement", before=statement.key_format is None)  # it is also the writer's, so nothing is cut off
             return {"type": "avro", "schema": avro.written(schema), "wire": _wire(format)}
         at = self._registry(format)
@@ -205,6 +212,7 @@ class _Statement:
             _absent(subject)
         schema = avro.parse(found)
         if statement.envelope == "debezium":
+            self._envelope = schema
             keyed = statement.key_format is not None or self._schema(at, "key", format.key_strategy) is not None
             schema = envelope_of(schema, subject, before=bool(statement.primary_key) or not keyed)
         return _by_registry(at, schema)

@@ -154,10 +154,10 @@ class Circuits:
             case "avro" if not spec.registry:
                 return formats.avroInline(spec.schema, spec.wire)
             case "avro":
-                return formats.avro(spec.schema, spec.registry, self._access(spec.access, opened))
+                return formats.avro(spec.schema, spec.registry, self.access(spec.access, opened))
         raise ValueError(spec.kind)
 
-    def _access(self, access: str, opened: Opened) -> str:
+    def access(self, access: str, opened: Opened) -> str:
         """Under which name the JVM keeps how a registry is reached; what cannot be opened is told when the registry is asked."""
         if not access:
             return ""

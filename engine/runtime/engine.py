@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from pyspark.sql import SparkSession
 from engine.ddl.registry import ANSWERS, Registry
 from engine.plan.explain import Figures
 from engine.plan.graph import Graph
-from engine.runtime import kafka
+from engine.runtime import kafka, transactions
 from engine.runtime import readers as inputs
 from engine.runtime import session as spark
 from engine.runtime.batches import on_batch
@@ -125,7 +126,7 @@ class Engine:
             header = self.newest
             if change is not None:
                 self.failing.watch(change.put)
-                wanted = {(reader_name(s), s.options["topic"]) for s in sources}
+                wanted = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
                 kept = {r: {t: at for t, at in topics.items() if (r, t) in wanted} for r, topics in header.offsets.items()}
                 offsets = {r: topics for r, topics in _merged(kept, joining or {}).items() if topics}
                 extra = {**header.extra, "forgotten": list(forgotten)}
@@ -227,6 +228,10 @@ class Engine:
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.state, "checkpoint": self._checkpoint.name, "batch": number}
         self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
+        for reader in self._readers:
+            if reader.transactions:
+                for warning in self.session._jvm.tailgate.TransactedKafka.warnings(reader.name):  # type: ignore[union-attr]
+                    log.warning("not kept whole: %s", warning)
         for _, given in changes:
             if isinstance(given, Path):
                 given.unlink()  # the entry has a name of its own for it
@@ -288,11 +293,16 @@ class Engine:
         return self._stopping
 
     def _live(self, sources: tuple[Item, ...]) -> tuple[Item, ...]:
-        return tuple(
-            s
-            for s in sources
-            if reader_name(s) not in self.stalls and s.options["channel"] not in self.stalls and not s.options.get("paused")
-        )
+        return tuple(s for s in sources if self.stall(s) is None and not s.options.get("paused"))
+
+    def stall(self, source: Item) -> Stall | None:
+        """Why a source is not read: what it needs itself, or what one of those does with whose transactions its own are kept whole."""
+        reader = reader_name(source)
+        if (own := self.stalls.get(source.options["channel"]) or self.stalls.get(reader)) is not None or transactions.group(source) is None:
+            return own
+        together = [s for s in self._sources if reader_name(s) == reader and not s.options.get("paused")]
+        found = (self.stalls.get(f"{reader}/{t}") for s in together for t in transactions.topics(s))
+        return next((s for s in found if s is not None), None)
 
     def resume(self, channels: Iterable[str]) -> None:
         """What had failed for good is tried again."""
@@ -313,9 +323,10 @@ class Engine:
                 except TailgateError as e:
                     self._stall(reader.name, e.message)
             wanted = tuple(replace(r, topics=tuple(t for t in r.topics if t in offsets[r.name])) for r in wanted if r.name in offsets)
-            self._readers = tuple(r for r in wanted if r.topics)
+            self._readers = tuple(r for r in wanted if r.topics and (not r.transactions or len(r.topics) == len(offsets[r.name])))
             self._checkpoint = self.lake.path / "checkpoint" / f"{self.writer.epoch}.{start}"
-            frame = inputs.stream(self._ticking, self.inbox.folder, self.newest.inbox, self._readers, offsets, clients)
+            keep = partial(self.circuits.access, opened=self.opened)
+            frame = inputs.stream(self._ticking, self.inbox.folder, self.newest.inbox, self._readers, offsets, clients, keep)
             with self.committed:
                 self.newest = self.newest.with_offsets(_merged(self.newest.offsets, offsets))
             self._running = True
@@ -331,13 +342,19 @@ class Engine:
 
     def _begin(self, reader: Reader) -> kafka.Offsets:
         """Where a reader goes on: the log's offsets; partitions that the log does not know begin at their first record."""
-        known: Mapping[str, Mapping[str, int]] = self.newest.offsets.get(reader.name, {})
         there = self._look(reader)
         return {
-            topic: {p: known.get(topic, {}).get(p, low) for p, (low, _) in found.bounds.items()}
+            topic: {p: self._known(reader, topic, found).get(p, low) for p, (low, _) in found.bounds.items()}
             for topic, found in there.items()
             if f"{reader.name}/{topic}" not in self.stalls
         }
+
+    def _known(self, reader: Reader, topic: str, found: kafka.Topic) -> Mapping[str, int]:
+        """The log's offsets of a topic. What a transaction topic has lost is not needed."""
+        known: Mapping[str, int] = self.newest.offsets.get(reader.name, {}).get(topic, {})
+        if topic != transactions.topic(reader.transactions):
+            return known
+        return {p: max(at, found.bounds.get(p, (0, 0))[0]) for p, at in known.items()}
 
     def _look(self, reader: Reader) -> dict[str, kafka.Topic]:
         """A reader's topics; one that cannot be read on is stalled, alone. Raises 08006 if the broker does not answer."""
@@ -349,8 +366,11 @@ class Engine:
         return there
 
     def _fault(self, reader: Reader, topic: str, found: kafka.Topic | None) -> str | None:
-        ids = [s.options.get("topic_id") for s in self._sources if s.options["channel"] == f"{reader.name}/{topic}"]
-        return kafka.fault(topic, found, ids[0] if ids else None, self.newest.offsets.get(reader.name, {}).get(topic, {}))
+        of = [s for s in self._sources if reader_name(s) == reader.name]
+        ids = [s.options.get("topic_id") for s in of if s.options["topic"] == topic]
+        if topic == transactions.topic(reader.transactions):
+            ids = [said["topic_id"] for s in of if (said := transactions.of(s)) is not None]
+        return kafka.fault(topic, found, ids[0] if ids else None, {} if found is None else self._known(reader, topic, found))
 
     def _watch(self, query: Any, start: int) -> None:
         try:
@@ -380,8 +400,8 @@ class Engine:
         """Marks what made a tick fail as stalled; raises the failure if nothing is to blame too often."""
         if isinstance(failure, Replaced):
             raise failure
-        thrown = getattr(failure, "java_exception", None)
-        if thrown is not None and _is(failure, "tailgate.SourceStalled"):
+        thrown = _caused(failure, "tailgate.SourceStalled")
+        if thrown is not None:
             self._stall(str(thrown.channel()), str(thrown.getMessage()), lasting=bool(thrown.lasting()))
             return
         stalled = set(self.stalls)
@@ -410,7 +430,8 @@ class Engine:
                         if topic and (error := self._fault(reader, topic, there.get(topic))) is not None:
                             stall.error = error
                             continue
-                        for url, said in _registries((s for s in self._sources if s.options["channel"] == name), self.catalog):
+                        of = (s for s in self._sources if reader_name(s) == reader.name and topic in transactions.topics(s))
+                        for url, said in _registries(of, self.catalog):
                             self._registry.latest(url, ANSWERS, said)
                     except TailgateError as e:
                         stall.error = e.message
@@ -426,8 +447,18 @@ def _is(failure: BaseException, java: str) -> bool:
     return thrown is not None and thrown.getClass().getName() == java
 
 
+def _caused(failure: BaseException, java: str) -> Any:
+    """What a class of the Java library threw, if that is at the bottom of a failure."""
+    thrown = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
+    while thrown is not None and thrown.getClass().getName() != java:
+        thrown = thrown.getCause()
+    return thrown
+
+
 def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Settings]]:
-    formats = [s.options.get(part) or {} for s in sources for part in ("key_format", "value_format")]
+    formats: list[Mapping[str, Any]] = []
+    for s in sources:
+        formats += [*(s.options.get(part) or {} for part in ("key_format", "value_format")), *transactions.formats(s)]
     return {(str(f["registry"]), settings(f.get("access", {}), catalog)) for f in formats if f.get("registry")}
 
 

@@ -20,7 +20,7 @@ from engine.plan.errors import Unknown, errors_to_fill
 from engine.plan.plans import Streams
 from engine.plan.replacing import ANEW, bases, group, readers, replacement, switched
 from engine.plan.sizes import measured
-from engine.runtime import kafka
+from engine.runtime import kafka, transactions
 from engine.runtime.engine import Changes, Engine
 from engine.runtime.fills import Fill, History
 from engine.runtime.readers import beginning, reader_name
@@ -211,7 +211,7 @@ class Installation:
         return {relation: n for relation, n in found.items() if relation not in beginning}
 
     def _joining(self, live: tuple[Item, ...]) -> dict[str, kafka.Offsets]:
-        """Where topics that no reader reads yet begin to be read: for keyed sources at the first record, for others at the end.
+        """Where topics begin that no reader reads yet: for keyed sources, and of transactions, at the first record, for others at the end.
 
         The history of the others comes by filling.
         """
@@ -219,6 +219,10 @@ class Installation:
         out: dict[str, kafka.Offsets] = {}
         for source in live:
             reader, topic = reader_name(source), source.options["topic"]
+            for other in transactions.topics(source)[1:]:
+                if other not in known.get(reader, {}):
+                    brokers, _, said = self.engine.place(source)
+                    out.setdefault(reader, {})[other] = {p: low for p, (low, _) in kafka.topic(brokers, other, said).bounds.items()}
             if topic not in known.get(reader, {}):
                 there = kafka.topic(*self.engine.place(source)).bounds
                 begin = beginning(source, there) if source.stored else {p: high for p, (_, high) in there.items()}

@@ -4,19 +4,22 @@ A reader's topics come as channels "<reader>/<topic>". Readers start from the lo
 every start of the query: what a batch was is told by the log alone, and Spark's checkpoint holds only what the running query
 needs. So a checkpoint may be lost at any time, and readers join and leave at a tick's boundary.
 
+Sources that name a transaction topic have a reader of their own, see `engine.runtime.transactions`.
+
 The inbox must be the first of the union: it is the one that waits for the doorbell, and Kafka's ends are read after it rang.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, functions
 
+from engine.runtime import transactions
 from engine.runtime.kafka import Offsets
 from lake.catalog import Catalog, Item
 from lake.clients import JAVA_SECRET, java
@@ -37,6 +40,8 @@ class Reader:
     settings: Settings = ()
     topics: tuple[str, ...] = field(default=())
     rate: int | None = None  # records a second, at most
+    transactions: str = ""  # what keeps transactions whole, if something does (`engine.runtime.transactions`)
+    registries: tuple[Settings, ...] = ()  # that it asks for that
 
 
 def reader_name(item: Item) -> str:
@@ -44,7 +49,10 @@ def reader_name(item: Item) -> str:
 
 
 def apart(one: Item, other: Item) -> bool:
-    """Whether two sources need readers of their own: it is the reader that knows a password, and that a limit by the second is of."""
+    """Whether two sources need readers of their own: it is the reader that knows a password, that a limit by the second is of, and that
+    keeps transactions whole."""
+    if transactions.group(one) != transactions.group(other):
+        return True
     return one.options.get("kafka", {}) != other.options.get("kafka", {}) or RATE in one.options or RATE in other.options
 
 
@@ -56,15 +64,18 @@ def beginning(source: Item, bounds: Mapping[str, tuple[int, int]]) -> dict[str, 
 
 def readers(sources: Iterable[Item], catalog: Catalog) -> tuple[Reader, ...]:
     """The readers that these sources need."""
-    found: dict[str, tuple[Item, set[str]]] = {}
+    found: dict[str, list[Item]] = {}
     for item in sources:
-        found.setdefault(reader_name(item), (item, set()))[1].add(item.options["topic"])
-    return tuple(
-        Reader(
-            name, item.options["brokers"], settings(item.options.get("kafka", {}), catalog), tuple(sorted(topics)), item.options.get(RATE)
-        )
-        for name, (item, topics) in sorted(found.items())
-    )
+        found.setdefault(reader_name(item), []).append(item)
+    return tuple(_reader(name, of, catalog) for name, of in sorted(found.items()))
+
+
+def _reader(name: str, sources: list[Item], catalog: Catalog) -> Reader:
+    options = sources[0].options
+    topics = tuple(sorted({t for s in sources for t in transactions.topics(s)}))
+    registries = tuple(settings(a, catalog) for s in sources for a in transactions.accesses(s))
+    reached = settings(options.get("kafka", {}), catalog)
+    return Reader(name, options["brokers"], reached, topics, options.get(RATE), transactions.told(sources), registries)
 
 
 def stream(
@@ -74,16 +85,18 @@ def stream(
     readers: tuple[Reader, ...],
     offsets: Mapping[str, Offsets],
     clients: Mapping[str, Mapping[str, str]],
+    keep: Callable[[str], str],
 ) -> DataFrame:
-    """The union. `offsets` of a reader name every partition of its topics; `clients`: how each is to reach its brokers (`veiled`)."""
-    watched = [{"bootstrap": r.brokers, "topics": list(r.topics), "options": dict(clients[r.name])} for r in readers]
+    """The union. `offsets` of a reader name every partition of its topics; `clients`: how each is to reach its brokers (`veiled`); `keep`
+    tells the JVM how registries are reached (`Circuits.access`). One that keeps transactions whole rings by itself."""
+    watched = [{"bootstrap": r.brokers, "topics": list(r.topics), "options": dict(clients[r.name])} for r in readers if not r.transactions]
     source = (
         session.readStream.format("tailgate-inbox").option("path", str(inbox)).option("start", str(consumed)).option("clock", str(CLOCK_MS))
     )
     union = source.option("watch", json.dumps(watched)).load()
     for reader in readers:
         kafka = (
-            session.readStream.format("kafka" if reader.rate is None else "tailgate.RatedKafka")
+            session.readStream.format(_format(reader))
             .option("kafka.bootstrap.servers", reader.brokers)
             .option("subscribe", ",".join(reader.topics))
             .option("startingOffsets", json.dumps({t: offsets[reader.name][t] for t in reader.topics}))
@@ -98,10 +111,17 @@ def stream(
         )
         if reader.rate is not None:
             kafka = kafka.option("rate", str(reader.rate)).option("inbox", str(inbox))
+        if reader.transactions:
+            said = transactions.unveiled(reader.transactions, keep)
+            kafka = kafka.option("transactions", said).option("reader", reader.name).option("inbox", str(inbox))
         for name, value in clients[reader.name].items():
             kafka = kafka.option(f"kafka.{name}", value)
         union = union.union(kafka.load().withColumn("topic", functions.concat(functions.lit(reader.name + "/"), functions.col("topic"))))
     return union
+
+
+def _format(reader: Reader) -> str:
+    return transactions.FORMAT if reader.transactions else "kafka" if reader.rate is None else "tailgate.RatedKafka"
 
 
 def veiled(session: SparkSession, said: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 from engine import ddl
 from engine.plan.explain import explain, notices
 from engine.plan.plans import Streams
-from engine.runtime import kafka
+from engine.runtime import kafka, transactions
 from engine.runtime.attending import Attending
 from engine.runtime.control import Client
 from engine.runtime.engine import Engine
@@ -278,6 +278,9 @@ class Statements:
             if alone or i.stored or i.options.get("on_error") == "fail" or i.options.get("paused") or i.options.get("topic_id") != found.id
         }
         other_ways = {reader_name(i) for i in others if apart(i, source)}
+        together = transactions.group(source)
+        if together is not None and (member := next((i for i in others if transactions.group(i) == together), None)) is not None:
+            return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{reader_name(member)}/{topic}"})
         number = 0
         while f"{brokers}#{number}/{topic}" in taken or f"{brokers}#{number}" in other_ways:
             number += 1

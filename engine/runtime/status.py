@@ -8,9 +8,7 @@ from typing import Any
 
 from engine.plan import nodes
 from engine.runtime.attending import lags
-from engine.runtime.engine import Stall
 from engine.runtime.installing import Installation
-from engine.runtime.readers import reader_name
 from lake.catalog import Item
 
 Answer = dict[str, Any]
@@ -30,7 +28,7 @@ class Status:
         items = catalog.visible
         durations = sorted(engine.durations)
         sources = [i for i in items if i.kind == "source"]
-        behind = lags((i for i in sources if self._stall(i) is None), engine.newest.offsets, engine.place)
+        behind = lags((i for i in sources if engine.stall(i) is None), engine.newest.offsets, engine.place)
         return {
             "sources": {catalog.name_of(i).sql: self._source(i, behind.get(i.id)) for i in sources},
             "views": {catalog.name_of(i).sql: self._view(i) for i in items if i.kind == "materialized view"},
@@ -41,12 +39,9 @@ class Status:
             "time": engine.newest.time,
         }
 
-    def _stall(self, item: Item) -> Stall | None:
-        return self._engine.stalls.get(item.options["channel"]) or self._engine.stalls.get(reader_name(item))
-
     def _source(self, item: Item, behind: int | None) -> Answer:
         """`behind`: how many records."""
-        engine, stall = self._engine, self._stall(item)
+        engine, stall = self._engine, self._engine.stall(item)
         counts = engine.counters.get(nodes.source_node(item), {})
         said = "paused" if item.options.get("paused") else "failed" if stall and stall.lasting else "stalled" if stall else "running"
         if stall is not None:

@@ -63,6 +63,7 @@ from sql.statements.external import (
     RetryDeadLetters,
     Strategy,
     Text,
+    TransactionMetadata,
     ValidateConnection,
 )
 from sql.statements.parsing import parse, split
@@ -193,6 +194,7 @@ __all__ = [
     "Tail",
     "Text",
     "Time",
+    "TransactionMetadata",
     "Truncate",
     "Update",
     "ValidateConnection",

@@ -95,6 +95,15 @@ class Include:
 
 
 @dataclass(frozen=True, slots=True)
+class TransactionMetadata:
+    """(TRANSACTION METADATA (SOURCE name, COLLECTION 'collection')) behind ENVELOPE DEBEZIUM: the source of the transaction topic, and what
+    its messages call the table."""
+
+    source: Name
+    collection: str
+
+
+@dataclass(frozen=True, slots=True)
 class CreateSource:
     """CREATE SOURCE name [(columns)] FROM KAFKA BROKER … TOPIC …, or FROM KAFKA CONNECTION name (TOPIC …)
 
@@ -116,6 +125,7 @@ class CreateSource:
     if_not_exists: bool = False
     materialized: bool = False
     connection: Name | None = None
+    transactions: TransactionMetadata | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from sql.statements.external import (
     RetryDeadLetters,
     Strategy,
     Text,
+    TransactionMetadata,
 )
 from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name
 from sql.statements.values import Options, OptionValue, QueryText, option
@@ -86,13 +87,14 @@ def create_source(cursor: Cursor, *, materialized: bool) -> CreateSource:
     key_format, value_format = _formats(cursor)
     include = _include(cursor)
     envelope: Envelope = _envelope(cursor) or "none"
+    transactions = _transactions(cursor) if envelope == "debezium" and cursor.at("(") else None
     on_error: OnError = _on_error(cursor) if cursor.word("on", "error") else "dead letter"
     if cursor.at_word("expose"):
         raise _unsupported("EXPOSE PROGRESS", cursor.position)
     if cursor.word("with"):
         found += options(cursor)
     what = value_format, key_format, envelope, columns, primary_key, include, on_error, found
-    return CreateSource(this, place.brokers, place.topic, *what, absent, materialized, place.connection)
+    return CreateSource(this, place.brokers, place.topic, *what, absent, materialized, place.connection, transactions)
 
 
 def create_sink(cursor: Cursor) -> CreateSink:
@@ -504,3 +506,18 @@ def _envelope(cursor: Cursor) -> Envelope | None:
         case "materialize":
             raise _unsupported("ENVELOPE MATERIALIZE", at)
     raise cursor.error()
+
+
+def _transactions(cursor: Cursor) -> TransactionMetadata:
+    """(TRANSACTION METADATA (SOURCE name, COLLECTION 'collection'))"""
+    cursor.expect("(")
+    cursor.expect_word("transaction", "metadata")
+    cursor.expect("(")
+    cursor.expect_word("source")
+    source = relation_name(cursor)
+    cursor.expect(",")
+    cursor.expect_word("collection")
+    collection = cursor.string()
+    cursor.expect(")")
+    cursor.expect(")")
+    return TransactionMetadata(source, collection)

@@ -16,6 +16,7 @@ so the two cannot disagree. Options:
     primary_key                   names of columns, of PRIMARY KEY (…) NOT ENFORCED
     include                       [kind, name] of each INCLUDE; ["header", name, header, as bytes]
     on_error                      "dead letter", "fail" or "null"; paused: whether it is not read
+    transactions                  of Debezium's, whose transactions enter whole: engine.ddl.transactions
     max_message_bytes             of key and value; max_records_per_second. Absent: no limit of its own
     added, first_columns          names of columns that REFRESH SCHEMA has added, which stand behind all others; how many others there are
     start, topic_id               where each partition begins (none: at its first record); what tells the topic from another of its name

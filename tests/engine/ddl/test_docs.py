@@ -67,9 +67,13 @@ def connected(catalog: Catalog) -> Catalog:
 def test_every_statement_of_the_page(page: str) -> None:
     found = statements(page)
     assert len(found) > 3
+    catalog = connected(Catalog())
+    named = {s.transactions.source.name for s, _ in found if isinstance(s, CreateSource) and s.transactions is not None}
     for statement, text in found:
         if isinstance(statement, CreateSource):
-            create_source(statement, text, connected(Catalog()), AnySubject())
+            made = create_source(statement, text, catalog, AnySubject())
+            if statement.name.name in named:
+                catalog = catalog.apply(Change(put=made))
         if isinstance(statement, CreateSink):
             catalog = relations()
             if (view := sink_view(statement, catalog)) is not None:
