@@ -10,6 +10,8 @@ and what changes the catalog, need a privilege:
     DROP, GRANT, REVOKE                                to own it
     FETCH FROM SUBSCRIPTION, ACKNOWLEDGE               to own the subscription, and SELECT on its relation
     CREATE, ALTER, DROP ROLE                           to be a superuser; one's own password is one's own to change
+    GRANT role, REVOKE role                            to have its ADMIN OPTION
+    SET ROLE                                           to be a member of it; who is a superuser is anybody
 """
 
 from __future__ import annotations
@@ -45,11 +47,13 @@ class Access:
         """As the catalog has it now."""
         catalog, wanted = self._session.serving.catalog, self._session.settings["role"]
         if self._known[0] is not catalog or self._known[1] != wanted:
-            self._role = self._find(catalog, wanted)
+            self._role = self.find(wanted)
             self._known, self._readable = (catalog, wanted), {}
         return self._role
 
-    def _find(self, catalog: Catalog, wanted: str) -> Role:
+    def find(self, wanted: str) -> Role:
+        """The role that SET ROLE is to name; "none" is that of the sign-in. Raises 22023, 42501."""
+        catalog = self._session.serving.catalog
         signed_in = catalog.all_roles().get(self.identity)
         if signed_in is None:
             raise InvalidAuthorizationSpecification(f'role "{self._session.user}" does not exist')
@@ -60,7 +64,7 @@ class Access:
         role = catalog.find_role(wanted)
         if role is None:
             raise InvalidParameterValue(f'role "{wanted}" does not exist')
-        if not signed_in.superuser:
+        if not signed_in.superuser and role.id not in catalog.acting(signed_in.id):
             raise InsufficientPrivilege(f'permission denied to set role "{wanted}"')
         return role
 
@@ -138,9 +142,12 @@ class Access:
         if name.schema is None or catalog.find_schema(name.schema) is not None:
             self.check_schema("CREATE", catalog.home(name))
 
+    def _owns(self, thing: Item | Schema) -> bool:
+        """Whether it is the role's own, or that of a role it is a member of."""
+        return self.role.superuser or thing.owner in self._session.serving.catalog.acting(self.role.id)
+
     def check_owner(self, item: Item) -> None:
-        role = self.role
-        if not role.superuser and item.owner != role.id:
+        if not self._owns(item):
             raise InsufficientPrivilege(f"must be owner of {kind_of(item)} {item.name}")
 
     def check_superuser(self, what: str) -> None:
@@ -200,6 +207,9 @@ class Access:
                     self.check_owner(item)
             case s.Grant():
                 self._check_grant(statement)
+            case s.GrantRole(roles=names):
+                for role in filter(None, (self._session.serving.catalog.find_role(name.name) for name in names)):
+                    self._check_administers(role)
             case s.AlterRole(name=name, options=options):
                 mine = name.name == self.role.name and options.sets_password and options.login is None and options.superuser is None
                 if not mine:
@@ -231,7 +241,7 @@ class Access:
 
     def _check_schema_owner(self, name: s.Name) -> None:
         schema = self._session.serving.catalog.find_schema(name.name)
-        if schema is not None and schema.owner != self.role.id:
+        if schema is not None and not self._owns(schema):
             raise InsufficientPrivilege(f"must be owner of schema {schema.name}")
 
     def check_read(self, query: s.QueryText) -> None:
@@ -247,16 +257,22 @@ class Access:
         found = [self._session.catalog.find(name) for name in names]
         return [item for item in found if item is not None]
 
+    def _check_administers(self, role: Role) -> None:
+        if role.superuser and not self.role.superuser:
+            raise InsufficientPrivilege("must be superuser to alter superusers")
+        if not self._session.serving.catalog.administers(self.role, role.id):
+            raise InsufficientPrivilege(f'must have admin option on role "{role.name}"')
+
     def _check_grant(self, statement: s.Grant) -> None:
         if statement.kind in ("schema", "relations of a schema"):
             catalog = self._session.serving.catalog
             for schema in (catalog.find_schema(name.name) for name in statement.objects):
-                if schema is not None and (schema.owner != self.role.id or statement.kind != "schema"):
+                if schema is not None and (not self._owns(schema) or statement.kind != "schema"):
                     raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
             return
         for item in self._named(statement.objects):
             some = "SELECT" if item.is_relation else "USAGE"
-            if not self._session.serving.catalog.may(self.role, some, item.id) and item.owner != self.role.id:
+            if not self._session.serving.catalog.may(self.role, some, item.id) and not self._owns(item):
                 raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
             self.check_owner(item)
 

@@ -112,7 +112,7 @@ IDLE_STATES = {
 
 
 def _may_see(session: Session, asking: Asking) -> bool:
-    return asking.superuser or asking.id == session.access.identity
+    return asking.superuser or session.access.identity in session.serving.catalog.acting(asking.id)
 
 
 def _moment(seconds: float | None) -> datetime | None:
@@ -138,7 +138,7 @@ def signalled(gateway: Gateway, process: int, asking: Asking, *, terminate: bool
     if not asking.superuser:
         if target is not None and target.superuser:
             raise InsufficientPrivilege(f"must be a superuser to {verb} superuser {noun}")
-        if asking.id != session.access.identity:
+        if session.access.identity not in gateway.serving.catalog.acting(asking.id):
             raise InsufficientPrivilege(f"must be a member of the role whose {noun} is being {done} or member of pg_signal_backend")
     if terminate:
         session.call_soon(session.fatal, "57P01", "terminating connection due to administrator command")

@@ -114,11 +114,11 @@ def _set(session: Session, bound: Bound, statement: s.Set, values: Sequence[obje
     if not statement.values:
         session.settings.reset(name, local=statement.local)
     else:
+        if name == "role":
+            session.access.find(statement.values[0])  # raises if it may not be
         setting = find(name)
         names = setting is not None and setting.kind == "path"
         session.settings.set(name, list_of(statement.values) if names else ", ".join(statement.values), local=statement.local)
-        if name == "role":
-            session.access.role  # noqa: B018  # raises if it may not be
     return "SET"
 
 

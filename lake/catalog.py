@@ -210,10 +210,29 @@ class Catalog:
     def may(self, role: Role, privilege: str, object: int) -> bool:
         """Whether a role has a privilege on an item, or on a schema: its owner and superusers have all."""
         owned = self.items.get(object) or self.schemas.get(object)
-        if role.superuser or (owned is not None and owned.owner == role.id):
+        if role.superuser:
             return True
-        everybody = self.roles.get(PUBLIC_ID, BUILT_IN[PUBLIC_ID])
-        return any(privilege in granted.grants.get(object, ()) for granted in (role, everybody))
+        acting = self.acting(role.id)
+        if owned is not None and owned.owner in acting:
+            return True
+        roles = self.all_roles()
+        return any(privilege in roles[id].grants.get(object, ()) for id in (*acting, PUBLIC_ID) if id in roles)
+
+    def acting(self, role: int) -> frozenset[int]:
+        """The role, and all that it is a member of, at any depth: what is theirs is its own."""
+        if role not in self.roles or not self.roles[role].member_of:
+            return frozenset((role,))
+        found, waiting = {role}, [role]
+        while waiting:
+            known = self.roles.get(waiting.pop())
+            new = set(known.member_of) - found if known is not None else ()
+            found.update(new)
+            waiting.extend(new)
+        return frozenset(found)
+
+    def administers(self, role: Role, group: int) -> bool:
+        """Whether a role may make others members of `group`."""
+        return role.superuser or any(self.roles[id].member_of.get(group) for id in self.acting(role.id) if id in self.roles)
 
     # ---- schemas
 

@@ -3,7 +3,10 @@
 A lake without roles trusts whoever reaches it from its own machine. The first CREATE ROLE ends that: from then on there are the roles
 that were made and OPERATOR, the superuser who is always there. What everybody may do is the grants of PUBLIC.
 
-    may(catalog, role, privilege, object)   the owner and superusers: everything; others what was granted to them or to PUBLIC
+    may(catalog, role, privilege, object)   the owner and superusers: everything; others what was granted to them, to a role that they are
+                                            members of, or to PUBLIC
+
+Membership passes on what a role owns and was granted, at any depth; that it is a superuser or may log in it does not.
 
 Source: PostgreSQL 15, chapter 22, "Database Roles"; section 5.7, "Privileges".
 """
@@ -25,7 +28,8 @@ CONNECTION_PRIVILEGES = {"USAGE": "U"}  # of secrets too
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """`verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without one. `grants`: object's id → privileges."""
+    """`verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without one. `grants`: object's id → privileges.
+    `member_of`: ids of roles → whether it may make others their members too (ADMIN OPTION)."""
 
     id: int
     name: str
@@ -33,6 +37,7 @@ class Role:
     superuser: bool = False
     verifier: str | None = field(default=None, repr=False)
     grants: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    member_of: Mapping[int, bool] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -42,11 +47,13 @@ class Role:
             "superuser": self.superuser,
             "verifier": self.verifier,
             "grants": {str(o): sorted(p) for o, p in self.grants.items()},
+            **({"member_of": {str(r): admin for r, admin in self.member_of.items()}} if self.member_of else {}),
         }
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Role:
-        return Role(**{**data, "grants": {int(o): frozenset(p) for o, p in data["grants"].items()}})
+        grants = {int(o): frozenset(p) for o, p in data["grants"].items()}
+        return Role(**{**data, "grants": grants, "member_of": {int(r): admin for r, admin in data.get("member_of", {}).items()}})
 
 
 OPERATOR = Role(OPERATOR_ID, "tailgate", login=True, superuser=True)

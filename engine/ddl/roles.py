@@ -11,6 +11,7 @@ from lake.errors import (
     DependentObjectsStillExist,
     DuplicateObject,
     FeatureNotSupported,
+    InvalidGrantOperation,
     ObjectNotInPrerequisiteState,
     ReservedName,
     WrongObjectType,
@@ -18,9 +19,9 @@ from lake.errors import (
 from lake.passwords import kept
 from lake.roles import BUILT_IN, PUBLIC_ID, Role
 from lake.schemas import Schema
-from sql.statements import AlterRole, CreateRole, DropRole, Grant, Name, RoleOptions
+from sql.statements import AlterRole, CreateRole, DropRole, Grant, GrantRole, Name, RoleOptions
 
-RoleStatement = CreateRole | AlterRole | DropRole | Grant
+RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole
 
 
 def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[str, Change, list[Notice]]:
@@ -36,6 +37,9 @@ def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[str, Chang
         case DropRole():
             change, notices = _drop(statement, catalog)
             return "DROP ROLE", change, notices
+        case GrantRole():
+            change, notices = _members(statement, catalog)
+            return "GRANT ROLE" if statement.grants else "REVOKE ROLE", change, notices
         case Grant():
             return "GRANT" if statement.grants else "REVOKE", Change(put_roles=_granted(statement, catalog)), []
 
@@ -78,7 +82,38 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
                 f'role "{role.name}" cannot be dropped because some objects depend on it', detail="\n".join(details)
             )
         going.append(role.id)
-    return Change(drop_roles=tuple(going)), notices
+    left = (r for r in catalog.roles.values() if r.id not in going and not r.member_of.keys().isdisjoint(going))
+    members = tuple(replace(r, member_of={g: admin for g, admin in r.member_of.items() if g not in going}) for r in left)
+    return Change(put_roles=members, drop_roles=tuple(going)), notices
+
+
+def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Makes roles members of others, or takes that back. Raises 0LP01 where two would be members of each other."""
+    notices: list[Notice] = []
+    changed: dict[int, Role] = {}
+    for named in statement.roles:
+        if named.name.startswith("pg_"):
+            message = f'membership in role "{named.name}" is not supported'
+            raise FeatureNotSupported(message, hint="Grant privileges.", position=named.position)
+        group = catalog.role(named.name, named.position)
+        for name in statement.members:
+            member = catalog.role(name.name, name.position)
+            member = changed.get(member.id, member)
+            has = member.member_of.get(group.id)
+            if statement.grants:
+                if member.id in replace(catalog, roles={**catalog.roles, **changed}).acting(group.id):
+                    raise InvalidGrantOperation(f'role "{group.name}" is a member of role "{member.name}"')
+                if has is not None and (has or not statement.admin):
+                    notices.append(notice(f'role "{member.name}" is already a member of role "{group.name}"'))
+                    continue
+                changed[member.id] = replace(member, member_of={**member.member_of, group.id: statement.admin})
+            elif has is None:
+                warning = notice(f'role "{member.name}" is not a member of role "{group.name}"')
+                notices.append({**warning, "severity": "WARNING", "sqlstate": "01000"})
+            else:
+                kept = {g: admin for g, admin in member.member_of.items() if g != group.id} | ({group.id: False} if statement.admin else {})
+                changed[member.id] = replace(member, member_of=kept)
+    return Change(put_roles=tuple(changed.values())), notices
 
 
 def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:

@@ -52,6 +52,7 @@ from sql.statements import (
     DropSchema,
     Explain,
     Grant,
+    GrantRole,
     Name,
     Pause,
     Print,
@@ -65,7 +66,7 @@ from sql.statements import (
 Answer = dict[str, Any]
 Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
 Creation = Items | CreateFunction
-Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant
+Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
 Path = tuple[str, ...]  # of the session that asks
 TAGS = {
     CreateSource: "CREATE SOURCE",
@@ -104,7 +105,7 @@ class Statements:
                 return self._create_index(statement, path)
             case Drop() | DropFunction() | DropSchema():
                 return self._drop(statement, path)
-            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant():
+            case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
                 return self._change(statement, settings.get("role"), path)
             case Comment() | CommentOnFunction():
                 return self._change(statement, settings.get("role"), path)

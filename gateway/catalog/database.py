@@ -38,6 +38,9 @@ DUCKDB = {
 SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", lists.SCHEMA: lists.SCHEMA}  # as they are called there
 
 
+OIDS = {"pg_depend": ["objid"], "pg_auth_members": ["roleid", "member"]}  # what tells our rows from PostgreSQL's own; the first column
+
+
 @cache
 def relations() -> dict[str, dict[str, str]]:
     """Columns of every relation of PostgreSQL's catalog and of ours, `schema.name` → column → type."""
@@ -97,8 +100,8 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
     connection.begin()
     try:
         for name, rows in all_rows(catalog):
-            first = next(iter(relations()[f"pg_catalog.{name}"]))
-            connection.execute(f"DELETE FROM pg.{name} WHERE {'objid' if name == 'pg_depend' else first} >= {FIRST_ID}")
+            columns = OIDS.get(name) or [next(iter(relations()[f"pg_catalog.{name}"]))]
+            connection.execute(f"DELETE FROM pg.{name} WHERE {' OR '.join(f'{column} >= {FIRST_ID}' for column in columns)}")
             if rows:
                 insert(connection, f"pg.{name}", _table(rows))
         fill(connection, "pg.made_roles", roles(catalog))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gateway.catalog.facts import Facts, Session
-from lake.errors import InvalidParameterValue
+from lake.errors import InvalidParameterValue, UndefinedObject
 from lake.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, Role
 from lake.schemas import SYSTEM
 
 RELATION_KINDS = ("table", "any_column")
+MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]
 SECRET = ("pg_authid", "pg_shadow")  # relations of the system catalog that only superusers read
 
 
@@ -68,7 +69,15 @@ class Privileges:
             return any(self.facts.catalog.may(found, privilege, oid) for privilege in asked)
         return found.superuser or "USAGE" in asked
 
-    def pg_has_role(self, role: str | None, of: str, privilege: str) -> bool:
-        """There is no membership: a role has itself, and a superuser has all."""
-        found = self._role(role)
-        return found.superuser or found.name == of or (of.isdigit() and found.id == int(of))
+    def pg_has_role(self, role: str | None, of: str, privileges: str) -> bool:
+        """MEMBER: it may SET ROLE; USAGE: it has its rights, which is the same here, as all roles inherit."""
+        words = [word.strip().upper() for word in privileges.split(",")]
+        if any(word not in MEMBERSHIP for word in words):
+            raise InvalidParameterValue(f'unrecognized privilege type: "{privileges}"')
+        found, catalog = self._role(role), self.facts.catalog
+        wanted = next((oid for oid, name in self.facts.roles.items() if of in (name, str(oid))), None)
+        if wanted is None and not of.isdigit():
+            raise UndefinedObject(f'role "{of}" does not exist')
+        if found.superuser or wanted is None:
+            return found.superuser
+        return any(catalog.administers(found, wanted) if " WITH " in word else wanted in catalog.acting(found.id) for word in words)

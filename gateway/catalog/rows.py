@@ -14,7 +14,7 @@ from typing import Any
 
 from lake.catalog import Catalog, Item
 from lake.indexes import Index, index, indexes
-from lake.roles import PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
+from lake.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from lake.routines import routine
 from lake.schemas import BUILT_IN, TEMPORARY_ID, Schema
 
@@ -298,8 +298,14 @@ def pg_proc(catalog: Catalog) -> Iterator[Row]:
         }  # fmt: skip
 
 
+def pg_auth_members(catalog: Catalog) -> Iterator[Row]:
+    for role in catalog.roles.values():
+        for group, admin in role.member_of.items():
+            yield {"roleid": group, "member": role.id, "grantor": OPERATOR_ID, "admin_option": admin}
+
+
 OURS = (
-    pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc
+    pg_auth_members, pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc
 )  # fmt: skip
 TABLES = {f.__name__: f for f in OURS}
 

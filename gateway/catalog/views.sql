@@ -32,7 +32,8 @@ SELECT rolname, oid, rolcreatedb, rolsuper, rolreplication, rolbypassrls, '*****
 FROM pg.pg_roles WHERE rolcanlogin
 
 -- view pg_catalog.pg_group
-SELECT rolname, oid, CAST([] AS UINTEGER[]) FROM pg.pg_roles WHERE NOT rolcanlogin
+SELECT rolname, oid, coalesce((SELECT list(m.member) FROM pg.pg_auth_members m WHERE m.roleid = r.oid), [])
+FROM pg.pg_roles r WHERE NOT rolcanlogin
 
 -- view pg_catalog.pg_tables
 SELECT n.nspname, c.relname, pg_pg_get_userbyid_1(c.relowner), t.spcname, c.relhasindex, c.relhasrules, c.relhastriggers, c.relrowsecurity
@@ -129,7 +130,17 @@ FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'f', 'p') AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
 
 -- view information_schema.enabled_roles
-SELECT rolname FROM pg.pg_roles
+SELECT rolname FROM pg.pg_roles WHERE pg_pg_has_role_2(CAST(oid AS VARCHAR), 'USAGE')
+
+-- view information_schema.applicable_roles
+SELECT a.rolname, b.rolname, CASE WHEN m.admin_option THEN 'YES' ELSE 'NO' END
+FROM (SELECT member, roleid, admin_option FROM pg.pg_auth_members
+      UNION SELECT CAST(10 AS UINTEGER), oid, false FROM pg.pg_roles WHERE rolname = 'pg_database_owner') m
+JOIN pg.pg_roles a ON m.member = a.oid JOIN pg.pg_roles b ON m.roleid = b.oid
+WHERE pg_pg_has_role_2(CAST(a.oid AS VARCHAR), 'USAGE')
+
+-- view information_schema.administrable_role_authorizations
+SELECT * FROM information.applicable_roles WHERE is_grantable = 'YES'
 
 -- view information_schema.character_sets
 SELECT NULL, NULL, 'UTF8', 'UCS', 'UTF8', pg_current_database_0(), NULL, NULL

@@ -41,6 +41,7 @@ from sql.statements.sessions import (
     DropRole,
     Execute,
     Grant,
+    GrantRole,
     Prepare,
     Release,
     Reset,
@@ -56,7 +57,8 @@ Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
     | Discard | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
-    | CreateRole | AlterRole | DropRole | Grant | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction | CommentOnFunction
+    | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
+    | CommentOnFunction
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema
 )  # fmt: skip

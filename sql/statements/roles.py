@@ -13,7 +13,7 @@ from lake.names import Name
 from lake.roles import CONNECTION_PRIVILEGES, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES
 from sql.grammar.names import name
 from sql.statements.pieces import relation_name
-from sql.statements.sessions import AlterRole, CreateRole, DropRole, Grant, RoleOptions
+from sql.statements.sessions import AlterRole, CreateRole, DropRole, Grant, GrantRole, RoleOptions
 from sql.tokens import Cursor
 
 KINDS = ("role", "user", "group")
@@ -106,17 +106,46 @@ def _options(cursor: Cursor) -> RoleOptions:
     return found
 
 
-def grant(cursor: Cursor) -> Grant:
+def grant(cursor: Cursor) -> Grant | GrantRole:
     return _grant(cursor, "grant")
 
 
-def revoke(cursor: Cursor) -> Grant:
+def revoke(cursor: Cursor) -> Grant | GrantRole:
     return _grant(cursor, "revoke")
 
 
-def _grant(cursor: Cursor, verb: Literal["grant", "revoke"]) -> Grant:
+def _names_roles(cursor: Cursor) -> bool:
+    """Whether names of roles stand here, not privileges: TO or FROM comes before ON."""
+    for token in cursor.row[cursor.index :]:
+        if token.kind == "word" and token.value in ("to", "from", "on"):
+            return token.value != "on"
+    return False
+
+
+def _membership(cursor: Cursor, verb: Literal["grant", "revoke"], *, admin: bool) -> GrantRole:
+    roles = [role_name(cursor)]
+    while cursor.sign(","):
+        roles.append(role_name(cursor))
+    cursor.expect_word("to" if verb == "grant" else "from")
+    members = [role_name(cursor)]
+    while cursor.sign(","):
+        members.append(role_name(cursor))
+    if verb == "grant":
+        admin = cursor.word("with", "admin", "option")
+    if cursor.at_word("granted", "by"):
+        raise FeatureNotSupported(f"{verb.upper()} … GRANTED BY is not supported", position=cursor.position)
+    if verb == "revoke":
+        cursor.any_word("cascade", "restrict")
+    return GrantRole(verb == "grant", tuple(roles), tuple(members), admin)
+
+
+def _grant(cursor: Cursor, verb: Literal["grant", "revoke"]) -> Grant | GrantRole:
     start = cursor.position
     cursor.expect_word(verb)
+    if verb == "revoke" and cursor.word("admin", "option", "for"):
+        return _membership(cursor, verb, admin=True)
+    if _names_roles(cursor) and not cursor.at_word("grant", "option", "for"):
+        return _membership(cursor, verb, admin=False)
     if verb == "revoke" and cursor.word("grant", "option", "for"):
         raise FeatureNotSupported("GRANT OPTION is not supported", position=start)
     privileges = _privileges(cursor, verb, start)
@@ -187,12 +216,7 @@ def _privilege(cursor: Cursor, verb: str, start: int) -> str:
     word = cursor.any_word(*PRIVILEGES)
     if word is not None:
         return word.upper()
-    role = name(cursor).name
-    if cursor.at_word("to") or cursor.at_word("from") or cursor.at(","):
-        raise FeatureNotSupported(
-            "membership in roles is not supported", hint="Grant privileges to each role, or to PUBLIC.", position=start
-        )
-    raise SyntaxError_(f'unrecognized privilege type "{role}"', position=at)
+    raise SyntaxError_(f'unrecognized privilege type "{name(cursor).name}"', position=at)
 
 
 def _grantee(cursor: Cursor) -> Name:

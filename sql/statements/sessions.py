@@ -126,6 +126,16 @@ class DropRole:
 
 
 @dataclass(frozen=True, slots=True)
+class GrantRole:
+    """GRANT role, … TO member, …; REVOKE if not `grants`. `admin`: WITH ADMIN OPTION, or ADMIN OPTION FOR, which alone is revoked."""
+
+    grants: bool
+    roles: tuple[Name, ...]
+    members: tuple[Name, ...]
+    admin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Grant:
     """GRANT, or REVOKE if not `grants`. `objects` are of the `kind`, or schemas; `roles` may be the name public, for everybody."""
 

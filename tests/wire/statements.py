@@ -25,6 +25,7 @@ from sql.statements import (
     Drop,
     DropRole,
     Grant,
+    GrantRole,
     parse,
 )
 from tests.wire.live import Live
@@ -90,7 +91,7 @@ class Statements:
                 tag = "ALTER"
                 change, notices = ddl.alter(statement, catalog.along(listed(settings["search_path"])))
                 made.writer.append(kind="catalog", catalog=change)
-            case CreateRole() | AlterRole() | DropRole() | Grant():
+            case CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
                 tag, change, notices = ddl.change_roles(statement, catalog)
                 made.writer.append(kind="catalog", catalog=change)
             case _:
