@@ -40,7 +40,7 @@ from engine.runtime.writes import written
 from lake import Lake, crash
 from lake.catalog import Catalog, Change, Item
 from lake.entry import Header
-from lake.errors import Replaced, TailgateError
+from lake.errors import ObjectNotInPrerequisiteState, Replaced, TailgateError
 from lake.inbox import TABLE, Inbox, Record
 from lake.secrets import Settings, Vault, settings
 from lake.writing import Writer
@@ -96,6 +96,7 @@ class Engine:
         self._circuit: Any = None
         self._sources: tuple[Item, ...] = ()
         self._readers: tuple[Reader, ...] = ()
+        self._identities: dict[str, kafka.Identities] = {}  # by reader
         self._running = False  # a tick of the current query may run
         self._wake = threading.Event()
         self._stopping = False
@@ -209,6 +210,7 @@ class Engine:
                 time_ms = max(began, self.newest.time + 1)
                 result = ticked(self._circuit.ticked(batch, self._state_path(), time_ms, self.newest.state or "", self.parallelism))
                 crash.point("state.committed")
+                self._check_topics(at)
                 changes: list[tuple[int, Any]] = [*result.changes]
                 changes += written(self.inbox, self.newest.inbox, at.inbox, self.catalog)
                 self._commit(began, time_ms, at, changes, result, number)
@@ -218,6 +220,19 @@ class Engine:
                 self._running = False
                 self.failure = e
                 self._wake.set()
+
+    def _check_topics(self, at: Ends) -> None:
+        """What the tick has read is of the topics that the sources were made of: asked after it was read, so none can have come between.
+
+        A name may mean another topic from one moment to the next, and its offsets look like those of the old one when there are enough.
+        """
+        for reader in self._readers:
+            before = self.newest.offsets.get(reader.name, {})
+            read = [t for t in reader.topics if at.offsets[reader.name].get(t) != before.get(t)]
+            now = self._identities[reader.name].of(read) if read else {}
+            for topic, id in now.items():
+                if (error := kafka.other(topic, id, self._topic_id(reader, topic))) is not None:
+                    raise ObjectNotInPrerequisiteState(error)
 
     def _commit(self, began: int, time_ms: int, at: Ends, changes: list[tuple[int, Any]], result: Ticked, number: int) -> None:
         before = self.newest.inbox
@@ -316,9 +331,12 @@ class Engine:
             wanted = readers(self._live(self._sources), self.catalog)
             offsets: dict[str, kafka.Offsets] = {}
             clients: dict[str, dict[str, str]] = {}
+            self._identities = {}
             for reader in wanted:
                 try:
-                    clients[reader.name] = veiled(self.session, self.vault.opened(reader.settings))
+                    said = self.vault.opened(reader.settings)
+                    clients[reader.name] = veiled(self.session, said)
+                    self._identities[reader.name] = kafka.Identities(reader.brokers, said)
                     offsets[reader.name] = self._begin(reader)
                 except TailgateError as e:
                     self._stall(reader.name, e.message)
@@ -366,11 +384,14 @@ class Engine:
         return there
 
     def _fault(self, reader: Reader, topic: str, found: kafka.Topic | None) -> str | None:
+        return kafka.fault(topic, found, self._topic_id(reader, topic), {} if found is None else self._known(reader, topic, found))
+
+    def _topic_id(self, reader: Reader, topic: str) -> str | None:
+        """Of the topic that the sources of a reader were made of; of the topic of their transactions as well."""
         of = [s for s in self._sources if reader_name(s) == reader.name]
-        ids = [s.options.get("topic_id") for s in of if s.options["topic"] == topic]
         if topic == transactions.topic(reader.transactions):
-            ids = [said["topic_id"] for s in of if (said := transactions.of(s)) is not None]
-        return kafka.fault(topic, found, ids[0] if ids else None, {} if found is None else self._known(reader, topic, found))
+            return next((said["topic_id"] for s in of if (said := transactions.of(s)) is not None), None)
+        return next((s.options.get("topic_id") for s in of if s.options["topic"] == topic), None)
 
     def _watch(self, query: Any, start: int) -> None:
         try:

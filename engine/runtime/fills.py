@@ -24,10 +24,12 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 
 from engine.plan.circuit import UNIT
+from engine.runtime import kafka
 from engine.runtime.engine import Engine
 from lake import crash
 from lake.catalog import Item
 from lake.entry import stream
+from lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState
 from lake.inbox import Record
 from lake.types import arrow_schema
 
@@ -160,11 +162,20 @@ class Fill(threading.Thread):
                         at.update(piece.at())
                         self._part = 1 - sum(max(end[p] - at.get(p, 0), 0) for p in end) / size_of_all
                         yield [Record(PIECE + history.channel, None, None, offset=piece.number())], piece.records()
+                self._check_topic(source)
                 return
-            except Py4JJavaError as e:
-                log.warning("filling %s waits: %s", self.item.name, e.java_exception.getMessage())
+            except (Py4JJavaError, ConnectionFailure) as e:
+                said = e.message if isinstance(e, ConnectionFailure) else e.java_exception.getMessage()
+                log.warning("filling %s waits: %s", self.item.name, said)
                 time.sleep(RETRY_S)
                 if not self.alive:
                     return
             finally:
                 pieces.close()
+
+    def _check_topic(self, source: Item) -> None:
+        """What was read is of the topic that the source was made of. Raises 55000, 08006."""
+        brokers, topic, said = self._engine.place(source)
+        error = kafka.other(topic, kafka.Identities(brokers, said).of([topic])[topic], source.options.get("topic_id"))
+        if error is not None:
+            raise ObjectNotInPrerequisiteState(error)

@@ -5,7 +5,7 @@ A broker that does not answer is 08006 and retriable; a topic that is missing is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic, time_ns
 from typing import Any
@@ -93,6 +93,28 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
         client.close()
 
 
+class Identities:
+    """Which topics names mean now: the brokers of one reader are asked again and again, over one connection."""
+
+    def __init__(self, brokers: str, said: Mapping[str, str]) -> None:
+        self._brokers, self._heard = brokers, _Heard()
+        self._admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, "error_cb": self._heard, **librdkafka(said)})
+
+    def of(self, topics: Iterable[str]) -> dict[str, str | None]:
+        """By name; None of one that is not there. A broker answers in 1 ms."""
+        asked = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_S)
+        return {topic: self._id(answer) for topic, answer in asked.items()}
+
+    def _id(self, answer: Any) -> str | None:
+        try:
+            return str(answer.result(ANSWER_S).topic_id)
+        except KafkaException as e:
+            if e.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return None
+            self._admin.poll(0)  # what went wrong is told there
+            raise _silent(self._brokers, e, self._heard) from e
+
+
 def listed(brokers: str, options: Mapping[str, str]) -> list[tuple[str, int, int]]:
     """Name, partitions and replicas of every topic but the broker's own."""
     heard = _Heard()
@@ -124,14 +146,21 @@ def topic(brokers: str, name: str, options: Mapping[str, str]) -> Topic:
 
 def fault(name: str, found: Topic | None, id: str | None, next: Mapping[str, int]) -> str | None:
     """Why a topic cannot be read on from the `next` offset of each partition; None if it can. `id`: of the topic that was read."""
-    if found is None:
-        return f'topic "{name}" does not exist'
-    if id is not None and found.id != id:
-        return f'topic "{name}" was deleted and made anew: drop the source and create it again to read the new one'
+    if (error := other(name, None if found is None else found.id, id)) is not None or found is None:
+        return error
     for p, at in next.items():
         low, high = found.bounds.get(p, (0, 0))
         if not low <= at <= high:
             return f"topic {name}, partition {p} holds offsets {low} to {high}, but {at} is next: records were deleted"
+    return None
+
+
+def other(name: str, now: str | None, id: str | None) -> str | None:
+    """Why a name does not mean the topic that was read, by the ids of what it means `now` and of that one; None if it does."""
+    if now is None:
+        return f'topic "{name}" does not exist'
+    if id is not None and now != id:
+        return f'topic "{name}" was deleted and made anew: drop the source and create it again to read the new one'
     return None
 
 
