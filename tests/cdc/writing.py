@@ -122,7 +122,7 @@ class Statements:
             "twice": (0.5, [self.insert(table, [one]), f"UPDATE {name} SET {some} WHERE id = {one}"]),
             "change few": (0.3, [f"UPDATE {name} SET {some} WHERE {few}"]),
             "delete few": (0.2, [f"DELETE FROM {name} WHERE {few}"]),
-            "truncate": (0.03 if table.truncated else 0, [f"TRUNCATE TABLE {name}"]),
+            "truncate": (0.01 if table.truncated else 0, [f"TRUNCATE TABLE {name}"]),
         }
         return r.choices([statements for _, statements in kinds.values()], [weight for weight, _ in kinds.values()])[0]
 
