@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from examples.shop.recompute import Topics
 from tests.cdc.databases import SCHEMA, SERVERS, Row, plain
 from tests.cdc.folding import Misfit, counted, fold, spelt
-from tests.cdc.scenarios import SCENARIOS, Table
+from tests.cdc.scenarios import SCENARIOS, Table, View
 from tests.cdc.worker import Mode, Worker
 from tests.cdc.writing import MARK, Pageviews, Writer, alter, begin, mark
 from tests.engine.runtime.parts import until
@@ -86,15 +86,18 @@ class Case:
             "schema.history.internal.kafka.bootstrap.servers": self._kafka,
             "schema.history.internal.kafka.topic": f"{self.name}.schema-history",
         }
+        if "transaction" in self.scenario.topics:
+            connector["provide.transaction.metadata"] = "true"
+        admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 2})
+        for topic in self.scenario.topics:
+            admin.create_topics([NewTopic(f"{self.name}.{topic}", 1, 1)])[f"{self.name}.{topic}"].result(30)
+        if "pageviews" in self.scenario.topics:
+            self.pageviews = Pageviews(self._kafka, f"{self.name}.pageviews", self._seed)
         registry = self._registry if self.scenario.avro else None
         self.worker = Worker(self._folder / self.name, self.name, self._mode, self._kafka, self.server.name, connector, registry)
         # what has no key cannot be told from what a second snapshot brings
         self.worker.forgetful = self._mode == "standalone" and all(table.keyed for table in self.scenario.tables)
         self.worker.make()
-        admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 2})
-        if self.scenario.pageviews:
-            admin.create_topics([NewTopic(f"{self.name}.pageviews", 1, 1)])[f"{self.name}.pageviews"].result(30)
-            self.pageviews = Pageviews(self._kafka, f"{self.name}.pageviews", self._seed)
         wanted = {f"{self.name}.{SCHEMA}.{table}" for table in tables}
         until(lambda: wanted <= set(admin.list_topics(timeout=10).topics), 60)
         with psycopg.connect(self._dsn, autocommit=True) as db:
@@ -176,7 +179,7 @@ class Case:
                 held[view.name] = Counter(spelt(row) for row in db.execute(f"SELECT * FROM {view.name}"))  # type: ignore[call-overload]
         session.close()
         for view in self.scenario.views:
-            self._check_sink(view.name, view.sink, held[view.name], told)
+            self._check_sink(view, held[view.name], told)
         self._check_sources(told)
 
     def _rows(self, table: Table) -> str:
@@ -184,24 +187,26 @@ class Case:
         shown = table.shown or {}
         return f"SELECT id, {', '.join(shown.get(column, column) for column in columns)} FROM {table.name}"
 
-    def _check_sink(self, view: str, envelope: str, expected: Counter[Row], told: Callable[[str, str | None], None]) -> None:
-        topic = f"{self.name}.sink.{view}"
+    def _check_sink(self, view: View, expected: Counter[Row], told: Callable[[str, str | None], None]) -> None:
+        topic = f"{self.name}.sink.{view.name}"
         events, wrong = 0, "nothing was read"
         deadline = time.monotonic() + SINK_S
         while wrong and time.monotonic() < deadline:
             try:
-                rows, events = fold(self._topics, topic, envelope)
+                rows, events = fold(self._topics, topic, view.sink)
                 wrong = difference(rows, expected) or ""
             except Misfit as misfit:
                 wrong = str(misfit)
                 break
-        told(f"sink of {view}: {events} events fold to the view", wrong or None)
-        if f"{view}-consistency" in " ".join(self.scenario.statements()):
+        told(f"sink of {view.name}: {events} events fold to the view", wrong or ("there was something" if view.never and events else None))
+        if f"{view.name}-consistency" in " ".join(self.scenario.statements()):
             try:
                 count = counted(self._topics, f"{topic}-consistency")
-                told(f"sink of {view}: its consistency topic counts them", None if count == events else f"it counts {count} of {events}")
+                told(
+                    f"sink of {view.name}: its consistency topic counts them", None if count == events else f"it counts {count} of {events}"
+                )
             except Misfit as misfit:
-                told(f"sink of {view}: its consistency topic counts them", str(misfit))
+                told(f"sink of {view.name}: its consistency topic counts them", str(misfit))
 
     def _check_sources(self, told: Callable[[str, str | None], None]) -> None:
         with self._connect() as db:

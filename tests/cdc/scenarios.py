@@ -1,4 +1,4 @@
-"""What is captured and what Tailgate makes of it: scenario 1, a shop, and scenario 5, a user information service.
+"""What is captured and what Tailgate makes of it: scenario 1, a shop; scenario 5, a user information service; a bank.
 
 A scenario has tables, which are written at random; statements for Tailgate (an .sql file); and for each view the same query twice: what
 is asked of Tailgate, and what of the database. The two answers must be the same rows, as text.
@@ -37,26 +37,34 @@ class Table:
 
 @dataclass(frozen=True)
 class View:
-    """`ours` and `theirs`: the rows as Tailgate and as the database have them. `sink`: the envelope of the sink of the view."""
+    """`ours` and `theirs`: the rows as Tailgate and as the database have them. `sink`: the envelope of the sink of the view.
+
+    `never`: it must not have had a row at any time, so that its sink has no event.
+    """
 
     name: str
     ours: str
     theirs: str
     sink: Literal["debezium", "upsert"]
+    never: bool = False
 
 
 @dataclass(frozen=True)
 class Scenario:
     """`alters`: done to the tables half-way; sources go on without.
 
-    `avro`: whether the topics are Avro's; otherwise JSON without schemas. `pageviews`: whether somebody looks at pages."""
+    `avro`: whether the topics are Avro's; otherwise JSON without schemas. `topics`: those that are there before the connector writes:
+    `pageviews`, to which visits are sent, and `transaction`, to which Debezium writes where transactions begin and end. `transaction`: one
+    at random; otherwise random statements for random tables.
+    """
 
     name: str
     tables: tuple[Table, ...]
     views: tuple[View, ...]
     alters: tuple[str, ...]
     avro: bool
-    pageviews: bool
+    topics: tuple[str, ...] = ()
+    transaction: Callable[[random.Random], list[str]] | None = None
 
     def statements(self) -> list[str]:
         text = (Path(__file__).parent / f"{self.name}.sql").read_text()
@@ -148,7 +156,7 @@ SHOP = Scenario(
     ),
     alters=("ALTER TABLE users ADD COLUMN score DECIMAL(5,1) DEFAULT 1.5",),
     avro=True,
-    pageviews=True,
+    topics=("pageviews",),
 )
 
 # ---- scenario 5 --------------------------------------------------------------------------------------------------------------
@@ -219,7 +227,45 @@ SERVICE = Scenario(
     ),
     alters=("ALTER TABLE tweets ADD COLUMN language VARCHAR(8) DEFAULT 'en'",),
     avro=False,
-    pageviews=False,
 )
 
-SCENARIOS = {"shop": SHOP, "service": SERVICE}
+# ---- whole transactions ------------------------------------------------------------------------------------------------------
+
+ACCOUNTS = 40
+
+
+def _transfer(r: random.Random) -> list[str]:
+    one, other = r.sample(range(ACCOUNTS), 2)
+    amount = r.randint(1, 100)
+    return [
+        f"UPDATE accounts SET balance = balance - {amount} WHERE id = {one}",
+        f"INSERT INTO transfers (id, source, target, amount) VALUES ({r.randrange(10**7, 10**15)}, {one}, {other}, {amount})",
+        f"UPDATE accounts SET balance = balance + {amount} WHERE id = {other}",
+    ]
+
+
+_MOVED = "(SELECT coalesce(sum(amount), 0) FROM transfers WHERE {} = accounts.id)"
+_BALANCE = f"{_MOVED.format('target')} - {_MOVED.format('source')}"
+
+BANK = Scenario(
+    "bank",
+    (
+        Table("accounts", "balance BIGINT NOT NULL", lambda r: {"balance": "0"}, ACCOUNTS),
+        Table(
+            "transfers",
+            "source BIGINT NOT NULL, target BIGINT NOT NULL, amount BIGINT NOT NULL",
+            lambda r: {"source": str(r.randrange(ACCOUNTS)), "target": str(r.randrange(ACCOUNTS)), "amount": "0"},
+            ACCOUNTS,
+        ),
+    ),
+    (
+        View("balances", "SELECT id, balance, moved FROM balances", f"SELECT id, balance, {_BALANCE} FROM accounts", "debezium"),
+        View("halves", "SELECT id FROM halves", f"SELECT id FROM accounts WHERE balance <> {_BALANCE}", "debezium", never=True),
+    ),
+    alters=("ALTER TABLE accounts ADD COLUMN owner VARCHAR(8)",),
+    avro=False,
+    topics=("transaction",),
+    transaction=_transfer,
+)
+
+SCENARIOS = {"shop": SHOP, "service": SERVICE, "bank": BANK}

@@ -72,9 +72,8 @@ class Writer(threading.Thread):
         r = self._random
         try:
             while not self._ended.wait(r.expovariate(self._rate)):
-                tables = r.choices(self._scenario.tables, k=r.randint(1, STATEMENTS))
                 try:
-                    self._session.transaction([s for t in tables for s in self._statements(t)], keep=r.random() > ROLLED_BACK)
+                    self._session.transaction(self._transaction(), keep=r.random() > ROLLED_BACK)
                     self.transactions += 1
                 except Refused:
                     self.refused += 1  # a key that is taken, a deadlock
@@ -82,6 +81,12 @@ class Writer(threading.Thread):
                     self._also()
         except Exception as error:  # noqa: BLE001  # told to who started the thread
             self.error = error
+
+    def _transaction(self) -> list[str]:
+        if self._scenario.transaction is not None:
+            return self._scenario.transaction(self._random)
+        tables = self._random.choices(self._scenario.tables, k=self._random.randint(1, STATEMENTS))
+        return [statement for table in tables for statement in self._statements(table)]
 
     def end(self) -> None:
         """Doing it again changes nothing."""
