@@ -84,6 +84,7 @@ class Engine:
         self.inbox = Inbox(lake, writer.epoch, self.newest.inbox)
         jvm: Any = session._jvm
         self._source = jvm.tailgate.InboxSource  # the inbox's reading end
+        self._transacted = jvm.tailgate.TransactedKafka
         self.circuits = Circuits(session)
         self._registry = Registry(self.vault)
         self.stalls: dict[str, Stall] = {}
@@ -244,9 +245,8 @@ class Engine:
         self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
         for reader in self._readers:
-            if reader.transactions:
-                for warning in self.session._jvm.tailgate.TransactedKafka.warnings(reader.name):  # type: ignore[union-attr]
-                    log.warning("not kept whole: %s", warning)
+            if reader.transactions and (warning := self._transacted.warning(reader.name)) is not None:
+                log.warning("%s: %s", reader.name, warning)
         for _, given in changes:
             if isinstance(given, Path):
                 given.unlink()  # the entry has a name of its own for it

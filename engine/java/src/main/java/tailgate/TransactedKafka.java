@@ -21,10 +21,10 @@ public final class TransactedKafka extends WrappedKafka {
   private static final String KAFKA = "kafka.";
   private static final Map<String, TransactionScan> SCANS = new ConcurrentHashMap<>();
 
-  /** What the reader of this name has let in that was not whole, since the last call. */
-  public static List<String> warnings(String reader) {
+  /** What is to be said of the reader of this name, or null: {@link TransactionScan#warning}. */
+  public static String warning(String reader) {
     TransactionScan scan = SCANS.get(reader);
-    return scan == null ? List.of() : scan.warnings();
+    return scan == null ? null : scan.warning();
   }
 
   @Override MicroBatchStream wrapped(MicroBatchStream stream, CaseInsensitiveStringMap options) { return new Transacted(stream, options); }

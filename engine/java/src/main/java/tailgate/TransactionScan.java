@@ -22,7 +22,7 @@ final class TransactionScan implements AutoCloseable {
   private static final long PROBE_MS = 2_000;        // how often it is asked where partitions end, which also tells whether the broker is there
   private static final Duration ANSWER = Duration.ofSeconds(3);
   private static final String METADATA_MS = "10000"; // partitions that were added are seen so late
-  private static final int WARNINGS_MAX = 10;        // kept for {@link #warnings}
+  private static final long WARN_MS = 10_000;        // between warnings
 
   private final String topic;
   private final TransactionBlock marks;
@@ -30,11 +30,11 @@ final class TransactionScan implements AutoCloseable {
   private final KafkaConsumer<byte[], byte[]> consumer;
   private final Transactions transactions;
   private final Runnable look;
-  private final Deque<String> warnings = new ArrayDeque<>();
   private final Set<TopicPartition> partitions = new LinkedHashSet<>();
   private final Thread thread = new Thread(this::run, "tailgate-transactions");
   private final String reader;
-  private long letIn;
+  private long letIn, warned;
+  private String last;
   private volatile boolean closed;
   private RuntimeException failure;
 
@@ -70,21 +70,19 @@ final class TransactionScan implements AutoCloseable {
   synchronized Map<TopicPartition, Long> enter(long rows) {
     if (failure != null) throw failure;
     Map<TopicPartition, Long> at = transactions.enter(rows);
-    List<String> told = transactions.warnings();
-    letIn += told.size();
-    for (String warning : told) {
-      if (warnings.size() == WARNINGS_MAX) warnings.poll();
-      warnings.add(warning);
+    for (String warning : transactions.warnings()) {
+      letIn++;
+      last = warning;
     }
     return at;
   }
 
-  /** How many transactions were let in that were not whole, and the last of them, since the last call. */
-  synchronized List<String> warnings() {
-    List<String> told = new ArrayList<>();
-    if (letIn > warnings.size()) told.add((letIn - warnings.size()) + " transactions before");
-    told.addAll(warnings);
-    warnings.clear();
+  /** How many transactions were let in that were not whole, and the last of them; null if there are none since the last call, or it was a moment ago. */
+  synchronized String warning() {
+    long now = System.currentTimeMillis();
+    if (letIn == 0 || now - warned < WARN_MS) return null;
+    String told = letIn + (letIn == 1 ? " transaction is" : " transactions are") + " not kept whole, the last: " + last;
+    warned = now;
     letIn = 0;
     return told;
   }

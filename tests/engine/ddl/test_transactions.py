@@ -1,0 +1,129 @@
+"""TRANSACTION METADATA of CREATE SOURCE: what is kept of it, what is refused, and one reader for sources of one transaction topic."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from engine.ddl import create_source, drop
+from engine.runtime import transactions
+from engine.runtime.readers import apart, readers
+from lake.catalog import Catalog, Change, Item
+from lake.errors import TailgateError
+from sql.definitions import restated
+from sql.statements import CreateSource, Drop, parse
+from tests.engine.ddl.test_statements import CSR, ENVELOPE, KEY, RECORD, Subjects
+
+AT = "FROM KAFKA BROKER 'kafka' TOPIC"
+NULLABLE = ["null", {"type": "record", "name": "block", "fields": [{"name": "id", "type": "string"}]}]
+BLOCK = {**ENVELOPE, "fields": [*ENVELOPE["fields"], {"name": "transaction", "type": NULLABLE, "default": None}]}
+COUNT = {
+    "type": "record",
+    "name": "count",
+    "fields": [{"name": "data_collection", "type": "string"}, {"name": "event_count", "type": "long"}],
+}
+END = {
+    "type": "record",
+    "name": "End",
+    "fields": [
+        {"name": "status", "type": "string"},
+        {"name": "id", "type": "string"},
+        {"name": "data_collections", "type": ["null", {"type": "array", "items": COUNT}]},
+    ],
+}
+REGISTRY = Subjects({"a-value": BLOCK, "a-key": KEY, "none-value": ENVELOPE, "none-key": KEY, "avro-value": END, "t-value": RECORD})
+
+
+def made(text: str, catalog: Catalog) -> Item:
+    statement = parse(text)
+    assert isinstance(statement, CreateSource)
+    return create_source(statement, text, catalog, REGISTRY)[0]
+
+
+def with_(catalog: Catalog, text: str, **options: Any) -> Catalog:
+    """`options`: what the engine adds when it has asked Kafka."""
+    item = made(text, catalog)
+    item = Item(**{**{f: getattr(item, f) for f in item.__slots__}, "options": {**item.options, **options}})
+    return catalog.apply(Change(put=(item,)))
+
+
+def kept(name: str, topic: str, rest: str = "FORMAT JSON", of: str = "ends", collection: str = "") -> str:
+    columns = "(id int, PRIMARY KEY (id) NOT ENFORCED)" if "JSON" in rest else ""
+    metadata = f"(TRANSACTION METADATA (SOURCE {of}, COLLECTION '{collection or name}'))"
+    return f"CREATE SOURCE {name} {columns} {AT} '{topic}' {rest} ENVELOPE DEBEZIUM {metadata}"
+
+
+CATALOG = with_(Catalog(), f"CREATE SOURCE ends {AT} 'ends' FORMAT JSON", topic_id="id-of-ends")
+CATALOG = with_(CATALOG, f"CREATE SOURCE avro {AT} 'avro' {CSR}")
+CATALOG = with_(CATALOG, f"CREATE SOURCE words {AT} 'words' FORMAT TEXT")
+CATALOG = with_(CATALOG, f"CREATE SOURCE records {AT} 't' {CSR}")
+CATALOG = with_(CATALOG, "CREATE SOURCE elsewhere FROM KAFKA BROKER 'other' TOPIC 'ends' FORMAT JSON")
+CATALOG = with_(CATALOG, kept("one", "topic_of_one"), channel="kafka:9092#3/topic_of_one")
+
+
+def test_what_is_kept() -> None:
+    said = transactions.of(made(kept("s", "a", CSR, "avro"), CATALOG))
+    assert said is not None
+    block, marks = said["block"], said["marks"]
+    assert [f["name"] for f in json.loads(block["schema"])["fields"]] == ["transaction"]
+    assert block["registry"] == marks["registry"] == "http://registry"
+    assert [f["name"] for f in json.loads(marks["schema"])["fields"]] == ["status", "id", "data_collections"]
+    said = transactions.of(made(kept("s", "a"), CATALOG))
+    assert said is not None
+    assert (said["source"], said["topic"], said["topic_id"]) == (CATALOG.relation("ends").id, "ends", "id-of-ends")
+    assert (said["collection"], said["block"], said["marks"]) == ("s", {"type": "json"}, {"type": "json"})
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate", "message"),
+    [
+        (kept("s", "a", of="nobody"), "42704", 'source "nobody" does not exist'),
+        (kept("s", "a", of="words"), "0A000", 'source "words" as the transaction topic is not supported'),
+        (kept("s", "a", of="one"), "0A000", 'source "one" as the transaction topic is not supported'),
+        (kept("s", "a", of="records"), "42P17", 'source "records" is not of a transaction topic'),
+        (kept("s", "a", of="elsewhere"), "22023", 'source "elsewhere" reaches Kafka in another way'),
+        (kept("s", "none", CSR), "42P17", 'the schema of "none-value" has no field transaction'),
+        (
+            kept("s", "a", "WITH (max_records_per_second = 5) FORMAT JSON"),
+            "0A000",
+            "max_records_per_second with TRANSACTION METADATA is not supported",
+        ),
+        (kept("s", "topic_of_one"), "0A000", 'a second source of topic "topic_of_one" with the transactions of "ends" is not supported'),
+        (kept("s", "a", collection="one"), "22023", 'collection "one" is that of source "one"'),
+    ],
+)
+def test_refused(text: str, sqlstate: str, message: str) -> None:
+    with pytest.raises(TailgateError) as raised:
+        made(text, CATALOG)
+    assert (raised.value.sqlstate, raised.value.message) == (sqlstate, message)
+
+
+def test_the_transaction_topic_is_needed() -> None:
+    statement = parse("DROP SOURCE ends")
+    assert isinstance(statement, Drop)
+    with pytest.raises(TailgateError) as raised:
+        drop(statement, CATALOG)
+    assert raised.value.sqlstate == "2BP01"
+
+
+def test_its_name_may_change() -> None:
+    ends, one = CATALOG.relation("ends"), CATALOG.relation("one")
+    renamed = Item(**{**{f: getattr(ends, f) for f in ends.__slots__}, "name": "finished"})
+    assert "(SOURCE finished, COLLECTION 'one')" in restated(one, CATALOG, CATALOG.apply(Change(put=(renamed,)))).sql
+
+
+def test_one_reader() -> None:
+    catalog = with_(CATALOG, kept("two", "topic_of_two", of="ends"), channel="kafka:9092#3/topic_of_two")
+    one, two, words = (catalog.relation(n) for n in ("one", "two", "words"))
+    assert not apart(one, two)
+    assert apart(one, words)
+    (reader,) = readers((one, two), catalog)
+    assert (reader.name, reader.topics) == ("kafka:9092#3", ("ends", "topic_of_one", "topic_of_two"))
+    assert transactions.topic(reader.transactions) == "ends"
+    assert {t: c["collection"] for t, c in json.loads(reader.transactions)["changes"].items()} == {
+        "topic_of_one": "one",
+        "topic_of_two": "two",
+    }
+    assert readers((words,), catalog)[0].transactions == ""
