@@ -6,6 +6,7 @@ CREATE SINK s FROM (query) … ──► materialized view s_query, which goes w
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from engine.ddl import access, connection
@@ -31,6 +32,18 @@ from lake.names import Name
 from lake.types import JSONB
 from sql.statements import Avro, CreateSink, CreateView, Format, Json, Protobuf, QueryText, Text, parse
 
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+LEVELS = ("NONE", *(f"{word}{rest}" for word in ("BACKWARD", "FORWARD", "FULL") for rest in ("", "_TRANSITIVE")))  # of a registry
+
+# options of WITH → the values that they may have: whole numbers (None), some words, or any text or yes and no (empty)
+OPTIONS: dict[str, tuple[str, ...] | None] = {
+    **dict.fromkeys(("partition_count", "replication_factor", "retention_ms", "retention_bytes")),
+    **dict.fromkeys(("compression_type", "compression"), COMPRESSIONS),
+    **dict.fromkeys(("compatibility_level", "key_compatibility_level", "value_compatibility_level"), LEVELS),
+    **dict.fromkeys(("consistency_topic", "avro_key_fullname", "avro_value_fullname", "reuse_topic"), ()),
+}
+TOPIC_PREFIX = "topic."  # begins settings of the topic
+
 
 def sink_view(statement: CreateSink, catalog: Catalog) -> Item | None:
     """The materialized view of a sink from a query; None of one from a relation. Positions of errors are the statement's."""
@@ -52,6 +65,8 @@ def sink_view(statement: CreateSink, catalog: Catalog) -> Item | None:
 def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
     """The item of a sink; `text` is the statement as typed. The view of its query is in the catalog."""
     schema = free(statement.name, catalog)
+    for name, value in statement.options:
+        _check_option(name, value)
     relation, depends = _relation(statement, catalog)
     key = _key(statement, relation)
     headers = _headers(statement, relation)
@@ -89,6 +104,18 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
         schema=schema.id,
     )
     return kept(item, statement, catalog)
+
+
+def _check_option(name: str, value: object) -> None:
+    if access.is_access(name) or name.startswith(TOPIC_PREFIX):
+        return
+    if name not in OPTIONS:
+        raise FeatureNotSupported(f'option "{name}" of a sink is not supported')
+    allowed = OPTIONS[name]
+    if allowed is None and not re.fullmatch(r"-?[0-9]+", str(value)):
+        raise InvalidParameterValue(f'option "{name}" is a whole number')
+    if allowed and str(value).upper() not in map(str.upper, allowed):
+        raise InvalidParameterValue(f'option "{name}" is one of {", ".join(allowed)}')
 
 
 def sink_schema(sink: Item, catalog: Catalog, part: Part) -> str:

@@ -61,6 +61,9 @@ def test_what_is_refused(stock: psycopg.Connection) -> None:
         (f"CREATE SINK shelf FROM (SELECT item, random() FROM stock) {INTO} {JSON}", "random", "random"),
         (f"CREATE SINK taken FROM (SELECT item FROM stock) {INTO} {JSON}", 'relation "taken_query" already exists', None),
         (f"CREATE SINK shelf FROM (SELECT item || '' AS item FROM stock) {INTO} {JSON}", "could not be validated as unique", None),
+        (f"CREATE SINK shelf FROM stock {INTO} WITH (foo = 1) {JSON}", 'option "foo" of a sink is not supported', None),
+        (f"CREATE SINK shelf FROM stock {INTO} WITH (partition_count = 'x') {JSON}", "is a whole number", None),
+        (f"CREATE SINK shelf FROM stock {INTO} WITH (compression_type = 'brotli') {JSON}", "is one of none, gzip", None),
         (f"CREATE SINK shelf FROM stock {INTO} HEADERS no {JSON}", 'column "no" named in HEADERS does not exist', None),
         (f"CREATE SINK shelf FROM stock {INTO} HEADERS n {JSON}", 'column "n" named in HEADERS is of type integer, not jsonb', None),
     ):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.ddl import create_connection, create_secret, create_sink, create_source, create_view, sink_view
+from engine.ddl.sink import OPTIONS
 from engine.ddl.source import LIMITS, PASSED_OVER
 from lake.catalog import Catalog, Change, Item, ready
 from lake.secrets import Settings
@@ -94,7 +95,5 @@ def test_every_option_is_told() -> None:
     ):
         assert f"`{name}" in sources, name
     used = {name for statement, _ in statements("sinks.md") if isinstance(statement, CreateSink) for name, _ in statement.options}
-    assert (
-        set(TOPIC_CONFIG) | {"partition_count", "replication_factor", "compression_type", "consistency_topic", "compatibility_level"}
-        <= used
-    )
+    assert set(OPTIONS) - {"compression"} <= used
+    assert set(TOPIC_CONFIG) <= set(OPTIONS)

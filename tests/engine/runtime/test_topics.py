@@ -148,8 +148,10 @@ def test_a_topic_made_anew_between_two_ticks(world: World) -> None:
         admin.delete_topics(["swapped"])["swapped"].result(10)
         until(lambda: "swapped" not in admin.list_topics().topics)
         world.kafka.create_topic("swapped")
+        producer = Producer({"bootstrap.servers": world.kafka.address, "log_level": 2})  # the other one still knows the old topic
         for key in "bcd":
-            world.send("swapped", "new", key=key)
+            producer.produce("swapped", b"new", key)
+        assert producer.flush(30) == 0
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
