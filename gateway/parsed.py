@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, TypeVar
 
 from gateway.catalog import catalog_tree, is_catalog_query
 from lake.catalog import Catalog
@@ -16,8 +18,9 @@ from sql.statements import Empty, QueryText, Select, Statement, StatementText, p
 KEPT = 1000
 KEPT_BYTES_MAX = 20_000  # longer texts are read each time: a thousand of them would be 20 MB and more as trees
 
-INLINE_BYTES_MAX = 64_000  # longer texts are read beside the event loop: some 20 ms, on a thread of their own, one at a time
+INLINE_CHARACTERS_MAX = 8_000  # longer texts are read and bound beside the event loop, on a thread of their own, one at a time: 5-10 ms
 _ASIDE = ThreadPoolExecutor(1, "tailgate-parse")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,14 @@ Known = Statement | Nothing
 
 async def read(text: str) -> tuple[tuple[Known, StatementText], ...]:
     """`statements`, which others need not wait for if the text is long."""
-    if len(text) <= INLINE_BYTES_MAX:
-        return statements(text)
-    return await asyncio.get_running_loop().run_in_executor(_ASIDE, statements, text)
+    return await beside(text, statements, text)
+
+
+async def beside(text: str, work: Callable[..., Result], *arguments: Any) -> Result:
+    """What `work` gives, which takes as long as the text is: beside the event loop if that is long."""
+    if len(text) <= INLINE_CHARACTERS_MAX:
+        return work(*arguments)
+    return await asyncio.get_running_loop().run_in_executor(_ASIDE, work, *arguments)
 
 
 def statements(text: str) -> tuple[tuple[Known, StatementText], ...]:

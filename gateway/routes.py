@@ -24,7 +24,7 @@ from gateway.catalog import asks_engine
 from gateway.copying import CopyOut, copy_options
 from gateway.encode.copying import CopyEncoder
 from gateway.envelopes import shape_of
-from gateway.parsed import Known, Nothing
+from gateway.parsed import Known, Nothing, beside
 from gateway.portals import Bound, Rows, TableRows, Tagged
 from gateway.settings import milliseconds
 from gateway.transactions import State
@@ -60,12 +60,12 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
         case s.Select():
             return await _bind_select(session, bound, statement, oids)
         case s.Tail():
-            return _bind_tail(session, bound, statement, oids)
+            return await _bind_tail(session, bound, statement, oids)
         case s.CopyTo(statement=inner):
             body = await bind(session, inner, text, oids)
             return replace(bound, parameters=body.parameters, body=body)
         case s.Insert() | s.Update() | s.Delete() | s.Truncate():
-            return writes.bind(session, bound, statement, oids)
+            return await beside(text.text, writes.bind, bound, statement, oids)
         case s.CopyFrom():
             return copy_in.bind(session, bound, statement)
         case s.DeclareCursor(statement=inner):
@@ -96,10 +96,11 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
 
 async def _bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
     serving = session.serving
-    if serving.is_catalog_query(statement):
+    seen = session.naming.seen
+    if await beside(bound.text, serving.is_catalog_query, statement):
         columns, parameters, body = await serving.describe_catalog(statement, oids, session, session.catalog)
         return replace(bound, columns=columns, parameters=parameters, is_catalog=True, body=body)
-    prepared = serving.prepare(statement, oids, session.naming.seen)
+    prepared = await beside(bound.text, serving.prepare, statement, oids, seen)
     return replace(bound, columns=prepared.columns, parameters=_declared(prepared.parameters, oids), prepared=prepared)
 
 
@@ -108,7 +109,7 @@ def _declared(types: Sequence[Type], oids: Sequence[int]) -> tuple[Type, ...]:
     return tuple(TEXT if t == UNKNOWN else t for t in types)
 
 
-def _bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence[int]) -> Bound:
+async def _bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence[int]) -> Bound:
     target = statement.target
     if isinstance(target, s.Name):
         item = session.catalog.relation(target)
@@ -120,7 +121,7 @@ def _bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence
             shape = shape_of(item.columns, statement.envelope, statement.order)
             return replace(bound, columns=tail.columns(shape, statement.progress), body=tail.Target(item, shape))
         target = times.of_relation(target)
-    prepared = session.serving.prepare(target, oids, session.naming.seen)
+    prepared = await beside(bound.text, session.serving.prepare, target, oids, session.naming.seen)
     parameters = _declared(prepared.parameters, oids)
     shape = shape_of(prepared.columns, statement.envelope, statement.order)
     columns = tail.columns(shape, statement.progress)
@@ -197,9 +198,10 @@ async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequ
     if isinstance(target, s.Tail):
         target = s.Select(target.target) if isinstance(target.target, s.QueryText) else s.Select(times.of_relation(target.target))
     if isinstance(target, s.Select):
-        if session.serving.is_catalog_query(target):
+        seen = session.naming.seen
+        if await beside(bound.text, session.serving.is_catalog_query, target):
             raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
-        prepared = session.serving.prepare(target, (), session.naming.seen)
+        prepared = await beside(bound.text, session.serving.prepare, target, (), seen)
         session.access.check_query(prepared)
         return explain.tree(prepared.query.plan).splitlines()
     temporary.answer(session, bound)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from lake.types import FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from sql import plan
 from sql.bind import bind_query
 from sql.duckdb import render
+from sql.relations import inputs
 from sql.statements import QueryText, Select
 
 KEPT = 2000  # bound queries; a client with its own literals in every statement must not fill memory
@@ -48,22 +50,26 @@ class Seen:
 
 
 class Statements:
-    """Bound queries by text, parameter types and catalog."""
+    """Bound queries by text, parameter types and catalog. For any thread: long ones are not bound in the event loop."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, tuple[int, ...], int, Hashable], Prepared] = OrderedDict()
 
     def prepare(self, query: Select | QueryText | exp.Expression, oids: Sequence[int], seen: Seen) -> Prepared:
         tree, text = _tree(query)
         key = (text, tuple(oids), seen.catalog_n, seen.scope)
-        found = self._kept.get(key)
-        if found is None:
-            found = self._kept[key] = bind(tree, oids, seen.catalog, seen.catalog_n)
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        made = bind(tree, oids, seen.catalog, seen.catalog_n)
+        with self._lock:
+            found = self._kept.setdefault(key, made)
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        else:
-            self._kept.move_to_end(key)
-        return found
+            return found
 
 
 def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
@@ -120,7 +126,10 @@ def nodes(value: object) -> Iterator[object]:
 
 
 def scans(relation: plan.Relation) -> Iterator[plan.Scan]:
-    return (node for node in nodes(relation) if isinstance(node, plan.Scan))
+    if isinstance(relation, plan.Scan):
+        yield relation
+    for input in inputs(relation):
+        yield from scans(input)
 
 
 def volatile(relation: plan.Relation) -> bool:

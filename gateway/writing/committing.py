@@ -87,8 +87,8 @@ async def run(session: Session, write: BoundWrite, values: Sequence[object], row
     transaction = session.transaction
     if transaction.state is State.IDLE:
         return await _alone(session, write, values, rows)
-    plain = _plain(write, values) if rows is None else None
-    if plain is not None and session.out.pipelined():
+    plain = _plain(write, values) if rows is None and session.out.pipelined() else None
+    if plain is not None:
         await _settle_others(session, write)
         transaction.writes.waiting.append((write, plain))
         return Effect(plain.num_rows)

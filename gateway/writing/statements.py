@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Truncate
 
 
-def bind(session: Session, bound: Bound, statement: Write, oids: Sequence[int]) -> Bound:
-    """With its plans in `body`; columns are those of RETURNING."""
+def bind(bound: Bound, statement: Write, oids: Sequence[int]) -> Bound:
+    """With its plans in `body`; columns are those of RETURNING. On any thread."""
     known = tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids)
-    binder = Writes(session.catalog, known)
+    assert bound.catalog is not None
+    binder = Writes(bound.catalog, known)
     write: BoundWrite
     columns = None
     match statement:
