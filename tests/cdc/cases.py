@@ -95,8 +95,9 @@ class Case:
             self.pageviews = Pageviews(self._kafka, f"{self.name}.pageviews", self._seed)
         registry = self._registry if self.scenario.avro else None
         self.worker = Worker(self._folder / self.name, self.name, self._mode, self._kafka, self.server.name, connector, registry)
-        # what has no key cannot be told from what a second snapshot brings
-        self.worker.forgetful = self._mode == "standalone" and all(table.keyed for table in self.scenario.tables)
+        # what has no key cannot be told from what a second snapshot brings, and rows of snapshots are of no transaction
+        snapshots = all(table.keyed for table in self.scenario.tables) and self.scenario.transaction is None
+        self.worker.forgetful = self._mode == "standalone" and snapshots
         self.worker.make()
         wanted = {f"{self.name}.{SCHEMA}.{table}" for table in tables}
         until(lambda: wanted <= set(admin.list_topics(timeout=10).topics), 60)
