@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from examples.shop.recompute import Topics
+from tests.cdc.cases import difference
 from tests.cdc.folding import Misfit, counted, fold
 
 
@@ -67,3 +68,9 @@ def test_times() -> None:
     for wrong in (whole + whole[2:], whole[:1] + whole[2:], whole[1:], (*whole, mark(4, "END", 1))):
         with pytest.raises(Misfit):
             counted(topics(*wrong), "t")
+
+
+def test_rows_too_many_and_too_few() -> None:
+    ours, theirs = Counter({("1",): 2, ("2",): 1}), Counter({("1",): 1, ("3",): 1})
+    assert difference(ours, ours) is None
+    assert difference(ours, theirs) == "2 too much, 1 missing: + ('1',); + ('2',); - ('3',)"
