@@ -5,7 +5,8 @@ What happens to one query of a client's:
 1. `is_catalog_query` sees that it names a relation or function of the system catalog and nothing of the user's.
 2. `database` holds PostgreSQL 15's fixed rows (`postgres15.zip`, `relations.json`) and our items' (`rows`), brought to the catalog of
    the moment; `views.sql` has the relations that are queries over others.
-3. `rewrite` turns the tree into DuckDB's SQL over them; `functions` are PostgreSQL's functions, in Python.
+3. `rewrite` turns the tree into DuckDB's SQL over them, `tables` what stands in FROM; `functions` are PostgreSQL's functions, in Python, `native` those
+   that DuckDB has.
 4. `typing` finds the PostgreSQL types of the columns.
 
 The oracle is PostgreSQL: tests/gateway/catalog compares the statements of real clients.
@@ -30,7 +31,8 @@ from gateway.catalog import database
 from gateway.catalog.facts import Facts, Session
 from gateway.catalog.functions import Functions
 from gateway.catalog.privileges import SECRET
-from gateway.catalog.rewrite import REG, WORDS, folded, rewrite, type_name
+from gateway.catalog.rewrite import REG, WORDS, rewrite
+from gateway.catalog.trees import folded, type_name
 from gateway.catalog.typing import columns_of, type_of
 from lake import errors
 from lake.catalog import Catalog

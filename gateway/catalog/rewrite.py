@@ -1,6 +1,6 @@
 """A client's catalog query, written for PostgreSQL, to the same for the catalog's DuckDB. On the tree, never on the text.
 
-    names        pg_catalog.pg_class, pg_class → pg.pg_class; information_schema.x → information.x
+    names        as `tables` has them
     functions    pg_catalog.f(a, b), f(a, b) → pg_f_2(a, b), DuckDB's own where they mean the same, 42883 otherwise
     casts        'x'::regclass → its oid; oid::regclass::text → its name; names and vectors to text
     operators    OPERATOR(pg_catalog.~), ~ (a search, not a full match), COLLATE, = ANY('{a,b}'), LIKE's default escape
@@ -11,19 +11,17 @@ Only what is listed is let through: a function that is not here does not reach D
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
 
-from gateway.catalog.database import relations, table_name
+from gateway.catalog.native import NATIVE
+from gateway.catalog.tables import place_table
+from gateway.catalog.trees import MADE, call, elements, is_integer, is_vector, type_name
 from lake.catalog import Catalog
-from lake.errors import FeatureNotSupported, UndefinedColumn, UndefinedFunction, UndefinedTable
-from lake.names import Name
+from lake.errors import FeatureNotSupported, UndefinedColumn, UndefinedFunction
 
-VECTORS = frozenset(
-    {"indkey", "indoption", "indclass", "indcollation", "proargtypes", "tgattr", "partattrs", "partclass", "i_indoption", "keys"}
-)
 REG = frozenset("regclass regtype regproc regprocedure regnamespace regrole regoper regoperator regconfig regdictionary".split())
 CASTS = {
     "oid": "UINTEGER",
@@ -47,78 +45,13 @@ CASTS = {
     "aclitem": "VARCHAR",
 }
 
-# functions that DuckDB has under this name with this meaning, and what the others are there
-NATIVE = {
-    "coalesce": "coalesce",
-    "nullif": "nullif",
-    "count": "count",
-    "min": "min",
-    "max": "max",
-    "sum": "sum",
-    "avg": "avg",
-    "bool_and": "bool_and",
-    "bool_or": "bool_or",
-    "every": "bool_and",
-    "array_agg": "array_agg",
-    "string_agg": "string_agg",
-    "row_number": "row_number",
-    "rank": "rank",
-    "lower": "lower",
-    "upper": "upper",
-    "length": "length",
-    "char_length": "length",
-    "replace": "replace",
-    "substring": "substring",
-    "substr": "substr",
-    "btrim": "trim",
-    "rtrim": "rtrim",
-    "ltrim": "ltrim",
-    "trim": "trim",
-    "concat": "concat",
-    "concat_ws": "concat_ws",
-    "abs": "abs",
-    "greatest": "greatest",
-    "least": "least",
-    "unnest": "unnest",
-    "array_to_string": "array_to_string",
-    "strpos": "strpos",
-    "array_length": "len",
-    "array_upper": "len",
-    "cardinality": "len",
-    "json_build_object": "json_object",
-    "jsonb_build_object": "json_object",
-    "split_part": "split_part",
-    "position": "position",
-    "md5": "md5",
-    "repeat": "repeat",
-    "left": "left",
-    "right": "right",
-    "lpad": "lpad",
-    "array_position": "list_position",
-    "round": "round",
-    "floor": "floor",
-    "ceil": "ceil",
-    "generate_series": "generate_series",
-    "json_agg": "json_group_array",
-    "to_json": "to_json",
-    "row_to_json": "to_json",
-    "now": "now",
-    "clock_timestamp": "now",
-    "statement_timestamp": "now",
-    "transaction_timestamp": "now",
-    "age": "age",
-    "date_trunc": "date_trunc",
-    "starts_with": "starts_with",
-    "reverse": "reverse",
-}
-
 
 def rewrite(tree: exp.Expression, functions: Mapping[tuple[str, int], Sequence[Any]], catalog: Catalog) -> exp.Expression:
     """The query for DuckDB; the tree given is not changed. `functions`: what the catalog's database has as pg_<name>_<arity>."""
     tree = tree.copy()
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
-        _table(table, ctes, catalog)
+        place_table(table, ctes, catalog)
     return _walk(tree, _Rules(functions))
 
 
@@ -130,57 +63,6 @@ def _walk(node: exp.Expression, rules: _Rules) -> exp.Expression:
     for child in list(made.iter_expressions()):
         _walk(child, rules)
     return made
-
-
-def _table(table: exp.Table, ctes: Collection[str], catalog: Catalog) -> None:
-    if isinstance(table.this, exp.Func) or not isinstance(table.this, exp.Identifier):
-        if isinstance(table.this, exp.StringToArray) or (isinstance(table.this, exp.Anonymous) and table.this.name.lower() in EMPTY):
-            _derived(table)
-            return
-        if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "pg_get_keywords":
-            table.set("this", exp.to_identifier("pg_keywords"))
-            table.set("db", exp.to_identifier("pg"))
-        elif not isinstance(table.this, (exp.Unnest, exp.GenerateSeries)) and type(table.this).__name__ not in TABLE_FUNCTIONS:
-            raise UndefinedFunction(
-                f"function {table.this.sql_name().lower()}() does not exist" if isinstance(table.this, exp.Func) else "syntax error"
-            )
-        elif table.args.get("db") is not None:
-            table.set("db", None)
-        alias = table.args.get("alias")
-        if isinstance(alias, exp.TableAlias) and not alias.columns and "series" in type(table.this).__name__.lower():
-            alias.set("columns", [alias.this.copy()])  # FROM generate_series(1, 3) AS i: i is the column, too
-        return
-    name, schema = folded(table.this), folded(table.args.get("db"))
-    if not schema and name in ctes:
-        return
-    for candidate in [schema] if schema else ["pg_catalog"]:
-        known = f"{candidate}.{name}"
-        if known in relations():
-            place, _, there = table_name(known).partition(".")
-            table.set("this", exp.to_identifier(there, quoted=True))
-            table.set("db", exp.to_identifier(place))
-            table.set("catalog", None)
-            if not table.alias:
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
-            return
-    if catalog.find(Name(name, schema or None)) is not None:
-        raise FeatureNotSupported("a query of the system catalog and of other relations at once is not supported")
-    raise UndefinedTable(f'relation "{f"{schema}.{name}" if schema else name}" does not exist', position=table.this.meta.get("start"))
-
-
-def _derived(table: exp.Table) -> None:
-    """A function in FROM that DuckDB has not there: one row of its value, or no rows where there can be none."""
-    name = table.this.sql_name().lower() if not isinstance(table.this, exp.Anonymous) else table.this.name.lower()
-    alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
-    columns = [exp.alias_(exp.cast(exp.Null(), kind, dialect="duckdb"), column) for column, kind in EMPTY.get(name, {}).items()]
-    one = exp.select(*(columns or [exp.alias_(table.this.copy(), alias.this.copy())]))
-    table.replace(exp.Subquery(this=one.where(exp.false()) if columns else one, alias=alias.copy()))
-
-
-def folded(identifier: exp.Expression | None) -> str:
-    if identifier is None:
-        return ""
-    return identifier.name if identifier.args.get("quoted") else identifier.name.lower()
 
 
 class _Rules:
@@ -410,78 +292,12 @@ def _listed(value: object) -> list[exp.Expression]:
     return [value] if isinstance(value, exp.Expression) else []
 
 
-def call(name: str, *arguments: exp.Expression) -> exp.Anonymous:
-    """A call that is DuckDB's already."""
-    made = exp.Anonymous(this=name, expressions=list(arguments))
-    made.meta[MADE] = True
-    return made
-
-
-def elements(text: str) -> exp.Array:
-    """'{a,b}' as a list.
-
-    >>> elements('{r,p}').sql("duckdb")
-    "['r', 'p']"
-    """
-    inner = text.strip().removeprefix("{").removesuffix("}")
-    return exp.Array(expressions=[exp.Literal.string(part.strip().strip('"')) for part in inner.split(",")] if inner else [])
-
-
-def is_vector(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Column) and node.name.lower() in VECTORS
-
-
-def is_integer(node: exp.Expression) -> bool:
-    """As far as the text tells: a number without a point, a cast."""
-    node = node.unnest()
-    return (isinstance(node, exp.Literal) and node.is_int) or (
-        isinstance(node, exp.Cast) and type_name(node.to) in ("int2", "int4", "int8")
-    )
-
-
-def type_name(type: exp.Expression) -> str:
-    """
-    >>> type_name(exp.maybe_parse("x::pg_catalog.regclass", dialect="postgres").to)
-    'regclass'
-    """
-    if isinstance(type, exp.ObjectIdentifier):
-        return str(type.name or type.this).lower()
-    assert isinstance(type, exp.DataType)
-    if type.this == exp.DataType.Type.ARRAY and type.expressions:
-        return f"{type_name(type.expressions[0])}[]"
-    kind = type.args.get("kind")
-    if kind is not None:
-        text = kind.sql("postgres") if isinstance(kind, exp.Expression) else str(kind)
-        name = str(text).removeprefix("pg_catalog.").lower()
-        return f"{name[1:]}[]" if name.startswith("_") else name
-    return SPELLED.get(type.this, type.this.value.lower())
-
-
-MADE = "made"
 SAME = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database"}
-# functions in FROM that have no rows here: nothing is a foreign table, partitioned or searched as text
-EMPTY = {
-    "ts_token_type": {"tokid": "INTEGER", "alias": "VARCHAR", "description": "VARCHAR"},
-    "pg_options_to_table": {"option_name": "VARCHAR", "option_value": "VARCHAR"},
-    "pg_partition_tree": {"relid": "UINTEGER", "parentrelid": "UINTEGER", "isleaf": "BOOLEAN", "level": "INTEGER"},
-}
-TABLE_FUNCTIONS = ("ExplodingGenerateSeries", "Unnest", "Explode", "GenerateSeries")
 # what sqlglot counts as functions and is syntax, or a function whose name in NATIVE is another
 SYNTAX = (
     exp.Case, exp.If, exp.Connector, exp.Predicate, exp.Cast, exp.Array, exp.Exists, exp.Explode, exp.ExplodingGenerateSeries,
     exp.GenerateSeries, exp.Unnest, exp.StrPosition, exp.LogicalAnd, exp.LogicalOr, exp.RowNumber, exp.ArrayToString, exp.Extract,
 )  # fmt: skip
-T = exp.DataType.Type
-SPELLED = {
-    T.TEXT: "text",
-    T.VARCHAR: "varchar",
-    T.NAME: "name",
-    T.INT: "int4",
-    T.BIGINT: "int8",
-    T.SMALLINT: "int2",
-    T.BOOLEAN: "bool",
-    T.CHAR: "bpchar",
-}
 WORDS = frozenset({"current_user", "session_user", "user", "current_catalog", "current_schema", "current_role"})
 OIDS = frozenset({"regclass_in", "to_regclass", "to_regtype", "to_regproc", "to_regnamespace", "pg_my_temp_schema"})
 INTEGERS = frozenset({"pg_backend_pid", "pg_char_to_encoding", "pg_relation_is_updatable", "inet_server_port", "inet_client_port"})

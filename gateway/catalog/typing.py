@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, build_scope
 
 from gateway.catalog.database import relations
-from gateway.catalog.rewrite import folded, type_name
+from gateway.catalog.trees import folded, type_name
 from lake.types import FACTS, Type
 
 # types that clients see by oid and whose values travel as another type's: oid, size, the type that encodes them

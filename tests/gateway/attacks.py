@@ -87,6 +87,7 @@ class Watched:
 
     def __init__(self, target: Target) -> None:
         self._target, self._ended = target, threading.Event()
+        self._polled = threading.Semaphore(0)
         self.polls: list[float] = []
         self.failed: list[BaseException] = []
         self.grown = 0
@@ -113,8 +114,17 @@ class Watched:
                 assert self._connection.execute(f"SELECT name FROM v WHERE id = {chance.randrange(100)}").fetchone()  # type: ignore[arg-type]
             except BaseException as error:  # noqa: BLE001
                 self.failed.append(error)
+                self._polled.release(2)
                 return
             self.polls.append(time.perf_counter() - began)
+            self._polled.release()
+
+    def once_more(self) -> None:
+        """Returns after a poll that begins from now on."""
+        while self._polled.acquire(blocking=False):
+            pass
+        for _ in range(2):  # the first may have begun before
+            self._polled.acquire(timeout=60)
 
     def _look(self) -> None:
         while not self._ended.wait(0.05):
@@ -313,7 +323,7 @@ def attacked(name: str, target: Target, size: int) -> Figures:
     attack, _, _ = ATTACKS[name]
     with Watched(target) as watched:
         figures = attack(target, size)
-        time.sleep(0.2)
+        watched.once_more()
     assert not watched.failed, watched.failed
     assert target.answers()
     os.kill(target.child.pid, 0)

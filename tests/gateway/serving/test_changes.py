@@ -174,8 +174,17 @@ def test_many_followers_decode_an_entry_once(made: Made, run, monkeypatch: pytes
         start = made.tick({item.id: [((0, "a"), 1)]})
         async with serving(made) as server:
             streams = [server.changes(item.id, after=start, snapshot=False) for _ in range(300)]
+            waiting = asyncio.Semaphore(0)
+            later = server._later
+
+            async def waits(n: int) -> None:
+                waiting.release()
+                await later(n)
+
+            monkeypatch.setattr(server, "_later", waits)
             tasks = [asyncio.create_task(anext(s)) for s in streams]
-            await asyncio.sleep(0.3)
+            for _ in streams:
+                await asyncio.wait_for(waiting.acquire(), 30)
             decoded.clear()
             made.tick({item.id: [((1, "b"), 1)]})
             batches = await asyncio.gather(*tasks)

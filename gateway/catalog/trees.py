@@ -1,0 +1,74 @@
+"""Parts of a catalog query's tree: what a name, a type or a literal in it says."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+MADE = "made"
+VECTORS = frozenset(
+    {"indkey", "indoption", "indclass", "indcollation", "proargtypes", "tgattr", "partattrs", "partclass", "i_indoption", "keys"}
+)
+T = exp.DataType.Type
+SPELLED = {
+    T.TEXT: "text",
+    T.VARCHAR: "varchar",
+    T.NAME: "name",
+    T.INT: "int4",
+    T.BIGINT: "int8",
+    T.SMALLINT: "int2",
+    T.BOOLEAN: "bool",
+    T.CHAR: "bpchar",
+}
+
+
+def folded(identifier: exp.Expression | None) -> str:
+    if identifier is None:
+        return ""
+    return identifier.name if identifier.args.get("quoted") else identifier.name.lower()
+
+
+def call(name: str, *arguments: exp.Expression) -> exp.Anonymous:
+    """A call that is DuckDB's already."""
+    made = exp.Anonymous(this=name, expressions=list(arguments))
+    made.meta[MADE] = True
+    return made
+
+
+def elements(text: str) -> exp.Array:
+    """'{a,b}' as a list.
+
+    >>> elements('{r,p}').sql("duckdb")
+    "['r', 'p']"
+    """
+    inner = text.strip().removeprefix("{").removesuffix("}")
+    return exp.Array(expressions=[exp.Literal.string(part.strip().strip('"')) for part in inner.split(",")] if inner else [])
+
+
+def is_vector(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Column) and node.name.lower() in VECTORS
+
+
+def is_integer(node: exp.Expression) -> bool:
+    """As far as the text tells: a number without a point, a cast."""
+    node = node.unnest()
+    return (isinstance(node, exp.Literal) and node.is_int) or (
+        isinstance(node, exp.Cast) and type_name(node.to) in ("int2", "int4", "int8")
+    )
+
+
+def type_name(type: exp.Expression) -> str:
+    """
+    >>> type_name(exp.maybe_parse("x::pg_catalog.regclass", dialect="postgres").to)
+    'regclass'
+    """
+    if isinstance(type, exp.ObjectIdentifier):
+        return str(type.name or type.this).lower()
+    assert isinstance(type, exp.DataType)
+    if type.this == exp.DataType.Type.ARRAY and type.expressions:
+        return f"{type_name(type.expressions[0])}[]"
+    kind = type.args.get("kind")
+    if kind is not None:
+        text = kind.sql("postgres") if isinstance(kind, exp.Expression) else str(kind)
+        name = str(text).removeprefix("pg_catalog.").lower()
+        return f"{name[1:]}[]" if name.startswith("_") else name
+    return SPELLED.get(type.this, type.this.value.lower())
