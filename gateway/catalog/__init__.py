@@ -5,8 +5,8 @@ What happens to one query of a client's:
 1. `is_catalog_query` sees that it names a relation or function of the system catalog and nothing of the user's.
 2. `database` holds PostgreSQL 15's fixed rows (`postgres15.zip`, `relations.json`) and our items' (`rows`), brought to the catalog of
    the moment; `views.sql` has the relations that are queries over others.
-3. `rewrite` turns the tree into DuckDB's SQL over them, `tables` what stands in FROM; `functions` are PostgreSQL's functions, in Python, `native` those
-   that DuckDB has.
+3. `rewrite` turns the tree into DuckDB's SQL over them, `tables` what stands in FROM; `functions` are PostgreSQL's functions, in
+   Python, `native` those that DuckDB has.
 4. `typing` finds the PostgreSQL types of the columns.
 
 The oracle is PostgreSQL: tests/gateway/catalog compares the statements of real clients.
