@@ -6,7 +6,7 @@ import random
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -83,8 +83,11 @@ class Follower:
         self.seen: int | None = None  # all of this time and of those before it has been taken in
         self.reads = 0
 
-    def follow(self, dsn: str, upto: int | None) -> None:
-        """Until this time, or until the gateway is gone; meanwhile another connection reads the view whole."""
+    def follow(self, dsn: str, upto: int | None, reads: int = 0, then: Callable[[], None] = lambda: None) -> None:
+        """Until this time, or until the gateway is gone; meanwhile another connection reads the view whole. `then` is called after `reads`
+        of these, however long they take."""
+        if reads == 0:
+            then()
         since = "WITH (PROGRESS)" if self.seen is None else f"WITH (SNAPSHOT = false, PROGRESS) AS OF {self.seen}"
         with psycopg.connect(dsn) as connection, psycopg.connect(dsn, autocommit=True) as reader:
             connection.execute(f"DECLARE c CURSOR FOR TAIL v {since}")  # type: ignore[arg-type]
@@ -100,20 +103,25 @@ class Follower:
                     self.seen = int(at) - 1
                 assert reader.execute("SELECT count(*), sum(amount) FROM v").fetchall() == [(KEYS, 0.0)]
                 self.reads += 1
+                reads -= 1
+                if reads == 0:
+                    then()
 
 
 def test_followers_and_readers_survive(writer: Writer, tmp_path: Path, seed: int) -> None:
-    chance, follower = random.Random(seed), Follower()
+    chance, follower, asked = random.Random(seed), Follower(), 0
     for _ in range(LIVES):
         gateway = Life(tmp_path / "lake")
-        threading.Timer(chance.uniform(0.05, 1.5), gateway.child.kill).start()
+        reads = chance.randrange(5)
+        asked += reads
+        killing = threading.Timer(chance.uniform(0, 0.5), gateway.child.kill)
         with suppress(psycopg.OperationalError):
-            follower.follow(gateway.dsn, None)
+            follower.follow(gateway.dsn, None, reads, killing.start)
         gateway.child.kill()
     writer.ended.set()
     writer.join()
     gateway = Life(tmp_path / "lake")
     follower.follow(gateway.dsn, writer.last)
     gateway.child.kill()
-    assert follower.reads > LIVES
+    assert follower.reads >= asked
     assert {row: n for row, n in follower.rows.items() if n} == dict.fromkeys(writer.rows.values(), 1)
