@@ -15,6 +15,7 @@ from decimal import Decimal
 
 from lake.types import BOOL, FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field, Type
 from sql.plan import JoinKind
+from tests.engine.plan import edges
 from tests.reference_sets import json_text
 from tests.sql import random_subqueries
 from tests.worlds import REGRESSIONS, START, VARIANCES, Name, Row, Table, Value, World, Writer
@@ -43,6 +44,7 @@ class Wide(World):
         own = [topic, Table(16396, "w", tuple(columns), None)]
         own += [Table(16400 + 4 * i, name, of, None) for i, (name, of) in enumerate(small.items())]
         self.small = {t.id for t in own[2:]}
+        own += edges.tables(16400 + 4 * len(small))
         self.tables = (*self.tables, *own)
         self.rows.update({t.id: Counter() for t in own})
 
@@ -71,17 +73,19 @@ class Wide(World):
         return changes
 
     def random_row(self, table: Table) -> Row:
-        there = self.rows[table.id]
+        there, row = self.rows[table.id], self.new_row(table)
         if there and table.key is None and self.random.random() < 0.3:  # one that is there, but for a column
-            row, place = self.random.choice(sorted(there, key=repr)), self.random.randrange(len(table.columns))
-            return (*row[:place], self.new_row(table)[place], *row[place + 1 :])
-        return self.new_row(table)
+            known, place = self.random.choice(sorted(there, key=repr)), self.random.randrange(len(table.columns))
+            row = (*known[:place], row[place], *known[place + 1 :])
+        return next((known for known in there if known == row), row)  # 0.0 and -0.0 are one to a Counter
 
     def new_row(self, table: Table) -> Row:
         if table.name == "w":
             return tuple(self.exotic(c) for c in table.columns)
         if table.id in self.small:
             return tuple(self.few(c.type) for c in table.columns)
+        if table.name in edges.TABLES:
+            return edges.row(self.random, table)
         return super().random_row(table)
 
     def few(self, type: Type) -> Value:
@@ -284,6 +288,9 @@ class Forms:
         """Semi and anti joins, with every kind of condition."""
         return Writer(self.random, self.relations, False).halves(), ("semi", "anti")[self.n % 2]
 
+    def edge(self) -> str:
+        return edges.filled(self.turn(edges.EDGES), self.random)
+
     def natural(self) -> str:
         left, right = (self.random.choice(["r", "s", "t"]) for _ in range(2))
         word = self.turn(["", "LEFT ", "RIGHT ", "FULL "])
@@ -443,9 +450,10 @@ class Forms:
 
 
 FORMS: tuple[Callable[[Forms], str | Form], ...] = (
-    Forms.aggregates, Forms.joined, Forms.windows, Forms.predicate, Forms.generated, Forms.windowed, Forms.timed, Forms.typed, Forms.cut,
-    Forms.aggregates, Forms.combined, Forms.halves, Forms.subquery, Forms.any, Forms.sets, Forms.natural, Forms.lateral, Forms.ranked,
-    Forms.starred, Forms.aggregates, Forms.joined, Forms.windows, Forms.any, Forms.common, Forms.typed, Forms.starred,
+    Forms.aggregates, Forms.joined, Forms.windows, Forms.edge, Forms.predicate, Forms.generated, Forms.edge, Forms.windowed, Forms.timed,
+    Forms.edge, Forms.typed, Forms.cut, Forms.aggregates, Forms.edge, Forms.combined, Forms.halves, Forms.subquery, Forms.edge, Forms.any,
+    Forms.sets, Forms.natural, Forms.edge, Forms.lateral, Forms.ranked, Forms.starred, Forms.edge, Forms.aggregates, Forms.joined,
+    Forms.windows, Forms.generated, Forms.edge, Forms.common, Forms.typed, Forms.edge, Forms.starred,
 )  # fmt: skip
 SETS = (
     "generate_series(0, w.k)", "generate_series(w.k, 6, 2)", "unnest(w.a)", "unnest(w.b)", "jsonb_array_elements(w.j)",

@@ -79,7 +79,7 @@ def steps(world: Wide) -> Iterator[Step]:
     Most ticks are at times that rows and bounds have.
     """
     r, now = world.random, START_MS + world.random.randint(0, 6) * HOUR_MS - 1
-    history = [c for _ in range(3) for c in world.change(18)]
+    history = [c for _ in range(3) for c in world.change(27)]
     pieces = r.choice([1, 1, 2, 3])
     if pieces > 1:
         r.shuffle(history)
@@ -90,7 +90,7 @@ def steps(world: Wide) -> Iterator[Step]:
     for n in range(TICKS):
         grid = r.choice([1, 20 * 60_000, HOUR_MS])
         now += grid - now % grid
-        changes = world.gone(world.tables) if n == empty else world.tick(10) if r.random() < 0.9 else []
+        changes = world.gone(world.tables) if n == empty else world.tick(12) if r.random() < 0.9 else []
         r.shuffle(changes)
         lost = tuple(changes[: r.randint(0, len(changes))]) if r.random() < 0.25 else None
         yield Step(now, tuple(changes), True, lost, r.random() < 0.25, r.random() < 0.15)

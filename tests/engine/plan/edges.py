@@ -1,0 +1,119 @@
+"""Queries at the edges of the rules: over few values and many copies, where NULLs, ties, errors and what just fits meet.
+
+Three tables are theirs: `e` has rows many times, `u` one for each `a`, `p` is a topic that is not stored. Each view takes a query in its
+turn and chooses among the words in braces.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+from lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field, Type
+from tests.worlds import START, Row, Table
+
+NAN = float("nan")
+_COLUMNS = (
+    ("a", INT4), ("b", INT4), ("x", TEXT), ("f", FLOAT8), ("g", INT8), ("n", Type("numeric", (10, 2))), ("iv", Type("interval")),
+    ("at", TIMESTAMP), ("until", TIMESTAMP),
+)  # fmt: skip
+TABLES = {"e": _COLUMNS, "u": (("a", INT4), *_COLUMNS[1:3], ("g", INT8)), "p": tuple(c for c in _COLUMNS if c[0] not in ("iv", "f"))}
+
+
+def tables(first: int) -> tuple[Table, ...]:
+    """With ids from `first` on."""
+    return tuple(
+        Table(
+            first + 4 * i, name, tuple(Field(c, t, c != "a" or name != "u") for c, t in columns), (0,) if name == "u" else None, name == "p"
+        )
+        for i, (name, columns) in enumerate(TABLES.items())
+    )
+
+
+def row(r: random.Random, table: Table) -> Row:
+    return tuple(_value(r, c) for c in table.columns)
+
+
+def _value(r: random.Random, column: Field) -> object:
+    if column.nullable and r.random() < 0.15:
+        return None
+    match column.name:
+        case "a" | "b":
+            return r.randint(0, 2)
+        case "x":
+            return r.choice(["", "x", "y"])
+        case "f":
+            return r.choice([0.0, -0.0, 1.5, 1.5, 3.0, NAN, float("inf")])
+        case "g":
+            return r.choice([1, 2**63 - 1, 2**63 - 1, -(2**63)])
+        case "n":
+            return Decimal(r.choice([0, 100, 250])) / 100
+        case "iv":
+            return (0, r.randint(0, 1), r.randint(0, 2) * 1_800_000_000)
+    return START + timedelta(hours=r.randint(0, 12))
+
+
+def filled(query: str, r: random.Random) -> str:
+    """`{one|or another}`: one of them."""
+    return re.sub(r"\{([^{}]*)\}", lambda m: r.choice(m[1].split("|")), query)
+
+
+_JOIN = "{JOIN|LEFT JOIN|RIGHT JOIN|FULL JOIN}"
+_WAY = "{| DESC| NULLS FIRST}"
+_FRAME = "{ROWS|GROUPS|RANGE} BETWEEN {1 PRECEDING|UNBOUNDED PRECEDING|CURRENT ROW} AND {CURRENT ROW|1 FOLLOWING|UNBOUNDED FOLLOWING}"
+_CALL = "{sum(b)|count(b)|array_agg(x)|first_value(x)|last_value(x)|nth_value(x, 2)|max(x)}"
+
+
+def _over(excluded: str) -> str:
+    return f"{_CALL} OVER (w {_FRAME} EXCLUDE {excluded})"
+
+
+EDGES = (
+    # joins
+    f"SELECT x.b, y.b AS c, y.x FROM e AS x {_JOIN} e AS y ON x.a IS NOT DISTINCT FROM y.a AND x.b < y.b",
+    "SELECT x.a, x.b, y.x FROM e AS x JOIN u AS y ON x.b IS NOT DISTINCT FROM y.b",
+    f"SELECT x.a, x.b, y.b AS c FROM e AS x {_JOIN} {{e|u}} AS y ON x.a = y.a AND x.b {{<|>|<>}} y.b",
+    f"SELECT x.a, x.b, y.x FROM e AS x {_JOIN} e AS y ON x.a = y.a AND 6 / y.b > x.b",
+    "SELECT x.a, x.f, y.f AS g, y.b FROM e AS x {JOIN|FULL JOIN} e AS y ON x.f = y.f AND x.a = y.b",
+    "SELECT x.a, x.b FROM e AS x {LEFT JOIN|FULL JOIN} u AS y ON x.a = y.a WHERE coalesce(y.b, 1) = 1",
+    "SELECT x.a, x.b FROM e AS x LEFT JOIN u AS y ON x.a = y.a WHERE {(y.b = 1) IS NOT TRUE|y.b IS NOT DISTINCT FROM x.b|y.b = 1}",
+    # aggregates
+    "SELECT a, sum(g) AS s, avg(g) AS m, sum(iv) AS i, avg(b) AS v, count(b) AS c FROM e GROUP BY a",
+    "SELECT sum(f) AS s, avg(f) AS v, count(*) AS n, max(f) AS m, min(f) AS l, sum(iv) AS i FROM e{| GROUP BY a| GROUP BY b}",
+    "SELECT x, jsonb_object_agg({x|CASE WHEN b > 0 THEN x END}, 1) AS o, count(*) AS n FROM e GROUP BY 1",
+    "SELECT f, count(*) AS n, sum(b) AS s FROM e GROUP BY f",
+    "SELECT DISTINCT f, b FROM e{| WHERE a = 1}",
+    "SELECT a, min(b) AS l, max(b) AS m, min(x) AS k, max_by(x, b) AS y, count(DISTINCT b) AS d FROM p GROUP BY a",
+    "SELECT max(b) AS m, min(n) AS l, bool_or(b = 2) AS o FROM p{| WHERE a = 1| GROUP BY x}",
+    # sets and the first rows
+    "SELECT a FROM e {INTERSECT|INTERSECT ALL} SELECT b FROM {e|p|u}",
+    "SELECT b FROM e {EXCEPT|EXCEPT ALL} SELECT a FROM {e|p|u}",
+    f"SELECT a, x, b FROM e ORDER BY {{a|b|x}}{_WAY} {{|OFFSET 1 }}FETCH FIRST {{1|2|3|5}} ROWS WITH TIES",
+    f"SELECT a, x, b FROM e ORDER BY {{a|b}}{_WAY}, x FETCH FIRST {{2|4}} ROWS WITH TIES",
+    f"SELECT a, x FROM p ORDER BY {{a|x}}{_WAY} {{LIMIT 1|LIMIT 3|LIMIT 3 OFFSET 1|OFFSET 2|FETCH FIRST 2 ROWS WITH TIES}}",
+    "SELECT a, b FROM {e|u} ORDER BY {a|b} {OFFSET 2|OFFSET 4|LIMIT 2 OFFSET 3}",
+    "SELECT * FROM (SELECT a, b, {rank|dense_rank|row_number}() OVER (PARTITION BY a ORDER BY b) AS n FROM {e|p}) AS q WHERE n {<= 2|= 1}",
+    # windows; of one order, for each breaks ties in its own way
+    *(f"SELECT a, b, {_over(x)} AS o, {_over(y)} AS p, {_over(z)} AS q FROM e WINDOW w AS (PARTITION BY {{a|x}} ORDER BY b{_WAY})"
+      for x, y, z in (("TIES", "GROUP", "CURRENT ROW"), ("NO OTHERS", "NO OTHERS", "CURRENT ROW"), ("TIES", "TIES", "GROUP"))),
+    ("SELECT a, b, sum(a) OVER (w RANGE BETWEEN {1|2} PRECEDING AND {CURRENT ROW|1 FOLLOWING}) AS s, count(*) OVER (w RANGE BETWEEN {0|1}"
+    " PRECEDING AND {0|1} FOLLOWING) AS n, last_value(x) OVER w AS l FROM e WINDOW w AS ({|PARTITION BY x }ORDER BY b{| DESC})"),
+    ("SELECT a, b, percent_rank() OVER w AS p, lag(x, {1|2}, {'none'|x}) OVER w AS l, lead(b, {1|2}, 9) OVER w AS d, cume_dist() OVER w"
+    " AS c FROM e WINDOW w AS ({|PARTITION BY a }ORDER BY b{| DESC})"),
+    "SELECT a, b, {ntile(b)|nth_value(x, b)} OVER (PARTITION BY a ORDER BY b, x, n, g) AS t FROM e",
+    # time
+    "SELECT a, b FROM {e|p} WHERE localtimestamp {>=|>} at AND localtimestamp {>=|>} until",
+    "SELECT a, b FROM {e|p} WHERE localtimestamp {<=|<} at AND localtimestamp {<=|<} until",
+    "SELECT a, b FROM {e|p} WHERE localtimestamp {>=|>} at AND localtimestamp {<=|<} until",
+    "SELECT a, max(b) AS m, min(x) AS l, count(*) AS n FROM p WHERE localtimestamp {<=|<} at GROUP BY a",
+    "SELECT a, x FROM p WHERE localtimestamp {<=|<} at ORDER BY a, x LIMIT 2",
+    # rewrites
+    "SELECT * FROM (SELECT a, count(*) AS n, max(b) AS m FROM e GROUP BY a) AS q WHERE q.a {>|<} 1{| AND q.n > 1}",
+    "SELECT a, b, x FROM e WHERE (a = 1 AND {b = 1|x = 'x'}) OR (a = {1|2} AND b = 2){| OR (a = 1 AND x = '')}",
+    "SELECT * FROM (SELECT a, b, x FROM e WHERE a > 0) AS q WHERE q.b {<|>} 1",
+    "SELECT y.b, {count|sum}({DISTINCT |}x.b) AS d, count(*) AS n FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
+    "SELECT y.b, {count|sum}(x.b) FILTER (WHERE {x.b > y.b|x.b = 1}) AS d FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
+    "SELECT y.x, {x.b|x.x} AS z, count(*) AS n, sum(x.g) AS s FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY 1, 2",
+)  # fmt: skip
