@@ -83,9 +83,10 @@ def test_a_log_without_positions_is_applied_as_it_comes(session: Any, tmp_path: 
 # ---- snapshots ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_snapshot_takes_away_what_is_not_in_it(session: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_new_snapshot_takes_away_what_is_not_in_it(session: Any, tmp_path: Path, partitions: int) -> None:
     """The connector lost its offsets; 2 was deleted while it was away, and no event says so."""
-    source = json_source(session, tmp_path, TABLE)
+    source = json_source(session, tmp_path, TABLE, partitions=partitions)
     source.send([postgres("r", 100, row(1, "a"), snapshot="first"), postgres("r", 100, row(2, "b"), snapshot="last")])
     source.send([postgres("u", 150, row(1, "a2")), postgres("c", 160, row(3, "c"))])
     source.send([postgres("r", 200, row(1, "a3"), snapshot="first"), postgres("r", 200, row(3, "c"), snapshot="last")])
@@ -264,6 +265,8 @@ def test_a_table_without_a_key_is_a_bag(session: Any, tmp_path: Path) -> None:
     assert dict(source.counted()) == {(1, "a"): 1, (2, None): 1}
     source.send([postgres("t", 60), postgres("c", 61, b)])
     assert dict(source.counted()) == {(2, None): 1}
+    source.send([postgres("u", 70, row(8, "new"), row(7, "never came")), postgres("d", 71, None, row(9, "neither"))])
+    assert dict(source.counted()) == {(2, None): 1, (8, "new"): 1}
 
 
 # ---- values ------------------------------------------------------------------------------------------------------------------------

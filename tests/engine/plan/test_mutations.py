@@ -208,5 +208,6 @@ def lives(session: Any, folder: Path) -> dict[str, Callable[[], None]]:
 def change_data(session: Any, folder: Path) -> dict[str, Callable[[], None]]:
     tests = {name: f for name, f in vars(test_debezium).items() if name.startswith("test_")}
     alone = {name: f for name, f in tests.items() if [*signature(f).parameters] == ["session", "tmp_path"]}
-    partitioned = partial(test_debezium.test_a_truncate_is_of_one_table, session, folder / "partitioned", 2)
-    return {**{n: partial(f, session, folder / n) for n, f in alone.items()}, "in partitions": partitioned}
+    placed = {name: f for name, f in tests.items() if [*signature(f).parameters] == ["session", "tmp_path", "partitions"]}
+    found = {name: partial(f, session, folder / name) for name, f in alone.items()}
+    return found | {f"{name}, in {n}": partial(f, session, folder / f"{name}{n}", n) for name, f in placed.items() for n in (1, 2)}
