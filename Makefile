@@ -15,6 +15,8 @@ EXTRAS ?= [dev]
 
 BIN := .venv/bin
 FAST := "not long and not clients"
+# Processes that share the tests, a file each: servers and JVMs of one wait while those of the other work.
+JOBS ?= 2
 MAVEN := $(MVN) -B -q -Dstyle.color=never $(MAVEN_ARGUMENTS)
 COPY := dependency:copy-dependencies -DincludeScope=runtime
 # Known only once .venv is there, so it is asked for inside the recipes.
@@ -43,7 +45,7 @@ demo: setup ## Kafka, registry, engine, gateway, sinks and the shop, live: ARGS=
 
 test: setup java docs ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
 	@echo "test: Python"
-	@$(BIN)/python -m pytest -m $(FAST) $(ARGS) || \
+	@$(BIN)/python -m pytest -m $(FAST) -n $(JOBS) --dist loadfile $(ARGS) || \
 	  { echo "test: what failed once more, by itself: real brokers and servers are late on a busy machine"; \
 	    $(BIN)/python -m pytest -m $(FAST) --last-failed --last-failed-no-failures none $(ARGS); }
 

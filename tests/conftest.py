@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 # Engines of tests live too short for the JVM's second compiler to pay: with the first alone they take a third of the time of CPU.
 os.environ.setdefault("TAILGATE_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
-SEED = int(os.environ.get("TAILGATE_SEED") or random.SystemRandom().randrange(2**32))
+# In the environment, so that the processes which share the tests have the same one.
+SEED = int(os.environ.setdefault("TAILGATE_SEED", str(random.SystemRandom().randrange(2**32))))
 # What only tests run in Spark's JVM (engine/java/src/test), for every session of this process: a JVM keeps the class path of its start.
 os.environ.setdefault("SPARK_DIST_CLASSPATH", str(Path(__file__).parent.parent / "engine" / "java" / "target" / "test-classes"))
 NAMED_IN_HEADER = ("pyspark", "delta-spark", "deltalake", "duckdb", "pyarrow", "sqlglot", "confluent-kafka")

@@ -86,12 +86,9 @@ def _join(join: Join, rejected: Columns) -> Relation:
     elif (kind == "left" and right) or (kind == "right" and left):
         kind = "inner"
     asked = NO_COLUMNS if join.condition is None else rejects_null(join.condition)
-    of_left = asked if kind in ("inner", "right", "semi") else NO_COLUMNS
-    of_right = asked if kind in ("inner", "left", "semi", "anti") else NO_COLUMNS
-    if kind not in ("right", "full"):
-        of_left |= rejected
-    if kind not in ("left", "full"):
-        of_right |= rejected
+    # of a side that may come out NULL nothing is rejected any more: it would be another join
+    of_left = rejected | (asked if kind in ("inner", "right", "semi") else NO_COLUMNS)
+    of_right = rejected | (asked if kind in ("inner", "left", "semi", "anti") else NO_COLUMNS)
     sides = (
         _narrow(join.left, frozenset(i for i in of_left if i < width)),
         _narrow(join.right, frozenset(i - width for i in of_right if i >= width)),

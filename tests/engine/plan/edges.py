@@ -79,6 +79,12 @@ EDGES = (
     "SELECT x.a, x.f, y.f AS g, y.b FROM e AS x {JOIN|FULL JOIN} e AS y ON x.f = y.f AND x.a = y.b",
     "SELECT x.a, x.b FROM e AS x {LEFT JOIN|FULL JOIN} u AS y ON x.a = y.a WHERE coalesce(y.b, 1) = 1",
     "SELECT x.a, x.b FROM e AS x LEFT JOIN u AS y ON x.a = y.a WHERE {(y.b = 1) IS NOT TRUE|y.b IS NOT DISTINCT FROM x.b|y.b = 1}",
+    "SELECT x.a, x.b, y.x FROM e AS x {LEFT|FULL} JOIN u AS y ON x.a = y.a WHERE {x.b > 0|x.a = x.b|y.x IS NULL|y.b IS NULL|y.a IS NULL}",
+    ("SELECT x.b, q.b AS c, q.x FROM u AS x {RIGHT|LEFT|FULL} JOIN (SELECT y.a, z.b, z.x FROM e AS y LEFT JOIN u AS z ON y.b = z.a) AS q"
+    " ON x.a = q.b"),
+    ("SELECT q.b AS c, q.x, x.b FROM (SELECT y.a, z.b, z.x FROM e AS y LEFT JOIN u AS z ON y.b = z.a) AS q {LEFT|FULL} JOIN u AS x"
+    " ON x.a = q.b"),
+    "SELECT x.a, x.b FROM {e|u} AS x LEFT JOIN {e|u} AS y ON x.a = y.{a|b}",
     # aggregates
     "SELECT a, sum(g) AS s, avg(g) AS m, sum(iv) AS i, avg(b) AS v, count(b) AS c FROM e GROUP BY a",
     "SELECT sum(f) AS s, avg(f) AS v, count(*) AS n, max(f) AS m, min(f) AS l, sum(iv) AS i FROM e{| GROUP BY a| GROUP BY b}",
@@ -107,12 +113,14 @@ EDGES = (
     "SELECT a, b FROM {e|p} WHERE localtimestamp {>=|>} at AND localtimestamp {>=|>} until",
     "SELECT a, b FROM {e|p} WHERE localtimestamp {<=|<} at AND localtimestamp {<=|<} until",
     "SELECT a, b FROM {e|p} WHERE localtimestamp {>=|>} at AND localtimestamp {<=|<} until",
+    "SELECT a, b FROM {e|p} WHERE localtimestamp {>=|<} at AND b {<|>} 1",
     "SELECT a, max(b) AS m, min(x) AS l, count(*) AS n FROM p WHERE localtimestamp {<=|<} at GROUP BY a",
     "SELECT a, x FROM p WHERE localtimestamp {<=|<} at ORDER BY a, x LIMIT 2",
     # rewrites
     "SELECT * FROM (SELECT a, count(*) AS n, max(b) AS m FROM e GROUP BY a) AS q WHERE q.a {>|<} 1{| AND q.n > 1}",
     "SELECT a, b, x FROM e WHERE (a = 1 AND {b = 1|x = 'x'}) OR (a = {1|2} AND b = 2){| OR (a = 1 AND x = '')}",
     "SELECT * FROM (SELECT a, b, x FROM e WHERE a > 0) AS q WHERE q.b {<|>} 1",
+    "SELECT * FROM (SELECT a, b FROM e {UNION|UNION ALL|INTERSECT|EXCEPT ALL} SELECT a, b FROM u) AS q WHERE q.a {>|<} 1",
     "SELECT y.b, {count|sum}({DISTINCT |}x.b) AS d, count(*) AS n FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
     "SELECT y.b, {count|sum}(x.b) FILTER (WHERE {x.b > y.b|x.b = 1}) AS d FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
     "SELECT y.x, {x.b|x.x} AS z, count(*) AS n, sum(x.g) AS s FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY 1, 2",

@@ -44,7 +44,8 @@ class Wide(World):
         own = [topic, Table(16396, "w", tuple(columns), None)]
         own += [Table(16400 + 4 * i, name, of, None) for i, (name, of) in enumerate(small.items())]
         self.small = {t.id for t in own[2:]}
-        own += edges.tables(16400 + 4 * len(small))
+        self.edges = edges.tables(16400 + 4 * len(small))
+        own += self.edges
         self.tables = (*self.tables, *own)
         self.rows.update({t.id: Counter() for t in own})
 
@@ -450,10 +451,10 @@ class Forms:
 
 
 FORMS: tuple[Callable[[Forms], str | Form], ...] = (
-    Forms.aggregates, Forms.joined, Forms.windows, Forms.edge, Forms.predicate, Forms.generated, Forms.edge, Forms.windowed, Forms.timed,
-    Forms.edge, Forms.typed, Forms.cut, Forms.aggregates, Forms.edge, Forms.combined, Forms.halves, Forms.subquery, Forms.edge, Forms.any,
-    Forms.sets, Forms.natural, Forms.edge, Forms.lateral, Forms.ranked, Forms.starred, Forms.edge, Forms.aggregates, Forms.joined,
-    Forms.windows, Forms.generated, Forms.edge, Forms.common, Forms.typed, Forms.edge, Forms.starred,
+    Forms.aggregates, Forms.joined, Forms.edge, Forms.windows, Forms.predicate, Forms.edge, Forms.generated, Forms.windowed, Forms.edge,
+    Forms.timed, Forms.typed, Forms.edge, Forms.cut, Forms.aggregates, Forms.edge, Forms.combined, Forms.halves, Forms.edge, Forms.subquery,
+    Forms.any, Forms.edge, Forms.sets, Forms.natural, Forms.edge, Forms.lateral, Forms.ranked, Forms.edge, Forms.starred, Forms.aggregates,
+    Forms.edge, Forms.joined, Forms.windows, Forms.edge, Forms.generated, Forms.common, Forms.edge, Forms.typed, Forms.starred,
 )  # fmt: skip
 SETS = (
     "generate_series(0, w.k)", "generate_series(w.k, 6, 2)", "unnest(w.a)", "unnest(w.b)", "jsonb_array_elements(w.j)",

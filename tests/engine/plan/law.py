@@ -79,7 +79,7 @@ def steps(world: Wide) -> Iterator[Step]:
     Most ticks are at times that rows and bounds have.
     """
     r, now = world.random, START_MS + world.random.randint(0, 6) * HOUR_MS - 1
-    history = [c for _ in range(3) for c in world.change(27)]
+    history = [c for _ in range(3) for c in world.change(22) + world.change(8, world.edges)]
     pieces = r.choice([1, 1, 2, 3])
     if pieces > 1:
         r.shuffle(history)
