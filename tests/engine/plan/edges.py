@@ -121,7 +121,7 @@ EDGES = (
     "SELECT a, b, x FROM e WHERE (a = 1 AND {b = 1|x = 'x'}) OR (a = {1|2} AND b = 2){| OR (a = 1 AND x = '')}",
     "SELECT * FROM (SELECT a, b, x FROM e WHERE a > 0) AS q WHERE q.b {<|>} 1",
     "SELECT * FROM (SELECT a, b FROM e {UNION|UNION ALL|INTERSECT|EXCEPT ALL} SELECT a, b FROM u) AS q WHERE q.a {>|<} 1",
-    "SELECT y.b, {count|sum}({DISTINCT |}x.b) AS d, count(*) AS n FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
-    "SELECT y.b, {count|sum}(x.b) FILTER (WHERE {x.b > y.b|x.b = 1}) AS d FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
+    "SELECT y.b, {count|sum}(DISTINCT x.b) AS d, count(*) AS n FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
+    "SELECT y.b, {count|sum}(x.b) FILTER (WHERE x.b {=|<} 1) AS d, sum(x.g) AS s FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
     "SELECT y.x, {x.b|x.x} AS z, count(*) AS n, sum(x.g) AS s FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY 1, 2",
 )  # fmt: skip
