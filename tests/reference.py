@@ -483,6 +483,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "date_bin": date_bin,
     "order": lambda v: v,  # in joins, of texts that are equal where the values are
     "to_jsonb": json_text,
+    "concat": lambda *texts: "".join(t for t in texts if t is not None),
     "abs": abs,
     "length": len,
     "char_length": len,
