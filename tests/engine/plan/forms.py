@@ -217,7 +217,7 @@ class Forms:
     def aggregates(self) -> str:
         """Aggregates, each in its turn, six a view."""
         writer = self.writer()
-        tables, scope = writer.sources(1) if self.random.random() < 0.5 else self.wide()
+        tables, scope = self.random.choice((lambda: writer.sources(1), self.wide, self.narrow))()
         keys = self.few_groups(scope)
         calls = [self.aggregate(self.turn(AGGREGATES, 6, i), writer, scope) for i in range(6)]
         group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
@@ -237,6 +237,10 @@ class Forms:
         kept = [Name(f"w.{name}", dict(EXOTIC)[name]) for name in SORTED if name not in ("g", "tm", "vc", "ms")]
         return "w", kept
 
+    def narrow(self) -> tuple[str, list[Name]]:
+        """Few values, in many copies."""
+        return "e", [Name(f"e.{name}", type) for name, type in edges.TABLES["e"] if name not in ("iv", "at", "until")]
+
     def aggregate(self, call: str, writer: Writer, scope: list[Name]) -> str:
         def value(type: Type) -> str:
             return writer.expression(type, scope, 1)
@@ -247,7 +251,7 @@ class Forms:
         parts = {
             "int": value(INT4), "other": value(INT4), "long": value(INT8), "num": value(Type("numeric", (10, 2))), "float": value(FLOAT8),
             "bool": value(BOOL), "text": value(TEXT), "any": self.random.choice(scope).sql, "sorted": sorted_one(),
-            "way": writer.direction(), "by": sorted_one(), "interval": "w.iv" if scope[0].sql.startswith("w.") else "interval '90 minutes'",
+            "way": writer.direction(), "by": sorted_one(), "interval": f"{scope[0].sql[0]}.iv" if scope[0].sql[:2] in ("w.", "e.") else "interval '90 minutes'",
         }  # fmt: skip
         where = f" FILTER (WHERE {writer.condition(scope, 1)})" if self.random.random() < 0.3 else ""
         return call.format(**parts) + where
