@@ -248,10 +248,11 @@ class Forms:
         def sorted_one() -> str:
             return self.random.choice([n.sql for n in scope if n.type.name != "bool"] or ["1"])
 
+        interval = f"{scope[0].sql[0]}.iv" if scope[0].sql[:2] in ("w.", "e.") else "interval '90 minutes'"
         parts = {
             "int": value(INT4), "other": value(INT4), "long": value(INT8), "num": value(Type("numeric", (10, 2))), "float": value(FLOAT8),
             "bool": value(BOOL), "text": value(TEXT), "any": self.random.choice(scope).sql, "sorted": sorted_one(),
-            "way": writer.direction(), "by": sorted_one(), "interval": f"{scope[0].sql[0]}.iv" if scope[0].sql[:2] in ("w.", "e.") else "interval '90 minutes'",
+            "way": writer.direction(), "by": sorted_one(), "interval": interval,
         }  # fmt: skip
         where = f" FILTER (WHERE {writer.condition(scope, 1)})" if self.random.random() < 0.3 else ""
         return call.format(**parts) + where
