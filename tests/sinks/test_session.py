@@ -67,7 +67,7 @@ def test_events_and_progress_are_one_transaction(kafka: Kafka, lake_id: str) -> 
     session = opened(kafka, lake_id, "a")
     assert session.progress is None
     reached = Progress(3, 1000, 0, True, "a")
-    session.commit([(None, b"1"), (b"k", b"2"), (b"k", None)], reached)
+    session.commit([(None, b"1", ()), (b"k", b"2", ()), (b"k", None, ())], reached)
     session.close()
     assert records(kafka.address, f"out-{lake_id}") == [(None, b"1"), (b"k", b"2"), (b"k", None)]
     again = opened(kafka, lake_id, "b")
@@ -106,15 +106,15 @@ def test_progress_behind_another_sinks_open_transaction_is_not_overlooked(kafka:
 
 def test_a_newer_session_fences_the_older(kafka: Kafka, lake_id: str) -> None:
     older = opened(kafka, lake_id, "older")
-    older.commit([(None, b"1")], Progress(1, 1, 0, True, "older"))
+    older.commit([(None, b"1", ())], Progress(1, 1, 0, True, "older"))
     newer = opened(kafka, lake_id, "newer")
     assert newer.progress is not None
     newer.commit([], Progress(1, 1, 0, True, "newer"))
     with pytest.raises(Fenced):
-        older.commit([(None, b"2")], Progress(2, 2, 0, True, "older"))
+        older.commit([(None, b"2", ())], Progress(2, 2, 0, True, "older"))
     with pytest.raises(Replaced):
         older.fenced()
-    newer.commit([(None, b"2")], Progress(2, 2, 0, True, "newer"))
+    newer.commit([(None, b"2", ())], Progress(2, 2, 0, True, "newer"))
     assert records(kafka.address, f"out-{lake_id}") == [(None, b"1"), (None, b"2")]
     older.close()
     newer.close()
@@ -127,11 +127,11 @@ def test_a_transaction_that_was_not_committed_is_not_there(kafka: Kafka, lake_id
         raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError):
-        session.commit([(None, b"1")], Progress(1, 1, 0, True, "a"), dies)
+        session.commit([(None, b"1", ())], Progress(1, 1, 0, True, "a"), dies)
     session.close()
     again = opened(kafka, lake_id, "b")
     assert again.progress is None
-    again.commit([(None, b"1")], Progress(1, 1, 0, True, "b"))
+    again.commit([(None, b"1", ())], Progress(1, 1, 0, True, "b"))
     assert records(kafka.address, f"out-{lake_id}") == [(None, b"1")]
     again.close()
 
@@ -143,7 +143,7 @@ def test_a_fence_that_nobody_claims_gives_the_sink_back(kafka: Kafka, lake_id: s
     stranger = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})
     stranger.init_transactions(10)
     with pytest.raises(Fenced):
-        session.commit([(None, b"1")], Progress(2, 2, 0, True, "a"))
+        session.commit([(None, b"1", ())], Progress(2, 2, 0, True, "a"))
     session.fenced()
     session.close()
 

@@ -92,6 +92,9 @@ EDGES = (
     "SELECT a, sum(g) AS s, avg(g) AS m, sum(iv) AS i, avg(b) AS v, count(b) AS c FROM e GROUP BY a",
     "SELECT sum(f) AS s, avg(f) AS v, count(*) AS n, max(f) AS m, min(f) AS l, sum(iv) AS i FROM e{| GROUP BY a| GROUP BY b}",
     "SELECT x, jsonb_object_agg({x|CASE WHEN b > 0 THEN x END}, 1) AS o, count(*) AS n FROM e GROUP BY 1",
+    ("SELECT a, percentile_cont({0.25|0.4}) WITHIN GROUP (ORDER BY b) AS c, percentile_disc({0.5|0.9}) WITHIN GROUP (ORDER BY b) AS d,"
+    " mode() WITHIN GROUP (ORDER BY x) AS m FROM e GROUP BY a"),
+    "SELECT x, bool_and(b > 0) AS y, bool_or(b > 1) AS o, regr_avgx(b, a) AS r, var_pop(n) AS v, bit_and(b) AS t FROM e GROUP BY x",
     "SELECT f, count(*) AS n, sum(b) AS s FROM e GROUP BY f",
     "SELECT DISTINCT f, b FROM e{| WHERE a = 1}",
     "SELECT a, min(b) AS l, max(b) AS m, min(x) AS k, max_by(x, b) AS y, count(DISTINCT b) AS d FROM p GROUP BY a",
