@@ -25,6 +25,7 @@ from lake import errors as e
 from sql import statements as s
 
 if TYPE_CHECKING:
+    from gateway.serving.prepared import Seen
     from gateway.session import Session
 
 WRITES = (s.Insert, s.Update, s.Delete, s.Truncate, s.CopyFrom)
@@ -83,14 +84,16 @@ def _statement(session: Session, name: str) -> Statement:
 def bind(session: Session, message: m.Bind) -> Awaitable[None] | None:
     statement = _statement(session, message.statement)
     routes.check_failed(session, statement.bound.statement)
-    if statement.bound.catalog is session.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute)):
-        _bind(session, message, statement, statement.bound)
+    seen = session.naming.seen
+    if statement.bound.catalog is seen.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute)):
+        _bind(session, message, statement, statement.bound, seen)
         return None
     return _rebind(session, message, statement)
 
 
 async def _rebind(session: Session, message: m.Bind, statement: Statement) -> None:
-    _bind(session, message, statement, await rebound(session, statement))
+    bound = await rebound(session, statement)
+    _bind(session, message, statement, bound, session.naming.seen)
 
 
 async def rebound(session: Session, statement: Statement) -> Bound:
@@ -107,7 +110,7 @@ async def rebound(session: Session, statement: Statement) -> Bound:
     return bound
 
 
-def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound) -> None:
+def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound, seen: Seen) -> None:
     given, wanted, codes = message.parameters, bound.parameters, message.parameter_formats
     if len(codes) > 1 and len(codes) != len(given):
         raise e.ProtocolViolation(f"bind message has {len(codes)} parameter formats but {len(given)} parameters")
@@ -130,7 +133,7 @@ def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound)
     formats = _result_formats(session, message.result_formats, bound)
     portal = Portal(message.portal, bound, values, formats)
     if bound.prepared is not None and isinstance(bound.statement, s.Select) and bound.statement.as_of is None:
-        portal.key = (statement.raw, style, session.naming.seen.scope, statement.oids, given, codes, formats)
+        portal.key = (statement.raw, style, seen.scope, statement.oids, given, codes, formats)
     session.drop_portal("" if not message.portal else message.portal)
     session.portals[message.portal] = portal
     session.out.write(backend.BIND_COMPLETE)

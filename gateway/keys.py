@@ -5,7 +5,7 @@ bound plan ──► equalities: column → values, one or those of IN ──►
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from gateway.encode.raw import values as raw_values
+from gateway.encode.remembered import Encoding
 from gateway.encode.style import Style
 from gateway.serving import Prepared
 from lake.catalog import Catalog
@@ -38,7 +39,7 @@ class Way:
 @dataclass(frozen=True, slots=True)
 class Lookup:
     """`given`: per column of the way, the values that are asked for; `types`: of those columns. `rest`: other columns that must have a
-    value. `columns`: what is projected, by position. `encoders`: what is known of it by format codes and style."""
+    value. `columns`: what is projected, by position. `encodings` by format codes and style."""
 
     way: Way
     fields: tuple[Field, ...]
@@ -46,7 +47,7 @@ class Lookup:
     rest: tuple[tuple[int, Given], ...]
     columns: tuple[int, ...]
     types: tuple[Type, ...]
-    encoders: dict[tuple[tuple[int, ...], Style], list[Callable[[Any], bytes]]] = field(default_factory=dict, compare=False, repr=False)
+    encodings: dict[tuple[tuple[int, ...], Style], Encoding] = field(default_factory=dict, compare=False, repr=False)
 
     def keys(self, values: Iterable[object]) -> list[tuple[Any, ...]]:
         """In raw form, each once; a NULL equals nothing."""
@@ -55,10 +56,14 @@ class Lookup:
             [raw_key(v, type) for g in given if (v := _value(g, values)) is not None]
             for given, type in zip(self.given, self.types, strict=True)
         ]
+        if len(parts) == 1 and len(parts[0]) == 1:
+            return [(parts[0][0],)]
         return list(dict.fromkeys(product(*parts)))
 
     def others(self, values: Iterable[object]) -> list[tuple[int, Any]] | None:
         """The other columns with their values in raw form; None if one is NULL."""
+        if not self.rest:
+            return []
         values = tuple(values)
         found = []
         for column, given in self.rest:

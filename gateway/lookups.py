@@ -23,6 +23,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from gateway.encode import binary, text
+from gateway.encode.remembered import Encoding
 from gateway.encode.rows import description
 from gateway.encode.style import Style
 from gateway.index import Index, Row
@@ -132,10 +133,10 @@ class Lookups:
             return template.described + _NONE_READY
         if len(rows) > ANSWER_ROWS_MAX:
             return None
-        encoders = encoders_of(lookup, (0,) * len(lookup.columns), style)
+        encoding = encoding_of(lookup, (0,) * len(lookup.columns), style)
         if len(rows) == 1:
-            return template.described + encoded(rows[0], lookup, encoders) + _ONE_READY
-        return b"".join((template.described, *(encoded(r, lookup, encoders) for r in rows), _ended(rows), backend.READY_FOR_QUERY["I"]))
+            return template.described + encoding.row(rows[0]) + _ONE_READY
+        return b"".join((template.described, *map(encoding.row, rows), _ended(rows), backend.READY_FOR_QUERY["I"]))
 
     def learn(self, sent: bytes, scope: Hashable, prepared: Prepared, lookup: Lookup) -> None:
         """Remembers the template of a text that was bound, if its literals are the key and nothing else."""
@@ -216,23 +217,18 @@ class Lookups:
                 await changes.aclose()  # type: ignore[attr-defined]
 
 
-def encoders_of(lookup: Lookup, formats: tuple[int, ...], style: Style) -> list[Callable[[Any], bytes]]:
-    found = lookup.encoders.get((formats, style))
+def encoding_of(lookup: Lookup, formats: tuple[int, ...], style: Style) -> Encoding:
+    found = lookup.encodings.get((formats, style))
     if found is None:
         types = [lookup.fields[i].type for i in lookup.columns]
-        found = [binary.encoder(t) if code else text.encoder(t, style) for t, code in zip(types, formats, strict=True)]
-        lookup.encoders[formats, style] = found
+        encoders = [binary.encoder(t) if code else text.encoder(t, style) for t, code in zip(types, formats, strict=True)]
+        found = lookup.encodings[formats, style] = Encoding(lookup.columns, encoders)
     return found
 
 
-def encoded(row: tuple[Any, ...], lookup: Lookup, encoders: Sequence[Callable[[Any], bytes]]) -> bytes:
-    """A DataRow."""
-    values = [None if row[i] is None else encode(row[i]) for i, encode in zip(lookup.columns, encoders, strict=True)]
-    return backend.data_row(values)
-
-
 _NONE = backend.command_complete("SELECT 0")
-_ONE_READY = backend.command_complete("SELECT 1") + backend.READY_FOR_QUERY["I"]
+_ONE = backend.command_complete("SELECT 1")
+_ONE_READY = _ONE + backend.READY_FOR_QUERY["I"]
 _NONE_READY = _NONE + backend.READY_FOR_QUERY["I"]
 
 
@@ -244,5 +240,7 @@ def answer_rows(rows: Sequence[Row], lookup: Lookup, formats: tuple[int, ...], s
     """DataRows and CommandComplete."""
     if not rows:
         return _NONE
-    encoders = encoders_of(lookup, formats, style)
-    return b"".join((*(encoded(row, lookup, encoders) for row in rows), _ended(rows)))
+    encoding = encoding_of(lookup, formats, style)
+    if len(rows) == 1:
+        return encoding.row(rows[0]) + _ONE
+    return b"".join((*map(encoding.row, rows), _ended(rows)))
