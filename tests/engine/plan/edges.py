@@ -117,6 +117,8 @@ EDGES = (
     " PRECEDING AND {0|1} FOLLOWING) AS n, last_value(x) OVER w AS l FROM e WINDOW w AS ({|PARTITION BY x }ORDER BY b{| DESC})"),
     ("SELECT a, b, percent_rank() OVER w AS p, lag(x, {1|2}, {'none'|x}) OVER w AS l, lead(b, {1|2}, 9) OVER w AS d, cume_dist() OVER w"
     " AS c FROM e WINDOW w AS ({|PARTITION BY a }ORDER BY b{| DESC})"),
+    ("SELECT a, b, rank() OVER w AS r, dense_rank() OVER w AS d, row_number() OVER w AS n, ntile({2|3}) OVER w AS t FROM e"
+    " WINDOW w AS ({|PARTITION BY a }ORDER BY b{| DESC})"),
     "SELECT a, b, {ntile(b)|nth_value(x, b)} OVER (PARTITION BY a ORDER BY b, x, n, g) AS t FROM e",
     # time
     "SELECT a, b FROM {e|p} WHERE localtimestamp {>=|>} at AND localtimestamp {>=|>} until",
