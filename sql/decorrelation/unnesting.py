@@ -196,9 +196,6 @@ class Unnesting:
         return len(self.arguments) - 1
 
     def _placed(self, below: Unnested, number: int, scalar: Scalar) -> Unnested:
-        if number in below.places:
-            same = equal(self._column(below.relation, below.places[number]), scalar, False)
-            return replace(below, relation=Filter(below.relation, same))
         if isinstance(scalar, Column):
             return replace(below, places={**below.places, number: scalar.index})
         columns = below.relation.columns
