@@ -128,7 +128,12 @@ def steady(dsn: str, connections: int, rate: float, seconds: float, sql: str) ->
     return latencies
 
 
+def quantiles(seconds: list[float]) -> dict[str, float]:
+    """In ms."""
+    ordered = sorted(seconds)
+    named = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+    return {name: round(ordered[min(int(len(ordered) * p), len(ordered) - 1)] * 1000, 2) for name, p in named.items()}
+
+
 def figures(latencies: list[float], seconds: float) -> dict[str, float]:
-    ordered = sorted(latencies)
-    at = [round(ordered[min(int(len(ordered) * p), len(ordered) - 1)] * 1000, 2) for p in (0.5, 0.95, 0.99)]
-    return {"per_second": round(len(ordered) / seconds), "p50": at[0], "p95": at[1], "p99": at[2], "max": round(ordered[-1] * 1000, 2)}
+    return {"per_second": round(len(latencies) / seconds), **quantiles(latencies)}

@@ -19,10 +19,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from struct import pack
 
 import pyarrow as pa
-from _processes import cpu_s  # beside this file
+from _load import Client, quantiles, query  # beside this file
+from _processes import cpu_s
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -48,15 +48,9 @@ def table(rows: list[tuple[object, ...]]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), schema, strict=True)], schema=schema)
 
 
-def follower(port: int) -> socket.socket:
-    made = socket.create_connection(("127.0.0.1", port))
-    words = b"user\0bench\0database\0tailgate\0\0"
-    made.sendall(pack("!II", len(words) + 8, 196608) + words)
-    said = b""
-    while said[-6:-1] != b"Z\0\0\0\5":
-        said += made.recv(4096)
-    query = b"COPY (TAIL v WITH (SNAPSHOT = false)) TO STDOUT\0"
-    made.sendall(b"Q" + pack("!I", len(query) + 4) + query)
+def follower(dsn: str) -> socket.socket:
+    made = Client(dsn).socket
+    made.sendall(query("COPY (TAIL v WITH (SNAPSHOT = false)) TO STDOUT"))
     assert made.recv(4096)[:1] == b"H"
     made.setblocking(False)
     return made
@@ -91,13 +85,6 @@ def tick(writer: Writer, item: Item, version: int, changes: int, followers: list
     return took
 
 
-def figures(seconds: list[float]) -> dict[str, float]:
-    ordered = sorted(seconds)
-    named = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-    found = {name: round(ordered[min(int(len(ordered) * p), len(ordered) - 1)] * 1000, 1) for name, p in named.items()}
-    return {**found, "max": round(ordered[-1] * 1000, 1)}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--followers", type=int, default=1000)
@@ -129,7 +116,7 @@ def main() -> None:
             try:
                 assert gateway.stdout is not None
                 gateway.stdout.readline()
-                followers = [follower(port) for _ in range(options.followers)]
+                followers = [follower(f"postgresql://bench@127.0.0.1:{port}/tailgate") for _ in range(options.followers)]
                 tick(writer, item, 1, options.changes, followers)
                 each = []
                 before = cpu_s(gateway.pid)
@@ -146,8 +133,8 @@ def main() -> None:
         "followers": options.followers,
         "changes": options.changes,
         "ticks": len(each),
-        "each_ms": figures([t for one in each for t in one]),
-        "last_of_a_tick_ms": figures(last),
+        "each_ms": quantiles([t for one in each for t in one]),
+        "last_of_a_tick_ms": quantiles(last),
         "cpu_ms_a_tick": round(used / len(each) * 1000, 1),
         "within_the_mark": sum(t * 1000 <= MARK_MS for t in last),
         "load": os.getloadavg()[0],

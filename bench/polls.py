@@ -7,6 +7,7 @@
 
 A lake, a writer and a gateway of its own; load comes from one thread over plain sockets; servers are asked in turns, and PostgreSQL's
 table is updated at the same moments as ours. The last line is JSON: answers per second, latencies in ms, and ratios to PostgreSQL.
+`stolen_ms` is what this machine's host took from its processors meanwhile: no program can answer then.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from pathlib import Path
 import psycopg
 import pyarrow as pa
 from _load import Client, execute, figures, offered, parse, query, steady  # beside this file
-from _processes import resident_mib
+from _processes import resident_mib, stolen_ms
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -179,11 +180,13 @@ def at_a_rate(given: argparse.Namespace) -> dict[str, object]:
         load = stack.enter_context(multiprocessing.get_context("spawn").Pool(1))
         made = stack.enter_context(ticking(our_tick, their_tick, every=1.0))
         got: dict[str, list[float]] = {"tailgate": [], "postgresql": []}
+        stolen = {"tailgate": 0.0, "postgresql": 0.0}
         for _ in range(max(round(given.seconds / SLICE_S), 1)):
             for who, dsn in (("tailgate", ours), ("postgresql", theirs)):
-                part = min(SLICE_S, given.seconds)
+                part, before = min(SLICE_S, given.seconds), stolen_ms()
                 got[who] += load.apply(steady, (dsn, given.connections, given.rate, part, "SELECT * FROM v"))
-        both = {who: figures(latencies, given.seconds) for who, latencies in got.items()}
+                stolen[who] += stolen_ms() - before
+        both = {who: {**figures(latencies, given.seconds), "stolen_ms": stolen[who]} for who, latencies in got.items()}
         held = {who: all(found[name] < mark for name, mark in MARK_MS.items()) for who, found in both.items()}
         return {"rate": given.rate, "connections": given.connections, **both, "within_the_mark": held, "ticks": made[0]}
 

@@ -47,6 +47,7 @@ SLACK_ROWS = 20_000  # a batch may hold old and new of each of its rows
 ANSWER_ROWS_MAX = 1_000  # more are DuckDB's: here they would hold up all other sessions
 IDLE_S = 60.0  # an index that nobody asked for so long goes
 TEMPLATES_MAX = 500
+STYLES_MAX = 16  # that the rows of one look-up are encoded in: formats, time zones, date styles
 
 
 @dataclass(slots=True)
@@ -222,6 +223,8 @@ def encoding_of(lookup: Lookup, formats: tuple[int, ...], style: Style) -> Encod
     if found is None:
         types = [lookup.fields[i].type for i in lookup.columns]
         encoders = [binary.encoder(t) if code else text.encoder(t, style) for t, code in zip(types, formats, strict=True)]
+        if len(lookup.encodings) >= STYLES_MAX:
+            lookup.encodings.clear()
         found = lookup.encodings[formats, style] = Encoding(lookup.columns, encoders)
     return found
 

@@ -12,13 +12,15 @@ Source: PostgreSQL 15, chapter "Lexical Structure"; src/backend/parser/scan.l fo
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from lake.errors import SyntaxError_, TailgateError
 
 Kind = Literal["word", "quoted", "string", "bits", "integer", "decimal", "parameter", "operator", "end", "error"]
 
+T = TypeVar("T")
 NAME_BYTES_MAX = 63  # NAMEDATALEN - 1; longer names are cut, as PostgreSQL does
 
 
@@ -290,6 +292,13 @@ class Cursor:
             return False
         self.index += 1
         return True
+
+    def listed(self, one: Callable[[Cursor], T]) -> list[T]:
+        """one, … : at least one of what is read so."""
+        found = [one(self)]
+        while self.sign(","):
+            found.append(one(self))
+        return found
 
     def expect(self, sign: str) -> Token:
         if not self.at(sign):

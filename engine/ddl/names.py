@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lake.catalog import Catalog, Change, Item
-from lake.errors import DuplicateColumn, UndefinedObject, WrongObjectType
+from lake.errors import DuplicateColumn, ObjectNotInPrerequisiteState, UndefinedObject, WrongObjectType
 from lake.names import Name
 from lake.schemas import Schema
 from lake.types import Field
@@ -28,6 +28,14 @@ def of_kind(kind: str, name: Name, catalog: Catalog) -> Item:
     if item.kind != kind:
         raise WrongObjectType(f'"{item.name}" is not a {kind}', position=name.position)
     return item
+
+
+def stored(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item:
+    """The relation of a name, whose changes are kept. `so`: what follows if they are not. Raises 42P01, 55000."""
+    relation = catalog.relation(name)
+    if not relation.stored:
+        raise ObjectNotInPrerequisiteState(f'{relation.kind} "{relation.name}" is not stored, so {so}', hint=hint, position=name.position)
+    return relation
 
 
 def kept(item: Item, statement: Creation, catalog: Catalog) -> Item:

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from engine.ddl import access, connection
-from engine.ddl.names import free, kept
+from engine.ddl.names import free, kept, stored
 from engine.ddl.view import create_view
 from engine.plan.plans import Streams
 from lake.catalog import Catalog, Item
@@ -19,7 +19,6 @@ from lake.errors import (
     FeatureNotSupported,
     InvalidColumnReference,
     InvalidParameterValue,
-    ObjectNotInPrerequisiteState,
     TailgateError,
     UndefinedColumn,
     UndefinedObject,
@@ -139,13 +138,12 @@ def _relation(statement: CreateSink, catalog: Catalog) -> tuple[Item, tuple[int,
     if isinstance(statement.from_item, QueryText):
         view = catalog.relation(Name(f"{statement.name.name}_query", catalog.home(statement.name).name))
         return view, view.depends
-    relation = catalog.relation(statement.from_item)
-    if not relation.stored:
-        raise ObjectNotInPrerequisiteState(
-            f'{relation.kind} "{relation.name}" is not stored, so it has no changes to send',
-            hint="Create a materialized view of it, or send a query: CREATE SINK … FROM (SELECT …).",
-            position=statement.from_item.position,
-        )
+    relation = stored(
+        statement.from_item,
+        catalog,
+        so="it has no changes to send",
+        hint="Create a materialized view of it, or send a query: CREATE SINK … FROM (SELECT …).",
+    )
     return relation, ()
 
 

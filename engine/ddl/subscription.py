@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.ddl.names import free, kept
+from engine.ddl.names import free, kept, stored
 from lake.catalog import SUBSCRIPTION, Catalog, Item
 from lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState
 from lake.readers import AGE_MAX_MS
@@ -17,13 +17,12 @@ MONTH_MS = 30 * DAY_MS  # as PostgreSQL counts where a month is a length of time
 def create_subscription(statement: CreateSubscription, text: str, catalog: Catalog) -> Item:
     """The item of a subscription; `text` is the statement as typed."""
     schema = free(statement.name, catalog)
-    relation = catalog.relation(statement.from_item)
-    if not relation.stored:
-        raise ObjectNotInPrerequisiteState(
-            f'{relation.kind} "{relation.name}" is not stored, so its changes are not kept',
-            hint="Create a materialized view of it, and a subscription from that.",
-            position=statement.from_item.position,
-        )
+    relation = stored(
+        statement.from_item,
+        catalog,
+        so="its changes are not kept",
+        hint="Create a materialized view of it, and a subscription from that.",
+    )
     if not relation.ready:
         raise ObjectNotInPrerequisiteState(
             f'{relation.kind} "{relation.name}" is still being filled', hint="It can be read when its CREATE statement has answered."

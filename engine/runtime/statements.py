@@ -22,7 +22,7 @@ from engine.runtime.installing import Installation
 from engine.runtime.readers import apart, reader_name
 from lake.catalog import CONNECTION, Catalog, Change, Item
 from lake.dropping import dropping
-from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, TailgateError, UndefinedTable, WrongObjectType
+from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
 from lake.events import Part
 from lake.names import listed
 from lake.roles import OPERATOR_ID
@@ -347,16 +347,9 @@ class Statements:
         if isinstance(target, Name):
             item = ddl.of_kind("sink", target, catalog)
         else:
-            begin = text.lower().index("create")
-            try:
-                made = parse(text[begin:])
-                assert isinstance(made, CreateSink)
-                view = ddl.sink_view(made, catalog)
-                catalog = catalog if view is None else catalog.apply(Change(put=(view,)))
-                item = ddl.create_sink(made, text[begin:], catalog)
-            except TailgateError as e:
-                e.position = None if e.position is None else e.position + begin
-                raise
+            view = ddl.sink_view(target, catalog)
+            catalog = catalog if view is None else catalog.apply(Change(put=(view,)))
+            item = ddl.create_sink(target, text, catalog)
         return ddl.sink_schema(item, catalog, part)
 
     def _answer(self, tag: str, notice: dict[str, Any] | None = None) -> Answer:

@@ -33,9 +33,7 @@ def call(cursor: Cursor, function: exp.Identifier, schema: str | None = None, po
         distinct = cursor.word("distinct")
         if not distinct:
             cursor.word("all")
-        arguments.append(_argument(cursor))
-        while cursor.sign(","):
-            arguments.append(_argument(cursor))
+        arguments += cursor.listed(_argument)
         if distinct:
             arguments = [exp.Distinct(expressions=arguments)]
         if cursor.at_word("order"):

@@ -50,10 +50,7 @@ def expression(cursor: Cursor, level: int = OR, *, boolean: bool = True) -> exp.
 
 def expressions(cursor: Cursor) -> list[exp.Expr]:
     """One or more, with commas between."""
-    found = [expression(cursor)]
-    while cursor.sign(","):
-        found.append(expression(cursor))
-    return found
+    return cursor.listed(expression)
 
 
 def _prefix(cursor: Cursor, boolean: bool) -> exp.Expr:

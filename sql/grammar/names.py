@@ -47,9 +47,7 @@ def label(cursor: Cursor) -> exp.Identifier:
 def names(cursor: Cursor) -> list[exp.Identifier]:
     """( name, … )"""
     cursor.expect("(")
-    found = [name(cursor)]
-    while cursor.sign(","):
-        found.append(name(cursor))
+    found = cursor.listed(name)
     cursor.expect(")")
     return found
 

@@ -159,9 +159,7 @@ def _select(cursor: Cursor, at: int) -> exp.Expr:
         node.set("into", place(exp.Into(this=relation(cursor)), start))
     start = cursor.position
     if cursor.word("from"):
-        items = [tables.table(cursor)]
-        while cursor.sign(","):
-            items.append(tables.table(cursor))
+        items = cursor.listed(tables.table)
         node.set("from_", place(exp.From(this=items[0]), start))
         node.set("joins", [exp.Join(this=item) for item in items[1:]])
     start = cursor.position
@@ -227,9 +225,7 @@ def _grouping(cursor: Cursor) -> exp.Expr:
     if cursor.at_word("grouping", "sets"):
         cursor.word("grouping", "sets")
         cursor.expect("(")
-        sets = [_grouping(cursor)]
-        while cursor.sign(","):
-            sets.append(_grouping(cursor))
+        sets = cursor.listed(_grouping)
         cursor.expect(")")
         return place(exp.GroupingSets(expressions=sets), at)
     if cursor.token.kind == "word" and cursor.token.value in ("rollup", "cube") and cursor.at("(", 1):
@@ -299,9 +295,7 @@ def _modifiers(cursor: Cursor) -> dict[str, exp.Expr]:
                 raise cursor.error()
             lock = place(exp.Lock(update=True), at)
             if cursor.word("of"):
-                names_of = [relation(cursor)]
-                while cursor.sign(","):
-                    names_of.append(relation(cursor))
+                cursor.listed(relation)
             if not cursor.word("nowait"):
                 cursor.word("skip", "locked")
             found["locks"] = lock

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue
 from lake.names import Name
-from sql.grammar.names import name, place, relation
+from sql.grammar.names import names, place, relation
 from sql.statements.asked import CopyTo, Select, Tail
 from sql.statements.pieces import options
 from sql.statements.reading import read
@@ -34,12 +34,7 @@ def copy(cursor: Cursor) -> CopyTo | CopyFrom:
     begin = cursor.position
     table = relation(cursor)
     end = cursor.row[cursor.index - 1].end
-    columns: list[exp.Identifier] = []
-    if cursor.sign("("):
-        columns.append(name(cursor))
-        while cursor.sign(","):
-            columns.append(name(cursor))
-        cursor.expect(")")
+    columns = names(cursor) if cursor.at("(") else []
     if cursor.word("from"):
         return _from(cursor, Name(table.name, table.text("db") or None, begin), columns, binary)
     tree: exp.Select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))

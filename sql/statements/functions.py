@@ -265,8 +265,6 @@ def function_name(cursor: Cursor) -> FunctionName:
 def drop_function(cursor: Cursor) -> DropFunction:
     """After DROP FUNCTION."""
     exists = cursor.word("if", "exists")
-    found = [function_name(cursor)]
-    while cursor.sign(","):
-        found.append(function_name(cursor))
+    found = cursor.listed(function_name)
     cascade = cursor.any_word("cascade", "restrict") == "cascade"
     return DropFunction(tuple(found), exists, cascade)

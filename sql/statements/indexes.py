@@ -51,9 +51,7 @@ def create_index(cursor: Cursor) -> CreateIndex:
     columns: tuple[IndexColumn, ...] = ()
     if not default:
         cursor.expect("(")
-        columns = (_column(cursor),)
-        while cursor.sign(","):
-            columns += (_column(cursor),)
+        columns = tuple(cursor.listed(_column))
         cursor.expect(")")
     include = column_names(cursor) if cursor.word("include") else ()
     for words, what in CLAUSES.items():

@@ -5,11 +5,10 @@ Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, TailgateError, UndefinedColumn
+from lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, UndefinedColumn
 from lake.names import Name
 from lake.types import Type
 from sql.grammar.names import name
@@ -17,24 +16,19 @@ from sql.grammar.types import type_name
 from sql.statements.connections import spelled
 from sql.statements.external import (
     Avro,
-    Bytes,
     ColumnDefinition,
     CreateSink,
     CreateSource,
-    Csv,
     Envelope,
     Format,
     Include,
-    Json,
     Pause,
     Print,
     Protobuf,
-    Regex,
     RetryDeadLetters,
-    Strategy,
-    Text,
     TransactionMetadata,
 )
+from sql.statements.formats import formats, unsupported
 from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name
 from sql.statements.values import Options, OptionValue, QueryText, option
 from sql.tokens import Cursor
@@ -44,7 +38,6 @@ OnError: TypeAlias = Literal["dead letter", "fail", "null"]
 
 DEFAULT_PORT = 9092
 MICROSECONDS = 6  # digits of seconds
-COLUMNS_MAX = 1600  # of a relation, as in PostgreSQL
 
 # options of KAFKA CONNECTION c (TOPIC …) and the options of WITH that say the same
 SOURCE_OPTIONS = {"start_offset": "start_offset", "start_timestamp": "kafka_time_offset", "group_id_prefix": "group_id_prefix"}
@@ -68,29 +61,25 @@ class Place:
     options: Options = ()
 
 
-def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
-    return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
-
-
 def create_source(cursor: Cursor, *, materialized: bool) -> CreateSource:
     """After CREATE [MATERIALIZED] SOURCE."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     columns, primary_key = _columns(cursor) if cursor.at("(") else (None, ())
     if cursor.at_word("in", "cluster"):
-        raise _unsupported("IN CLUSTER", cursor.position)
+        raise unsupported("IN CLUSTER", cursor.position)
     cursor.expect_word("from")
     place = _kafka(cursor, SOURCE_OPTIONS)
     found = place.options
     if cursor.word("with"):
         found += options(cursor)
-    key_format, value_format = _formats(cursor)
+    key_format, value_format = formats(cursor)
     include = _include(cursor)
     envelope: Envelope = _envelope(cursor) or "none"
     transactions = _transactions(cursor) if envelope == "debezium" and cursor.at("(") else None
     on_error: OnError = _on_error(cursor) if cursor.word("on", "error") else "dead letter"
     if cursor.at_word("expose"):
-        raise _unsupported("EXPOSE PROGRESS", cursor.position)
+        raise unsupported("EXPOSE PROGRESS", cursor.position)
     if cursor.word("with"):
         found += options(cursor)
     what = value_format, key_format, envelope, columns, primary_key, include, on_error, found
@@ -102,7 +91,7 @@ def create_sink(cursor: Cursor) -> CreateSink:
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     if cursor.at_word("in", "cluster"):
-        raise _unsupported("IN CLUSTER", cursor.position)
+        raise unsupported("IN CLUSTER", cursor.position)
     cursor.expect_word("from")
     item = _relation_or_query(cursor)
     cursor.expect_word("into")
@@ -121,7 +110,7 @@ def create_sink(cursor: Cursor) -> CreateSink:
     if cursor.at_word("with") and cursor.at("(", 1):
         cursor.advance()
         found += options(cursor)
-    key_format, value_format = _formats(cursor)
+    key_format, value_format = formats(cursor)
     envelope = _envelope(cursor)
     while cursor.at_word("with") or cursor.at_word("without"):
         if cursor.word("without", "snapshot"):
@@ -132,7 +121,7 @@ def create_sink(cursor: Cursor) -> CreateSink:
     snapshot = bool(option(found, "snapshot", snapshot))
     found = tuple(o for o in found if o[0] != "snapshot")
     if cursor.at_word("as", "of"):
-        raise _unsupported("AS OF of a sink", cursor.position)
+        raise unsupported("AS OF of a sink", cursor.position)
     found = _of_registry(value_format) + (() if key_format is None else _of_registry(key_format)) + found
     what = value_format, key_format, envelope, key, not_enforced, snapshot, found
     return CreateSink(this, item, place.brokers, place.topic, *what, absent, place.connection, headers)
@@ -155,7 +144,7 @@ def _consistency(cursor: Cursor) -> Options:
     topic = cursor.string()
     at = cursor.position
     if cursor.word("format") and not cursor.word("json"):
-        raise _unsupported("a consistency topic in another format than JSON", at)
+        raise unsupported("a consistency topic in another format than JSON", at)
     cursor.expect(")")
     return (("consistency_topic", topic),)
 
@@ -164,13 +153,16 @@ def _headers(cursor: Cursor) -> str | tuple[tuple[str, str], ...]:
     """column | ('name' = 'value', …)"""
     if not cursor.sign("("):
         return name(cursor).name
-    found: list[tuple[str, str]] = []
-    while not found or cursor.sign(","):
-        header = cursor.string()
-        cursor.expect("=")
-        found.append((header, cursor.string()))
+    found = cursor.listed(_header)
     cursor.expect(")")
     return tuple(found)
+
+
+def _header(cursor: Cursor) -> tuple[str, str]:
+    """'name' = 'value'"""
+    header = cursor.string()
+    cursor.expect("=")
+    return header, cursor.string()
 
 
 def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, ...]]:
@@ -191,7 +183,7 @@ def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
             if any(c.name == column for c in columns):
                 raise DuplicateColumn(f'column "{column}" specified more than once', position=at)
             if cursor.at(",") or cursor.at(")"):
-                raise _unsupported("a column of a source without a type", at, "Write its type, or rename columns in a view.")
+                raise unsupported("a column of a source without a type", at, "Write its type, or rename columns in a view.")
             type, precision = _type(cursor)
             nullable = True
             while (word := cursor.any_word("not", "null", "primary")) is not None:
@@ -226,7 +218,7 @@ def _kafka(cursor: Cursor, known: dict[str, str]) -> Place:
     at = cursor.position
     other = cursor.any_word("kinesis", "file", "s3", "pubnub", "postgres", "mysql", "load", "avro", "webhook", "iceberg", "sql")
     if other is not None:
-        raise _unsupported(other.upper(), at, "Sources and sinks are of Kafka: KAFKA BROKER '…' TOPIC '…'.")
+        raise unsupported(other.upper(), at, "Sources and sinks are of Kafka: KAFKA BROKER '…' TOPIC '…'.")
     cursor.expect_word("kafka")
     if cursor.word("connection"):
         connection = relation_name(cursor)
@@ -249,7 +241,7 @@ def _of_connection(said: str, value: OptionValue, known: dict[str, str], positio
     if said == TOPIC_CONFIG and known is SINK_OPTIONS and isinstance(value, tuple):
         return tuple((f"topic.{pair[0]}", pair[1]) for pair in value if isinstance(pair, tuple))
     if said not in known:
-        raise _unsupported(f"{said.replace('_', ' ').upper()} of a KAFKA CONNECTION", position)
+        raise unsupported(f"{said.replace('_', ' ').upper()} of a KAFKA CONNECTION", position)
     return ((known[said], value),)
 
 
@@ -281,134 +273,6 @@ def _address(address: str, position: int | None) -> str:
     return address
 
 
-def _formats(cursor: Cursor) -> tuple[Format | None, Format]:
-    """FORMAT f, or KEY FORMAT f VALUE FORMAT f."""
-    if cursor.word("key", "format"):
-        key = _format(cursor)
-        cursor.expect_word("value", "format")
-        return key, _format(cursor)
-    cursor.expect_word("format")
-    return None, _format(cursor)
-
-
-def _format(cursor: Cursor) -> Format:
-    match cursor.any_word("bytes", "text", "json", "avro", "csv", "protobuf", "regex"):
-        case "bytes":
-            return Bytes()
-        case "text":
-            return Text()
-        case "json":
-            return Json()
-        case "avro":
-            return _avro(cursor)
-        case "csv":
-            return _csv(cursor)
-        case "regex":
-            return _regex(cursor)
-        case "protobuf":
-            return _protobuf(cursor)
-    raise cursor.error()
-
-
-def _csv(cursor: Cursor) -> Csv:
-    """WITH n COLUMNS | HEADER (name, …) [DELIMITED BY 'c']"""
-    cursor.expect_word("with")
-    at = cursor.position
-    header: tuple[str, ...] = ()
-    if cursor.word("header"):
-        if not cursor.at("("):
-            raise InvalidParameterValue("the columns of a CSV header must be named", hint="Write HEADER (name, …).", position=at)
-        header = column_names(cursor)
-        count = len(header)
-    else:
-        count = cursor.integer()
-        cursor.expect_word("columns")
-    if not 1 <= count <= COLUMNS_MAX:
-        raise InvalidParameterValue(f"a source has between 1 and {COLUMNS_MAX} columns", position=at)
-    delimiter = ","
-    if cursor.word("delimited", "by"):
-        at = cursor.position
-        delimiter = cursor.string()
-        if len(delimiter) != 1 or delimiter in '"\r\n':
-            raise InvalidParameterValue("the delimiter must be one character, no quote and no line end", position=at)
-    return Csv(count, header, delimiter)
-
-
-def _regex(cursor: Cursor) -> Regex:
-    at = cursor.position
-    pattern = cursor.string()
-    try:
-        groups = re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", pattern)).groups
-    except re.error as e:
-        raise InvalidParameterValue(f"invalid regular expression: {e}", position=at) from None
-    if not groups:
-        raise InvalidParameterValue("the regular expression has no group", hint="Each group becomes a column.", position=at)
-    return Regex(pattern)
-
-
-def _avro(cursor: Cursor) -> Avro:
-    cursor.expect_word("using")
-    at = cursor.position
-    if cursor.word("schema"):
-        if cursor.at_word("file"):
-            raise _unsupported("SCHEMA FILE", at, "Write the schema itself: USING SCHEMA '…'.")
-        schema = cursor.string()
-        return Avro(None, schema, _avro_options(cursor))
-    cursor.expect_word("confluent", "schema", "registry")
-    if cursor.word("connection"):
-        connection = relation_name(cursor)
-        found = spelled(options(cursor)) if cursor.at("(") else ()
-        return Avro(None, None, found, connection, *_strategies(cursor))
-    url_at = cursor.position
-    url = cursor.string()
-    if not url.startswith(("http://", "https://")):
-        raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write http://host:port.", position=url_at)
-    found = _avro_options(cursor)
-    return Avro(url, None, found, None, *_strategies(cursor))
-
-
-def _strategies(cursor: Cursor) -> tuple[Strategy, Strategy]:
-    """[KEY STRATEGY s] [VALUE STRATEGY s]; s: INLINE 'schema' | ID n | LATEST"""
-    if cursor.at_word("seed"):
-        raise _unsupported("SEED", cursor.position)
-    found: list[Strategy] = []
-    for part in ("key", "value"):
-        strategy: Strategy = None
-        if cursor.word(part, "strategy"):
-            match cursor.any_word("inline", "id", "latest"):
-                case "inline":
-                    strategy = cursor.string()
-                case "id":
-                    strategy = cursor.integer()
-                case None:
-                    raise cursor.error()
-        found.append(strategy)
-    return found[0], found[1]
-
-
-def _protobuf(cursor: Cursor) -> Protobuf:
-    """[MESSAGE 'name'] USING {SCHEMA '…' | CONFLUENT SCHEMA REGISTRY {'url' | CONNECTION name}}"""
-    message = cursor.string() if cursor.word("message") else None
-    if cursor.at_word("using", "schema"):
-        cursor.word("using", "schema")
-        if cursor.at_word("file"):
-            raise _unsupported("SCHEMA FILE", cursor.position, "Write the schema itself: USING SCHEMA '…'.")
-        return Protobuf(None, cursor.string(), message, _avro_options(cursor))
-    at = cursor.position
-    read = _avro(cursor)
-    if read.key_strategy is not None or read.value_strategy is not None:
-        raise _unsupported("a strategy of FORMAT PROTOBUF", at, "The newest schema is taken; or write it out: USING SCHEMA '…'.")
-    return Protobuf(read.registry, None, message, read.options, read.connection)
-
-
-def _avro_options(cursor: Cursor) -> Options:
-    """[WITH] ( … ) directly behind, and only if it is not the statement's own: that one follows FORMAT without a key."""
-    if cursor.at_word("with") and cursor.at("(", 1):
-        cursor.advance()
-        return options(cursor)
-    return options(cursor) if cursor.at("(") else ()
-
-
 def _on_error(cursor: Cursor) -> OnError:
     if cursor.word("dead", "letter"):
         return "dead letter"
@@ -423,9 +287,7 @@ def _on_error(cursor: Cursor) -> OnError:
 def pause(cursor: Cursor) -> Pause:
     resume = cursor.any_word("pause", "resume") == "resume"
     cursor.expect_word("source")
-    found = [relation_name(cursor)]
-    while cursor.sign(","):
-        found.append(relation_name(cursor))
+    found = cursor.listed(relation_name)
     return Pause(tuple(found), resume)
 
 
@@ -450,10 +312,7 @@ def print_(cursor: Cursor) -> Print:
 def brokers_of(cursor: Cursor) -> str:
     """'host:port, …'"""
     at = cursor.position
-    listed = cursor.string()
-    while cursor.sign(","):
-        listed += "," + cursor.string()
-    return addresses(listed, at)
+    return addresses(",".join(cursor.listed(Cursor.string)), at)
 
 
 def addresses(listed: str, position: int | None = None) -> str:
@@ -469,7 +328,7 @@ def _include(cursor: Cursor) -> tuple[Include, ...]:
         at = cursor.position
         kind = cursor.any_word("key", "partition", "offset", "timestamp", "headers", "header", "topic")
         if kind == "topic":
-            raise _unsupported("INCLUDE TOPIC", at, "A source reads one topic.")
+            raise unsupported("INCLUDE TOPIC", at, "A source reads one topic.")
         if kind is None:
             raise cursor.error()
         if kind == "header":
@@ -493,18 +352,18 @@ def _envelope(cursor: Cursor) -> Envelope | None:
             return "none"
         case "debezium":
             if cursor.at_word("upsert"):
-                raise _unsupported("ENVELOPE DEBEZIUM UPSERT", at, "ENVELOPE DEBEZIUM copes with compacted topics.")
+                raise unsupported("ENVELOPE DEBEZIUM UPSERT", at, "ENVELOPE DEBEZIUM copes with compacted topics.")
             return "debezium"
         case "upsert":
             if cursor.at("("):
-                raise _unsupported(
+                raise unsupported(
                     "VALUE DECODING ERRORS", cursor.position, "Records that cannot be decoded go to the source's dead letters."
                 )
             if cursor.at_word("format"):
-                raise _unsupported("ENVELOPE UPSERT FORMAT", cursor.position, "Write KEY FORMAT … VALUE FORMAT …")
+                raise unsupported("ENVELOPE UPSERT FORMAT", cursor.position, "Write KEY FORMAT … VALUE FORMAT …")
             return "upsert"
         case "materialize":
-            raise _unsupported("ENVELOPE MATERIALIZE", at)
+            raise unsupported("ENVELOPE MATERIALIZE", at)
     raise cursor.error()
 
 

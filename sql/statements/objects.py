@@ -156,9 +156,7 @@ def drop(cursor: Cursor) -> Drop | DropRole | DropFunction | DropSchema:
     if kind == "index":
         cursor.word("concurrently")
     exists = cursor.word("if", "exists")
-    found = [relation_name(cursor)]
-    while cursor.sign(","):
-        found.append(relation_name(cursor))
+    found = cursor.listed(relation_name)
     cascade = cursor.any_word("cascade", "restrict") == "cascade"
     return Drop(kind, tuple(found), exists, cascade)
 

@@ -93,9 +93,7 @@ def _shape(cursor: Cursor, found: Tail) -> tuple[Tail, bool]:
         raise FeatureNotSupported(f"TAIL … {what} is not supported", hint="Use SUBSCRIBE.", position=cursor.position)
     if cursor.word("within"):
         cursor.expect_word("timestamp", "order", "by")
-        keys = [_order(cursor)]
-        while cursor.sign(","):
-            keys.append(_order(cursor))
+        keys = cursor.listed(_order)
         return replace(found, order=tuple(keys)), True
     cursor.expect_word("envelope")
     kind: Literal["upsert", "debezium"]

@@ -63,9 +63,7 @@ def alter_role(cursor: Cursor) -> AlterRole:
 def drop_role(cursor: Cursor) -> DropRole:
     cursor.any_word(*KINDS)
     exists = cursor.word("if", "exists")
-    found = [role_name(cursor)]
-    while cursor.sign(","):
-        found.append(role_name(cursor))
+    found = cursor.listed(role_name)
     return DropRole(tuple(found), exists)
 
 
@@ -123,13 +121,9 @@ def _names_roles(cursor: Cursor) -> bool:
 
 
 def _membership(cursor: Cursor, verb: Literal["grant", "revoke"], *, admin: bool) -> GrantRole:
-    roles = [role_name(cursor)]
-    while cursor.sign(","):
-        roles.append(role_name(cursor))
+    roles = cursor.listed(role_name)
     cursor.expect_word("to" if verb == "grant" else "from")
-    members = [role_name(cursor)]
-    while cursor.sign(","):
-        members.append(role_name(cursor))
+    members = cursor.listed(role_name)
     if verb == "grant":
         admin = cursor.word("with", "admin", "option")
     if cursor.at_word("granted", "by"):
@@ -171,13 +165,9 @@ def _grant(cursor: Cursor, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
     else:
         cursor.word("table")
     schemas = kind in ("schema", "relations of a schema")
-    objects = [Name(name(cursor).name, None, at) if schemas else relation_name(cursor)]
-    while cursor.sign(","):
-        objects.append(Name(name(cursor).name, None, at) if schemas else relation_name(cursor))
+    objects = cursor.listed(lambda cursor: Name(name(cursor).name, None, at) if schemas else relation_name(cursor))
     cursor.expect_word("to" if verb == "grant" else "from")
-    roles = [_grantee(cursor)]
-    while cursor.sign(","):
-        roles.append(_grantee(cursor))
+    roles = cursor.listed(_grantee)
     if cursor.at_word("with", "grant", "option") or cursor.at_word("granted", "by"):
         raise FeatureNotSupported(f"{verb.upper()} … {cursor.token.text.upper()} … is not supported", position=cursor.position)
     if verb == "revoke":
@@ -201,9 +191,7 @@ def _privileges(cursor: Cursor, verb: str, start: int) -> tuple[str, ...]:
         cursor.word("privileges")
         found: list[str] = []
     else:
-        found = [_privilege(cursor, verb, start)]
-        while cursor.sign(","):
-            found.append(_privilege(cursor, verb, start))
+        found = cursor.listed(lambda cursor: _privilege(cursor, verb, start))
     if cursor.at("("):
         raise FeatureNotSupported("privileges on columns are not supported", position=cursor.position)
     return tuple(found)

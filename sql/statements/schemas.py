@@ -44,7 +44,5 @@ def alter_schema(cursor: Cursor) -> AlterSchema:
 def drop_schema(cursor: Cursor) -> DropSchema:
     """After DROP SCHEMA."""
     exists = cursor.word("if", "exists")
-    found = [schema_name(cursor)]
-    while cursor.sign(","):
-        found.append(schema_name(cursor))
+    found = cursor.listed(schema_name)
     return DropSchema(tuple(found), exists, cursor.any_word("cascade", "restrict") == "cascade")

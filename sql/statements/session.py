@@ -128,9 +128,7 @@ def set_(cursor: Cursor) -> v.Set:
         raise cursor.error()
     if cursor.word("default"):
         return v.Set(key, (), local)
-    values = [_value(cursor)]
-    while cursor.sign(","):
-        values.append(_value(cursor))
+    values = cursor.listed(_value)
     return v.Set(key, tuple(values), local)
 
 
@@ -180,9 +178,7 @@ def prepare(cursor: Cursor) -> v.Prepare:
     this = name(cursor).name
     types: list[Type] = []
     if cursor.sign("("):
-        types.append(resolve(type_name(cursor)))
-        while cursor.sign(","):
-            types.append(resolve(type_name(cursor)))
+        types = cursor.listed(lambda cursor: resolve(type_name(cursor)))
         cursor.expect(")")
     cursor.expect_word("as")
     start = cursor.position

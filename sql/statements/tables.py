@@ -107,9 +107,7 @@ def _rows(cursor: Cursor) -> tuple[tuple[Given, ...], ...]:
     found: list[tuple[Given, ...]] = []
     while True:
         cursor.expect("(")
-        row = [_given(cursor)]
-        while cursor.sign(","):
-            row.append(_given(cursor))
+        row = cursor.listed(_given)
         cursor.expect(")")
         found.append(tuple(row))
         if not cursor.sign(","):
@@ -173,9 +171,7 @@ def _assignments(cursor: Cursor) -> tuple[Assignment, ...]:
             if queries.at_query(cursor):
                 raise _unsupported("assigning the columns of a query", values_at, "Use UPDATE … FROM.")
             cursor.expect("(")
-            values = [_given(cursor)]
-            while cursor.sign(","):
-                values.append(_given(cursor))
+            values = cursor.listed(_given)
             cursor.expect(")")
             if len(values) != len(columns):
                 raise _syntax("number of columns does not match number of values", values_at)
@@ -200,9 +196,7 @@ def _where(cursor: Cursor) -> Expression | None:
 
 
 def _sources(cursor: Cursor) -> tuple[exp.Expr, ...]:
-    found = [joins.table(cursor)]
-    while cursor.sign(","):
-        found.append(joins.table(cursor))
+    found = cursor.listed(joins.table)
     return tuple(found)
 
 
@@ -229,9 +223,7 @@ def truncate(cursor: Cursor) -> Truncate:
     cursor.expect_word("truncate")
     cursor.word("table")
     cursor.word("only")
-    found = [relation_name(cursor)]
-    while cursor.sign(","):
-        found.append(relation_name(cursor))
+    found = cursor.listed(relation_name)
     cursor.word("continue", "identity") or cursor.word("restart", "identity")
     if cursor.any_word("cascade", "restrict") == "cascade":
         raise _unsupported("TRUNCATE … CASCADE", cursor.row[cursor.index - 1].position)

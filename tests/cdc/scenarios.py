@@ -7,10 +7,14 @@ is asked of Tailgate, and what of the database. The two answers must be the same
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
 
 Literals = Mapping[str, str]  # SQL literals by column
 
@@ -53,7 +57,8 @@ class View:
 class Scenario:
     """`alters`: done to the tables half-way; sources go on without.
 
-    `avro`: whether the topics are Avro's; otherwise JSON without schemas. `topics`: those that are there before the connector writes:
+    `taken`: the views of the examples that are taken as they are, by file. `avro`: whether the topics are Avro's; otherwise JSON without
+    schemas. `topics`: those that are there before the connector writes:
     `pageviews`, to which visits are sent, and `transaction`, to which Debezium writes where transactions begin and end. `transaction`: one
     at random; otherwise random statements for random tables.
     """
@@ -65,11 +70,25 @@ class Scenario:
     avro: bool
     topics: tuple[str, ...] = ()
     transaction: Callable[[random.Random], list[str]] | None = None
+    taken: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def statements(self) -> list[str]:
-        text = (Path(__file__).parent / f"{self.name}.sql").read_text()
-        lines = [line for line in text.splitlines() if not line.startswith("--")]
-        return [statement.strip() for statement in "\n".join(lines).split(";\n") if statement.strip()]
+        """Sources, the views of the examples, what is made of them."""
+        own = _statements(HERE / f"{self.name}.sql")
+        views = [s for file, names in self.taken.items() for s in _statements(EXAMPLES / file) if _made(s) in names]
+        sources = [s for s in own if s.startswith("CREATE SOURCE")]
+        return [*sources, *views, *own[len(sources) :]]
+
+
+def _statements(file: Path) -> list[str]:
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("--")]
+    return [statement.strip() for statement in "\n".join(lines).split(";\n") if statement.strip()]
+
+
+def _made(statement: str) -> str | None:
+    """The name of a view."""
+    found = re.match(r"CREATE (?:MATERIALIZED )?VIEW (\w+)", statement)
+    return found and found[1]
 
 
 # ---- scenario 1 --------------------------------------------------------------------------------------------------------------
@@ -157,6 +176,10 @@ SHOP = Scenario(
     alters=("ALTER TABLE users ADD COLUMN score DECIMAL(5,1) DEFAULT 1.5",),
     avro=True,
     topics=("pageviews",),
+    taken={
+        "shop/statements.sql": ("pageviews", "pageviews_by_user_segment"),
+        "shop/longer.sql": ("purchase_summary", "high_value_customers"),
+    },
 )
 
 # ---- scenario 5 --------------------------------------------------------------------------------------------------------------
@@ -227,6 +250,7 @@ SERVICE = Scenario(
     ),
     alters=("ALTER TABLE tweets ADD COLUMN language VARCHAR(8) DEFAULT 'en'",),
     avro=False,
+    taken={"user_information/statements.sql": ("user_information",)},
 )
 
 # ---- whole transactions ------------------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) 
     except subprocess.TimeoutExpired as late:
         said, end = (late.stdout or b"").decode(), f"took more than {time.monotonic() - begun:.0f} s"
     good = re.findall(r"^ok \d+ - (.*)", said, re.MULTILINE)
-    bad = [f"{name}: {why[:300]}" for name, why in re.findall(r"^not ok \d+ - (.*)\n +# (.*)", said, re.MULTILINE)]
+    bad = [f"{name}: {why[:1500]}" for name, why in re.findall(r"^not ok \d+ - (.*)\n +# (.*)", said, re.MULTILINE)]
     if not re.search(r"^1\.\.\d+", said, re.MULTILINE):  # it did not come to its end
         bad.append(end.replace("\n", " | "))
     return good, bad

@@ -8,7 +8,7 @@ import uuid
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from embedded.kafka import Kafka
 from lake.errors import TailgateError
@@ -17,6 +17,7 @@ from sinks.failures import Fenced, Replaced
 from sinks.progress import Progress
 from sinks.session import Session
 from sinks.settings import Settings
+from tests.sinks.feed import records, until
 
 SINK = 16400
 
@@ -29,27 +30,10 @@ def settings(address: str, topic: str, **options: Any) -> Settings:
     return Settings(brokers=address, topic=topic, registry="", envelope="debezium", **options)
 
 
-def records(address: str, topic: str, partition: int = 0) -> list[tuple[bytes | None, bytes | None]]:
-    """What a read_committed reader sees to the topic's end."""
-    reader = Consumer(
-        {
-            "bootstrap.servers": address,
-            "group.id": "test",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    reader.assign([TopicPartition(topic, partition, 0)])
-    out = []
-    while True:
-        message = reader.poll(10)
-        assert message is not None, "no end of the topic in 10 s"
-        if message.error() is not None:
-            break
-        out.append((message.key(), message.value()))
-    reader.close()
-    return out
+def sees(kafka: Kafka, topic: str, wanted: list[tuple[bytes | None, bytes | None]]) -> None:
+    """A read_committed reader finds these: as soon as the broker has written a transaction's marker, a moment after the commit."""
+    until(lambda: len(records(kafka.address, topic)) >= len(wanted), 10)
+    assert records(kafka.address, topic) == wanted
 
 
 @pytest.fixture
@@ -69,7 +53,7 @@ def test_events_and_progress_are_one_transaction(kafka: Kafka, lake_id: str) -> 
     reached = Progress(3, 1000, 0, True, "a")
     session.commit([(None, b"1", ()), (b"k", b"2", ()), (b"k", None, ())], reached)
     session.close()
-    assert records(kafka.address, f"out-{lake_id}") == [(None, b"1"), (b"k", b"2"), (b"k", None)]
+    sees(kafka, f"out-{lake_id}", [(None, b"1"), (b"k", b"2"), (b"k", None)])
     again = opened(kafka, lake_id, "b")
     assert again.progress == reached
     again.commit([], None)
@@ -115,7 +99,7 @@ def test_a_newer_session_fences_the_older(kafka: Kafka, lake_id: str) -> None:
     with pytest.raises(Replaced):
         older.fenced()
     newer.commit([(None, b"2", ())], Progress(2, 2, 0, True, "newer"))
-    assert records(kafka.address, f"out-{lake_id}") == [(None, b"1"), (None, b"2")]
+    sees(kafka, f"out-{lake_id}", [(None, b"1"), (None, b"2")])
     older.close()
     newer.close()
 
@@ -132,7 +116,7 @@ def test_a_transaction_that_was_not_committed_is_not_there(kafka: Kafka, lake_id
     again = opened(kafka, lake_id, "b")
     assert again.progress is None
     again.commit([(None, b"1", ())], Progress(1, 1, 0, True, "b"))
-    assert records(kafka.address, f"out-{lake_id}") == [(None, b"1")]
+    sees(kafka, f"out-{lake_id}", [(None, b"1")])
     again.close()
 
 

@@ -1,6 +1,7 @@
 """psycopg 3: parameters of the extended protocol, text and binary, pipelines, server-side cursors, COPY, asyncio."""
 
 import asyncio
+import contextlib
 import datetime
 import threading
 import uuid
@@ -97,7 +98,8 @@ with check("pipeline: many statements, one round trip"):
     assert [c.fetchone() for c in cursors] == [(n,) for n in range(50)]
     connection.rollback()
 with check("pipeline: an error ends it, what is behind is aborted"), psycopg.connect("", autocommit=True) as other:
-    with other.pipeline() as pipeline:
+    # leaving it says so once more, if the third statement was sent before the second had failed
+    with contextlib.suppress(psycopg.errors.PipelineAborted), other.pipeline() as pipeline:
         cursors = [other.cursor() for _ in range(3)]
         try:
             for cursor, query in zip(cursors, ("SELECT 1", "SELECT 1/0", "SELECT 2"), strict=True):
