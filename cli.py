@@ -182,10 +182,14 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _engine(options: argparse.Namespace) -> int:
-    from engine.runtime.main import Options, run
-    from lake.secrets import Vault
+    from engine.runtime.jvm import launched
 
-    return run(Options(options.data, options.parallelism, options.take_over, Vault(options.secret_key_file, options.secrets_dir)))
+    with launched() as jvm:
+        from engine.runtime.main import Options, run
+        from lake.secrets import Vault
+
+        given = Options(options.data, options.parallelism, options.take_over, Vault(options.secret_key_file, options.secrets_dir))
+        return run(given, jvm)
 
 
 def _gateway(options: argparse.Namespace) -> int:

@@ -19,9 +19,10 @@ from typing import Any
 from engine.runtime import session as spark
 from engine.runtime.engine import Engine
 from engine.runtime.installing import Installation
-from engine.runtime.main import open_epoch
+from engine.runtime.jvm import launched
 from engine.runtime.statements import Statements
 from lake import Lake
+from lake.writing import open_epoch
 
 STATEMENTS = (
     "CREATE TABLE t (a int PRIMARY KEY, b text)",
@@ -43,8 +44,8 @@ class _Nobody:
 def dump(file: Path) -> None:
     """Runs a small engine and keeps the classes that it has loaded."""
     os.environ["TAILGATE_JAVA_OPTIONS"] = "-XX:+RecordDynamicDumpInfo -Xlog:disable -Xlog:all=error:stderr"  # it has a word for each class
-    with tempfile.TemporaryDirectory(prefix="tailgate-classes-") as folder:
-        session = spark.start(Path(folder) / "scratch", 1)
+    with tempfile.TemporaryDirectory(prefix="tailgate-classes-") as folder, launched() as jvm:
+        session = spark.start(jvm.scratch, 1, jvm)
         lake = Lake.open(Path(folder) / "lake", create=True)
         engine = Engine(lake, session, open_epoch(lake, take_over=False), 1)
         installation = Installation(engine)
@@ -64,7 +65,6 @@ def dump(file: Path) -> None:
         finally:
             engine.stop()
             running.join()
-            spark.halt(session)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ PIECE_ROWS_MAX = 100_000
 PIECE_ROWS_MIN = 10_000
 PIECE_ROWS = 20_000  # of the first
 UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_schema(UNIT, weight=True))
-TICK_S = 0.4  # a piece whose tick takes longer makes the next one smaller
+TICK_S = 0.5  # that the tick of a piece is to take: other views wait as long; what a tick costs whatever it reads is half of less
+SHRINK, GROW = 0.5, 1.5  # of a piece by the one before
 ANSWER_MS = 1000  # a wait for a piece is looked into so often
 RETRY_S = 2.0  # after a broker did not answer
 PROGRESS_S = 5.0  # how often a long fill says in the log how far it is
@@ -126,8 +127,7 @@ class Fill(threading.Thread):
     def _send(self, records: list[Record]) -> None:
         began = time.monotonic()
         self._engine.wait_inbox(self._engine.enter(records), lambda: self.alive)
-        took = time.monotonic() - began
-        factor = 0.5 if took > TICK_S else 1.5
+        factor = min(max(TICK_S / (time.monotonic() - began), SHRINK), GROW)
         self._piece_rows = int(min(max(self._piece_rows * factor, PIECE_ROWS_MIN), PIECE_ROWS_MAX))
 
     def _pieces(self, history: History) -> Iterator[tuple[list[Record], int]]:

@@ -1,11 +1,9 @@
-"""`tailgate engine`: the process. Lock the lake, start the JVM, run the ticks, stop at a boundary."""
+"""`tailgate engine`: the process. Lock the lake, run the ticks, stop at a boundary. The JVM is on its way up already (`jvm`)."""
 
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import tempfile
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +13,7 @@ from engine.runtime.control import Control
 from engine.runtime.engine import Engine
 from engine.runtime.follow import Follow
 from engine.runtime.installing import Installation
+from engine.runtime.jvm import Jvm
 from engine.runtime.recency import Recency
 from engine.runtime.statements import Statements
 from engine.runtime.status import Status
@@ -25,8 +24,6 @@ from lake.secrets import Vault
 from lake.writing import open_epoch
 
 log = logging.getLogger("tailgate.engine")
-
-NICE = 5  # the gateway and what it answers come first: latency is decided by who is scheduled
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +36,9 @@ class Options:
     vault: Vault = field(default_factory=Vault)
 
 
-def run(options: Options) -> int:
+def run(options: Options, jvm: Jvm) -> int:
     """Runs until SIGTERM or SIGINT; 0 then."""
     options.vault.check()
-    os.nice(NICE)
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it writes a page of JSON for an error that is told anyway
     logging.getLogger("py4j").setLevel(logging.ERROR)
     lake = Lake.open(options.data, create=True)
@@ -53,32 +49,30 @@ def run(options: Options) -> int:
             f"the state of this lake lies in {parallelism} partitions, and --parallelism is {options.parallelism}",
             hint=f"Start the engine with --parallelism {parallelism}.",
         )
-    with tempfile.TemporaryDirectory(prefix="tailgate-engine-") as scratch:
-        session = spark.start(Path(scratch), options.parallelism)
-        engine = Engine(lake, session, writer, options.parallelism, options.vault)
-        installation = Installation(engine)
-        statements = Statements(engine, installation)
-        writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
-        control = Control(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine))
-        stop = threading.Event()
+    session = spark.start(jvm.scratch, options.parallelism, jvm)
+    engine = Engine(lake, session, writer, options.parallelism, options.vault)
+    installation = Installation(engine)
+    statements = Statements(engine, installation)
+    writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
+    control = Control(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine))
+    stop = threading.Event()
 
-        def on_signal(number: int, frame: object) -> None:
-            stop.set()
-            threading.Thread(target=engine.stop, name="stop").start()
+    def on_signal(number: int, frame: object) -> None:
+        stop.set()
+        threading.Thread(target=engine.stop, name="stop").start()
 
-        signal.signal(signal.SIGTERM, on_signal)
-        signal.signal(signal.SIGINT, on_signal)
-        installation.recover()
-        follow = Follow(engine)
-        follow.start()
-        control.start()
-        writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
-        print(f"ready control=http://{control.address}", flush=True)
-        try:
-            engine.run()
-            follow.round()
-        finally:
-            control.stop()
-            writer.close()
-            spark.halt(session)
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    installation.recover()
+    follow = Follow(engine)
+    follow.start()
+    control.start()
+    writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
+    print(f"ready control=http://{control.address}", flush=True)
+    try:
+        engine.run()
+        follow.round()
+    finally:
+        control.stop()
+        writer.close()
     return 0

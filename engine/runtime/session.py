@@ -1,21 +1,19 @@
-"""The Spark session of the engine: one JVM, bound to loopback, niced, with everything per tick switched off that can be.
+"""The Spark session of the engine: bound to loopback, with everything per tick switched off that can be.
 
-Jars are put on the driver's class path instead of `spark.jars`: QuietFiles is needed before those are loaded, and nothing is
-copied at start. Source of the settings: docs/engine.md, "What Spark is told and why".
+Source of the settings: docs/engine.md, "What Spark is told and why".
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from engine.runtime.jvm import Jvm, attached
 
 STATE_CACHE_MB = 256  # RocksDB's block cache and write buffers, of all stores of this process together
 ENDING_MS = 2000  # longest exit of the JVM
-DRIVER_MEMORY = "2g"  # heap; Arrow and RocksDB live outside it
 
 STREAMING = "spark.sql.streaming"
 SPARK = "org.apache.spark.sql.execution.streaming"
@@ -56,52 +54,19 @@ PLANNING = {
 }
 
 
-CLASSES = Path("engine", "java", "target", "classes.jsa")  # made by engine.runtime.classes
-LOGGING = Path(__file__).parent / "log4j2.properties"
-
-
-def home() -> Path:
-    """Where `make setup` has put what it fetched and built."""
-    return Path(os.environ.get("TAILGATE_HOME", Path(__file__).parents[2]))
-
-
-def jars() -> list[Path]:
-    """The jars that pyspark lacks, and the circuit's own."""
-    root = home()
-    found = sorted((root / ".jars" / "spark").glob("*.jar"))
-    own = root / "engine" / "java" / "target" / "tailgate.jar"
-    if not found or not own.exists():
-        raise FileNotFoundError(f"the engine's jars are not in {root}: run `make setup`")
-    return [own, *found]
-
-
-def start(scratch: Path, parallelism: int) -> SparkSession:
-    """Starts the JVM; `scratch` is for what may be lost (shuffles, working copies of the state).
-
-    TAILGATE_JAVA_OPTIONS are options of the JVM besides ours.
-    """
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    scratch.mkdir(parents=True, exist_ok=True)
-    options = ["-XX:+UseSerialGC", f"-Djava.io.tmpdir={scratch}", f"-Dlog4j2.configurationFile={LOGGING}"]
-    if (classes := home() / CLASSES).exists():
-        options += [
-            f"-XX:SharedArchiveFile={classes}",
-            "-Xlog:disable",
-            "-Xlog:all=error:stderr",
-        ]  # else a file that does not fit is a warning
-    options.append(os.environ.get("TAILGATE_JAVA_OPTIONS", ""))
-    settings = {
-        **SETTINGS,
-        "spark.driver.extraClassPath": ":".join(map(str, jars())),
-        "spark.driver.memory": DRIVER_MEMORY,
-        "spark.driver.extraJavaOptions": " ".join(options).rstrip(),
-        "spark.local.dir": str(scratch),
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-    }
+def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSession:
+    """A session in this JVM, or else in the one that this process has, or a new one. `scratch` is for what may be lost."""
+    settings = {**SETTINGS, "spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
     builder = SparkSession.builder.master(f"local[{max(2, parallelism)}]").appName("tailgate")
     for name, value in settings.items():
         builder = builder.config(name, value)
+    if SparkContext._gateway is None:
+        jvm = jvm or Jvm(scratch)
+        jvm.attach()
     session = builder.getOrCreate()
+    if jvm is not None:
+        attached()
+        session.sparkContext._gateway.proc = jvm.process  # type: ignore[union-attr]  # as if PySpark had started it: held as long as used
     session.sparkContext.setLogLevel("ERROR")
     _unwatched(session)
     session._jvm.tailgate.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
@@ -128,9 +93,3 @@ def for_ticks(session: SparkSession) -> SparkSession:
 
 def jvm_pid(session: SparkSession) -> int:
     return int(session._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
-
-
-def halt(session: SparkSession) -> None:
-    """Ends the JVM at once: everything of worth is on disk."""
-    with contextlib.suppress(Exception):  # it cannot answer
-        session._jvm.java.lang.Runtime.getRuntime().halt(0)  # type: ignore[union-attr]

@@ -1,0 +1,30 @@
+"""The JVM as we launch it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.runtime.jvm import MODULES, Jvm, JvmFailed
+
+
+@pytest.mark.spark
+def test_spark_may_open_what_its_own_launcher_opens(session: Any) -> None:
+    options = session._jvm.org.apache.spark.launcher.JavaModuleOptions
+    assert tuple(options.defaultModuleOptions().split()) == MODULES
+
+
+def test_one_that_cannot_start_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAILGATE_JAVA_OPTIONS", "-Xmx1k")
+    jvm = Jvm(tmp_path)
+    with pytest.raises(JvmFailed, match="ended with 1"):
+        jvm.attach()
+    jvm.end()
+
+
+def test_java_home_decides_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=str(tmp_path)):
+        Jvm(tmp_path / "scratch")
