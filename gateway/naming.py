@@ -1,6 +1,6 @@
 """How one session sees the catalog: along its search_path, with its own temporary views in front.
 
-    mirrors' catalog ──► path (search_path, $user, what there is and may be used) ──► temporary views ──► `catalog`
+    mirrors' catalog ──► columns as at a block's time ──► path (search_path, $user, what may be used) ──► temporary views ──► `catalog`
 
 A temporary view is a name for a query and lives here alone: the engine and other sessions know nothing of it, and it ends with the
 session. It follows what it reads through new names; when that is dropped, or gets other columns, the view is gone too.
@@ -31,6 +31,7 @@ class Naming:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._base: Catalog | None = None
+        self._held: Catalog | None = None  # of the block's time, where that is another
         self._asked: tuple[str, str] | None = None
         self._known = Seen(Catalog(), 0)
         self.temporary: dict[int, Item] = {}
@@ -39,15 +40,19 @@ class Naming:
 
     @property
     def seen(self) -> Seen:
-        """As the mirrors have it now; the same object as long as nothing changes."""
+        """As the mirrors have it now, relations of a block that reads at an earlier time with the columns that they had then; the same
+        object as long as nothing changes."""
         session = self._session
         base, n = session.serving.known
+        held = session.transaction.catalog
+        if held is base:
+            held = None
         asked = (session.settings["search_path"], session.settings["role"])
-        if base is not self._base or asked != self._asked:
+        if base is not self._base or held is not self._held or asked != self._asked:
             path = self._path(base)
             if base is not self._base:
                 self._follow(base)
-            self._base, self._asked = base, asked
+            self._base, self._held, self._asked = base, held, asked
             self._known = self._see(base, n, path)
         return self._known
 
@@ -73,9 +78,12 @@ class Naming:
         return tuple(found)
 
     def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> Seen:
+        then = {} if self._held is None else _then(base, self._held)
+        if then:
+            base = replace(base, items={**base.items, **then})
         if self.temporary:
             return Seen(self._with(base.along((self.own.name, *path)), self.temporary), n, object())
-        return self._session.gateway.seen(base, n, path)
+        return Seen(base.along(path), n, object()) if then else self._session.gateway.seen(base, n, path)
 
     @property
     def own(self) -> Schema:
@@ -148,3 +156,16 @@ class Naming:
             except (TailgateError, KeyError):
                 continue
         return kept
+
+
+def _then(base: Catalog, held: Catalog) -> dict[int, Item]:
+    """Relations whose rows had other columns in an earlier catalog, as they were, and so the views that were made of them since."""
+
+    def was(item: Item) -> Item | None:
+        then = held.items.get(item.id)
+        return then if then is not None and then is not item and then.columns != item.columns else None
+
+    found = {item.id: then for item in base.items.values() if item.stored and (then := was(item)) is not None}
+    views = [item for item in base.items.values() if found and item.kind == "view"]
+    above = {view.id: then for view in views if (then := was(view)) is not None and not found.keys().isdisjoint(base.below(view))}
+    return {**found, **above}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gateway import tail, times
-from gateway.envelopes import shape_of
+from gateway.envelopes import Shape, shape_of
 from gateway.portals import Bound, Rows, TableRows, Tagged
 from gateway.transactions import State
 from lake import errors as e
@@ -36,10 +36,11 @@ FRESH = "Take the rows at a time t anew (SELECT … AS OF t) and ACKNOWLEDGE …
 
 
 class Follower:
-    """A session's way through one subscription. `given`: the time of the newest rows that were given; `rows` begin after `place`."""
+    """A session's way through one subscription. `given`: the time of the newest rows that were given; `rows` begin after `place`, with the
+    columns of `shape`."""
 
-    def __init__(self, rows: tail.TailRows, place: Place, progress: bool) -> None:
-        self.rows, self.place, self.given = rows, place, -1
+    def __init__(self, rows: tail.TailRows, shape: Shape, place: Place, progress: bool) -> None:
+        self.rows, self.shape, self.place, self.given = rows, shape, place, -1
         self._flag = int(progress)
 
     def note(self, table: pa.Table) -> None:
@@ -62,7 +63,8 @@ def bind(session: Session, bound: Bound, statement: s.FetchSubscription | s.Ackn
     """What is to be known of the statement besides: columns, or parameters."""
     item = find(session.catalog, statement.name)
     if isinstance(statement, s.FetchSubscription):
-        shape = shape_of(session.serving.catalog[item.depends[0]].columns, None, ())
+        known = session.following_durably.get(item.id)  # goes on with its columns, though there may be more now
+        shape = shape_of(session.serving.catalog[item.depends[0]].columns, None, ()) if known is None else known.shape
         return {"columns": tail.columns(shape, bool(item.options[subscriptions.PROGRESS])), "body": shape}
     if isinstance(statement.up_to, int):
         return {}
@@ -134,7 +136,7 @@ async def _follower(session: Session, bound: Bound, item: Item) -> Follower:
     rows = tail.TailRows(
         session.serving, item.depends[0], bound.body, after=place.time, snapshot=place.snapshot, progress=progress, durable=True
     )  # fmt: skip
-    follower = session.following_durably[item.id] = Follower(rows, place, progress)
+    follower = session.following_durably[item.id] = Follower(rows, bound.body, place, progress)
     return follower
 
 

@@ -96,7 +96,10 @@ class TailRows:
         self._up_to = up_to
         self._constant = constant
         self._position = after - 1 if snapshot else after  # all up to this time has been read
-        self._iterator: AsyncIterator[Batch] = serving.changes(source, after=after, snapshot=snapshot, values=values, patient=durable)
+        known = shape.columns if isinstance(source, int) else None
+        self._iterator: AsyncIterator[Batch] = serving.changes(
+            source, after=after, snapshot=snapshot, values=values, patient=durable, columns=known
+        )
         self._begun = False
         self._durable = durable
         self._failure: BaseException | None = None  # told when what came before it was given

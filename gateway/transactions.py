@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gateway.serving import Serving
     from gateway.serving.snapshots import Snapshot
     from gateway.settings import Mark
+    from lake.catalog import Catalog
 
 
 class State(Enum):
@@ -142,6 +143,11 @@ class Transaction:
     def time(self) -> int | None:
         """The time of the snapshot, if it is taken."""
         return None if self._snapshot is None else self._snapshot.time
+
+    @property
+    def catalog(self) -> Catalog | None:
+        """Of the time of the snapshot, if it is taken."""
+        return None if self._snapshot is None else self._snapshot.catalog
 
     def release(self) -> None:
         self.exported.clear()

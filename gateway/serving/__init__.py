@@ -19,6 +19,7 @@ import threading
 import time as clocks
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
@@ -52,6 +53,7 @@ Result = TypeVar("Result")
 
 FOLLOWING_THREADS = 4  # for decoding large changes and followed queries
 CATALOG_MEMORY_LIMIT = "512MB"  # of the instance with pg_catalog: some 20,000 small rows, and what clients join of them
+TRIES = 10  # of a statement whose relations get other columns while it is begun
 SINCE_KEPT = 1.0  # seconds that `oldest` is remembered; `since` moves that slowly
 
 
@@ -74,7 +76,6 @@ class Serving:
         self._callbacks: list[Callable[[int], None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._advance: asyncio.Future[None] | None = None
-        self._catalogs: list[State] = [self._mirrors.state]
         self._now = self._sandbox.cursor()
         self._now_lock = threading.Lock()
         self._since = (0, 0.0)
@@ -165,8 +166,6 @@ class Serving:
             loop.call_soon_threadsafe(self._tell, state)
 
     def _tell(self, state: State) -> None:
-        if self._catalogs[-1].catalog is not state.catalog:
-            self._catalogs = [*self._catalogs[-20:], state]
         self._snapshots.expire()
         if self._advance is not None and self._loop is not None:
             done, self._advance = self._advance, self._loop.create_future()
@@ -188,18 +187,27 @@ class Serving:
             if not at.past:  # what this block copies for itself, the next finds in memory
                 self._mirrors.need([i for i in prepared.items if i.id in self.catalog.items])
             return await self._jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
-        await self._mirrored(prepared.items)
-        return await self._jobs.run(lambda job: self._run(prepared, values, job), timeout)
+        return await self._reading(prepared.items, lambda job: self._run(prepared, values, job), timeout)
 
     async def work(
         self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], *, at: Snapshot | None = None
     ) -> Result:
         """What `work` gives, on a thread, with a connection that reads these items. Cancelling the task stops it."""
         if at is None:
-            await self._mirrored(items)
-            return await self._jobs.run(lambda job: self._work(items, work, job))
+            return await self._reading(items, lambda job: self._work(items, work, job))
         self._mirrors.need([i for i in items if i.id in self.catalog.items])
         return await self._jobs.run(lambda job: self._work_at(items, work, at, job))
+
+    async def _reading(self, items: Sequence[Item], work: Callable[[Job], Result], timeout: float | None = None) -> Result:
+        """Runs what reads these, when they are mirrored. Again, if one of them got columns or began anew just then: its mirror is gone."""
+        for left in reversed(range(TRIES)):
+            await self._mirrored(items)
+            try:
+                return await self._jobs.run(work, timeout)
+            except duckdb.CatalogException:
+                if not left:
+                    raise
+        raise AssertionError("there is a last try")
 
     def _work(self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], job: Job) -> Result:
         cursor = self._sandbox.cursor()
@@ -224,18 +232,21 @@ class Serving:
 
     def run_now(self, prepared: Prepared, values: Sequence[object] = ()) -> pa.Table:
         """The rows, on this thread: for what is known to be short, or outside an event loop. Waits for a first filling."""
-        for ready in self._mirrors.need(self._present(prepared.items)):
-            ready.result()
-        try:
-            with self._now_lock:
-                return self._answer(self._now, prepared, values)
-        except duckdb.Error as error:
-            raise translated(error) from error
+        for left in reversed(range(TRIES)):
+            for ready in self._mirrors.need(self._present(prepared.items)):
+                ready.result()
+            try:
+                with self._now_lock:
+                    return self._answer(self._now, prepared, values)
+            except duckdb.Error as error:
+                if not left or not isinstance(error, duckdb.CatalogException):
+                    raise translated(error) from error
+        raise AssertionError("there is a last try")
 
     def snapshot(self, at: int | None = None) -> Snapshot:
         """One time for several statements: now, or a time in the past (not older than `oldest`). To be closed."""
         self._snapshots.check()
-        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), self._catalog_of, at))
+        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), self._mirrors.catalog_at, at))
 
     def ready(self, prepared: Prepared) -> bool:
         """Whether all it reads is in memory, so that `run_now` waits for nothing."""
@@ -287,9 +298,6 @@ class Serving:
                 raise UndefinedTable(f'relation "{item.name}" does not exist')
         return list(items)
 
-    def _catalog_of(self, n: int) -> Catalog:
-        return next((s.catalog for s in reversed(self._catalogs) if s.n <= n), self.catalog)
-
     # --- the system catalog
 
     def is_catalog_query(self, statement: Select | QueryText | exp.Expression) -> bool:
@@ -328,13 +336,26 @@ class Serving:
     # --- changes
 
     async def changes(
-        self, source: int | Prepared, *, after: int, snapshot: bool, values: Sequence[object] = (), patient: bool = False
+        self,
+        source: int | Prepared,
+        *,
+        after: int,
+        snapshot: bool,
+        values: Sequence[object] = (),
+        patient: bool = False,
+        columns: tuple[Field, ...] | None = None,
     ) -> AsyncIterator[Batch]:
         """The rows at `after` if `snapshot`, then what each later time changed, for ever. Net, each row at most once a batch.
 
-        `patient`: while a view fails its changes wait; the error is raised where all that is there has it.
+        `patient`: while a view fails its changes wait; the error is raised where all that is there has it. `columns`: those of a relation
+        that are given, where it has got others since.
         """
-        item = readable(self.catalog[source]) if isinstance(source, int) else source
+        item: Item | Prepared
+        if isinstance(source, int):
+            item = readable(self.catalog[source])
+            item = item if columns is None else replace(item, columns=columns)
+        else:
+            item = source
         feed, shared = await asyncio.get_running_loop().run_in_executor(self._following, self._feed, item, values, after)
         try:
             async for batch in following.follow(

@@ -41,6 +41,7 @@ FILLS_AT_ONCE = 2  # relations that are being filled side by side; each holds it
 CATCH_UP = 4  # entries that a filled relation may be behind when the lock is taken for the rest
 UNUSED_AFTER = 1800.0  # seconds without a query after which a mirror is dropped: a dashboard's lunch break
 UNUSED_LOOK = 60.0  # seconds between looks for such
+CATALOGS_KEPT = 20  # for blocks that began before the newest
 RETRY = 1.0  # seconds after a failure of the world (the lake's folder gone, say) before the log is looked at again
 
 
@@ -89,6 +90,7 @@ class Mirrors:
             entries.note(newest)
         inbox = newest.inbox if newest else 0
         self.state = State(n, time, lake.catalog_at(n) if n else Catalog(), newest.catalog_version if newest else 0, inbox=inbox)
+        self._catalogs = [(self.state.catalog_n, self.state.catalog)]  # the newest ones, with the entries that made them
         self._writer.execute("INSERT INTO clock VALUES ($1, $2, [], [], $3)", [n, time, inbox])
 
     def start(self) -> None:
@@ -120,6 +122,10 @@ class Mirrors:
     def changed_at(self, relation: int) -> int:
         """Time of a relation's last change since this process began to follow; 0 if there was none."""
         return self._changed.get(relation, 0)
+
+    def catalog_at(self, n: int) -> Catalog:
+        """The catalog at an entry that the clock has shown."""
+        return next((catalog for made, catalog in reversed(self._catalogs) if made <= n), self.state.catalog)
 
     def moving(self) -> frozenset[int]:
         return frozenset(r for r, m in self._mirrored.items() if m.moving)
@@ -251,6 +257,8 @@ class Mirrors:
                 self._drop(entry)
             state = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox)
             self._set_clock(self._writer, state)
+            if catalog_n != self._catalogs[-1][0]:  # before anybody can see the clock
+                self._catalogs = [*self._catalogs[-CATALOGS_KEPT:], (catalog_n, catalog)]
             self._writer.commit()
         except BaseException:
             self._writer.rollback()
@@ -312,6 +320,7 @@ class Mirrors:
             self._changed = dict.fromkeys(catalog.items, newest.time)
             self._entries.note(newest)
             self.state = State(newest.n, newest.time, catalog, newest.catalog_version, inbox=newest.inbox)
+            self._catalogs.append((newest.catalog_version, catalog))
             self._set_clock(self._writer, self.state)
         self._advanced(self.state)
 

@@ -36,7 +36,7 @@ class Snapshot:
     def __init__(self, lake: Lake, cursor: duckdb.DuckDBPyConnection, catalog: Callable[[int], Catalog], at: int | None = None) -> None:
         self._lake, self._cursor = lake, cursor
         self._busy = threading.Lock()
-        self._own: dict[int, None] = {}
+        self._own: dict[int, mirror.Shape] = {}
         self._written: dict[int, overlay.Written] = {}  # by relation: what the block has changed, net
         self._laid: dict[int, overlay.Written] = {}  # of these, what the connection shows
         self._aborted = False
@@ -81,11 +81,9 @@ class Snapshot:
     def bring(self, items: Iterable[Item]) -> None:
         """Makes these readable here; inside `use`. Raises the error that an item has at this time."""
         for item in items:
-            if item.id not in self.shared and item.id not in self._own:
-                self._own[item.id] = None
+            if item.id not in self.shared:
                 self._copy(mirror.shape(item))
-                if item.errors and item.errors not in self._own:
-                    self._own[item.errors] = None
+                if item.errors:
                     self._copy(mirror.errors_shape(item))
             self._check(item)
             self._lay(item.id)
@@ -112,6 +110,12 @@ class Snapshot:
         self._laid[relation] = wanted
 
     def _copy(self, shape: mirror.Shape) -> None:
+        """Once, and again if it has got columns: it was made after the block had begun."""
+        if self._own.get(shape.relation) == shape:
+            return
+        if shape.relation in self._own:
+            mirror.drop(self._cursor, shape)
+        self._own[shape.relation] = shape
         rows = self._lake.snapshot(shape.relation, at=self.time)
         mirror.create(self._cursor, shape, temporary=True)
         mirror.fill(self._cursor, shape, rows)

@@ -1,12 +1,13 @@
--- Transfers between accounts, each a transaction of three changes. {prefix}: of the topics.
-CREATE SOURCE transactions FROM KAFKA BROKER 'kafka:9092' TOPIC '{prefix}.transaction' FORMAT JSON;
+-- Transfers between accounts, each a transaction of three changes. {prefix}: of the topics; {format}, {accounts}, {transfers}: how they
+-- are written, and the columns where that does not tell them.
+CREATE SOURCE transactions FROM KAFKA BROKER 'kafka:9092' TOPIC '{prefix}.transaction' {format};
 
-CREATE SOURCE accounts (id bigint, balance bigint, PRIMARY KEY (id) NOT ENFORCED)
-FROM KAFKA BROKER 'kafka:9092' TOPIC '{prefix}.shop.accounts' FORMAT JSON
+CREATE SOURCE accounts {accounts}
+FROM KAFKA BROKER 'kafka:9092' TOPIC '{prefix}.shop.accounts' {format}
 ENVELOPE DEBEZIUM (TRANSACTION METADATA (SOURCE transactions, COLLECTION 'shop.accounts'));
 
-CREATE SOURCE transfers (id bigint, source bigint, target bigint, amount bigint, PRIMARY KEY (id) NOT ENFORCED)
-FROM KAFKA BROKER 'kafka:9092' TOPIC '{prefix}.shop.transfers' FORMAT JSON
+CREATE SOURCE transfers {transfers}
+FROM KAFKA BROKER 'kafka:9092' TOPIC '{prefix}.shop.transfers' {format}
 ENVELOPE DEBEZIUM (TRANSACTION METADATA (SOURCE transactions, COLLECTION 'shop.transfers'));
 
 CREATE MATERIALIZED VIEW balances AS

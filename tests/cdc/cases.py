@@ -7,6 +7,7 @@ database ──Debezium in a worker──► topics ──► sources ──► 
 from __future__ import annotations
 
 import json
+import random
 import re
 import time
 from collections import Counter
@@ -17,6 +18,7 @@ from typing import Any, cast, get_args
 
 import psycopg
 from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from examples.shop.recompute import Topics
 from tests.cdc.databases import SCHEMA, SERVERS, Row, plain
@@ -101,11 +103,23 @@ class Case:
         self.worker.make()
         wanted = {f"{self.name}.{SCHEMA}.{table}" for table in tables}
         until(lambda: wanted <= set(admin.list_topics(timeout=10).topics), 60)
+        if self.scenario.avro and "transaction" in self.scenario.topics:  # its source needs its schema
+            until(self._captured, 60)
         with psycopg.connect(self._dsn, autocommit=True) as db:
             db.execute(f"CREATE SCHEMA {self.name}")  # type: ignore[call-overload]
             db.execute(f"SET search_path = {self.name}")  # type: ignore[call-overload]
             for statement in self.scenario.statements():
                 db.execute(self._here(statement))  # type: ignore[call-overload]
+
+    def _captured(self) -> bool:
+        """Makes a transaction. Whether one was behind the snapshot, so that the schema of the transaction topic is registered."""
+        assert self.scenario.transaction is not None
+        session = self.server.session()
+        session.transaction(self.scenario.transaction(random.Random()))
+        session.close()
+        time.sleep(1)  # until it is captured
+        with SchemaRegistryClient({"url": self._registry}) as registry:
+            return f"{self.name}.transaction-value" in registry.get_subjects()
 
     def _here(self, statement: str) -> str:
         for there, here in (("kafka:9092", self._kafka), ("http://schema-registry:8081", self._registry), ("{prefix}", self.name)):

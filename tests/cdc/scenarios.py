@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -58,9 +58,9 @@ class Scenario:
     """`alters`: done to the tables half-way; sources go on without.
 
     `taken`: the views of the examples that are taken as they are, by file. `avro`: whether the topics are Avro's; otherwise JSON without
-    schemas. `topics`: those that are there before the connector writes:
-    `pageviews`, to which visits are sent, and `transaction`, to which Debezium writes where transactions begin and end. `transaction`: one
-    at random; otherwise random statements for random tables.
+    schemas. `topics`: those that are there before the connector writes: `pageviews`, to which visits are sent, and `transaction`, to which
+    Debezium writes where transactions begin and end. `transaction`: one at random; otherwise random statements for random tables.
+    `written`: what stands for {placeholders} of the statements. `file`: theirs, if it is not the scenario's name.
     """
 
     name: str
@@ -71,13 +71,20 @@ class Scenario:
     topics: tuple[str, ...] = ()
     transaction: Callable[[random.Random], list[str]] | None = None
     taken: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict)
+    file: str = ""
 
     def statements(self) -> list[str]:
         """Sources, the views of the examples, what is made of them."""
-        own = _statements(HERE / f"{self.name}.sql")
+        own = [self._said(s) for s in _statements(HERE / f"{self.file or self.name}.sql")]
         views = [s for file, names in self.taken.items() for s in _statements(EXAMPLES / file) if _made(s) in names]
         sources = [s for s in own if s.startswith("CREATE SOURCE")]
         return [*sources, *views, *own[len(sources) :]]
+
+    def _said(self, statement: str) -> str:
+        for placeholder, text in self.written.items():
+            statement = statement.replace(f"{{{placeholder}}}", text)
+        return statement
 
 
 def _statements(file: Path) -> list[str]:
@@ -290,6 +297,22 @@ BANK = Scenario(
     avro=False,
     topics=("transaction",),
     transaction=_transfer,
+    written={
+        "format": "FORMAT JSON",
+        "accounts": "(id bigint, balance bigint, PRIMARY KEY (id) NOT ENFORCED)",
+        "transfers": "(id bigint, source bigint, target bigint, amount bigint, PRIMARY KEY (id) NOT ENFORCED)",
+    },
+)
+BANK_AVRO = replace(
+    BANK,
+    name="bank_avro",
+    file="bank",
+    avro=True,
+    written={
+        "format": "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY 'http://schema-registry:8081'",
+        "accounts": "",
+        "transfers": "",
+    },
 )
 
-SCENARIOS = {"shop": SHOP, "service": SERVICE, "bank": BANK}
+SCENARIOS = {scenario.name: scenario for scenario in (SHOP, SERVICE, BANK, BANK_AVRO)}

@@ -17,20 +17,22 @@ from sql.statements import CreateSource, Drop, parse
 from tests.engine.ddl.test_statements import CSR, ENVELOPE, KEY, RECORD, Subjects
 
 AT = "FROM KAFKA BROKER 'kafka' TOPIC"
-NULLABLE = ["null", {"type": "record", "name": "block", "fields": [{"name": "id", "type": "string"}]}]
+NULLABLE = ["null", {"type": "record", "name": "block", "namespace": "event", "fields": [{"name": "id", "type": "string"}]}]
 BLOCK = {**ENVELOPE, "fields": [*ENVELOPE["fields"], {"name": "transaction", "type": NULLABLE, "default": None}]}
 COUNT = {
     "type": "record",
-    "name": "count",
+    "name": "collection",
+    "namespace": "event",
     "fields": [{"name": "data_collection", "type": "string"}, {"name": "event_count", "type": "long"}],
 }
 END = {
     "type": "record",
-    "name": "End",
+    "name": "TransactionMetadataValue",
+    "namespace": "io.debezium.connector.common",
     "fields": [
         {"name": "status", "type": "string"},
         {"name": "id", "type": "string"},
-        {"name": "data_collections", "type": ["null", {"type": "array", "items": COUNT}]},
+        {"name": "data_collections", "type": ["null", {"type": "array", "items": ["null", COUNT]}]},
     ],
 }
 REGISTRY = Subjects({"a-value": BLOCK, "a-key": KEY, "none-value": ENVELOPE, "none-key": KEY, "avro-value": END, "t-value": RECORD})

@@ -1,16 +1,18 @@
 """Transactions of a database through Kafka and the engine: no tick shows half of one, whatever is killed and sent again.
 
 The connector is played: accounts in two partitions, transfers between them in another topic, BEGIN and END in a third, each partition's
-messages at times of their own. After a crash it sends the last transactions again, as a standalone Kafka Connect does.
+messages at times of their own. After a crash it sends the last transactions again, as a standalone Kafka Connect does. It writes JSON, or
+Avro by the schemas that Debezium has for all of them.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +20,22 @@ import pytest
 from confluent_kafka import Producer
 
 from embedded.kafka import Kafka
+from embedded.registry import Registry
 from lake import Lake
 from lake.reading import changes
 from lake.types import WEIGHT
+from tests.engine.ddl.topics import Topic, field
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 ACCOUNTS, START = 6, 100
 TRANSACTIONS, KILLS = 30, (11, 20)
+FEW = 9  # where nobody is killed
 SLOW_S = 180.0
+COLUMNS = {"accounts": ("id", "balance", "moved"), "transfers": ("id",)}
 Message = tuple[str, int, Any, Any]  # topic, partition, key, value
+Written = Callable[[str, Any, Any], tuple[bytes, bytes]]  # a key and a value, for a topic
 
 
 class Database:
@@ -56,9 +63,9 @@ class Database:
         ]
         counts = [("public.accounts", 2), ("public.transfers", 1), ("public.audit", 5)]  # nobody reads the last
         collections = [{"data_collection": name, "event_count": n} for name, n in counts]
-        begin = {"status": "BEGIN", "id": f"{xid}:{self.lsn}", "event_count": None, "data_collections": None}
-        end = {"status": "END", "id": f"{xid}:{self.lsn + 1}", "event_count": 8, "data_collections": collections}
-        return [("bank.transaction", 0, None, begin), *events, ("bank.transaction", 0, None, end)]
+        begin = {"status": "BEGIN", "id": f"{xid}:{self.lsn}", "event_count": None, "data_collections": None, "ts_ms": 1}
+        end = {"status": "END", "id": f"{xid}:{self.lsn + 1}", "event_count": 8, "data_collections": collections, "ts_ms": 2}
+        return [("bank.transaction", 0, {"id": begin["id"]}, begin), *events, ("bank.transaction", 0, {"id": end["id"]}, end)]
 
     def _account(self, account: int, op: str, place: tuple[int, int, int] | None) -> Message:
         balance, moved = self.accounts[account]
@@ -74,10 +81,59 @@ class Database:
         return {"before": None, "after": row, "source": source, "transaction": block, "op": op}
 
 
+def in_json(topic: str, key: Any, value: Any) -> tuple[bytes, bytes]:
+    return json.dumps(key).encode(), json.dumps(value).encode()
+
+
+def in_avro(registry: Registry) -> Written:
+    """Registers the schemas that Debezium's converter does, but for what of them nobody reads."""
+    topics = {name: Topic(registry, f"bank.{name}") for name in (*COLUMNS, "transaction")}
+    block = [field("id", "string"), field("total_order", "long"), field("data_collection_order", "long")]
+    source = [field(name, "string") for name in ("connector", "name", "db", "schema", "table", "snapshot")]
+    source += [field("ts_ms", "long"), field("lsn", ["null", "long"], default=None)]
+    values = {}
+    for name, columns in COLUMNS.items():
+        row = {"type": "record", "name": "Value", "namespace": f"bank.{name}", "fields": [field(column, "int") for column in columns]}
+        envelope = [
+            field("before", ["null", row], default=None),
+            field("after", ["null", f"bank.{name}.Value"], default=None),
+            field("source", {"type": "record", "name": "Source", "namespace": "io.debezium.connector.postgresql", "fields": source}),
+            field("transaction", ["null", {"type": "record", "name": "block", "namespace": "event", "fields": block}], default=None),
+            field("op", "string"),
+        ]
+        values[name] = topics[name].register_schema(
+            {"type": "record", "name": "Envelope", "namespace": f"bank.{name}", "fields": envelope, "connect.name": f"bank.{name}.Envelope"}
+        )
+        topics[name].register_key(field("id", "int"))
+    counts = [field("data_collection", "string"), field("event_count", "long")]
+    count = {"type": "record", "name": "collection", "namespace": "event", "fields": counts}
+    end = [
+        field("status", "string"),
+        field("id", "string"),
+        field("event_count", ["null", "long"], default=None),
+        field("data_collections", ["null", {"type": "array", "items": ["null", count]}], default=None),
+        field("ts_ms", "long"),
+    ]
+    values["transaction"] = topics["transaction"].register_schema(
+        {"type": "record", "name": "TransactionMetadataValue", "namespace": "io.debezium.connector.common", "fields": end}
+    )
+    topics["transaction"].register_key(field("id", "string"))
+
+    def written(topic: str, key: Any, value: Any) -> tuple[bytes, bytes]:
+        name = topic.removeprefix("bank.")
+        if name not in topics:
+            return in_json(topic, key, value)
+        message = topics[name].message(values[name], key=key, **value)
+        return base64.b64decode(message["key_b64"]), base64.b64decode(message["value_b64"])
+
+    return written
+
+
 class Connector:
     """Sends messages; what waits for one partition holds up no other."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, written: Written = in_json) -> None:
+        self._written = written
         self._producer = Producer({"bootstrap.servers": address, "linger.ms": 0, "log_level": 2})
 
     def send(self, messages: list[Message]) -> None:
@@ -89,7 +145,8 @@ class Connector:
             topic, partition, key, value = queues[place].pop(0)
             if not queues[place]:
                 del queues[place]
-            self._producer.produce(topic, json.dumps(value), json.dumps(key), partition)
+            key_bytes, value_bytes = self._written(topic, key, value)
+            self._producer.produce(topic, value_bytes, key_bytes, partition)
             self._producer.flush()
             time.sleep(random.random() * 0.01)
 
@@ -101,14 +158,21 @@ def engine(tmp_path: Path, own_kafka: Kafka) -> Iterator[EngineProcess]:
         own_kafka.create_topic(topic)
     engine = EngineProcess(tmp_path / "lake")
     engine.start()
-    at = f"FROM KAFKA BROKER '{own_kafka.address}' TOPIC"
-    engine.execute(f"CREATE SOURCE transactions {at} 'bank.transaction' FORMAT JSON")
-    for name, columns in (("accounts", "id int, balance int, moved int"), ("transfers", "id int")):
-        kept = f"ENVELOPE DEBEZIUM (TRANSACTION METADATA (SOURCE transactions, COLLECTION 'public.{name}'))"
-        engine.execute(f"CREATE SOURCE {name} ({columns}, PRIMARY KEY (id) NOT ENFORCED) {at} 'bank.{name}' FORMAT JSON {kept}")
-    engine.execute(f"CREATE MATERIALIZED SOURCE other {at} 'other' FORMAT TEXT")
     yield engine
     engine.stop()
+
+
+def make(engine: EngineProcess, kafka: str, registry: str = "") -> Lake:
+    """The sources, of Avro if a registry is given."""
+    at = f"FROM KAFKA BROKER '{kafka}' TOPIC"
+    format = f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{registry}'" if registry else "FORMAT JSON"
+    engine.execute(f"CREATE SOURCE transactions {at} 'bank.transaction' {format}")
+    for name, columns in COLUMNS.items():
+        kept = f"ENVELOPE DEBEZIUM (TRANSACTION METADATA (SOURCE transactions, COLLECTION 'public.{name}'))"
+        declared = "" if registry else f"({', '.join(f'{c} int' for c in columns)}, PRIMARY KEY (id) NOT ENFORCED)"
+        engine.execute(f"CREATE SOURCE {name} {declared} {at} 'bank.{name}' {format} {kept}")
+    engine.execute(f"CREATE MATERIALIZED SOURCE other {at} 'other' FORMAT TEXT")
+    return Lake(engine.data)
 
 
 def steps(lake: Lake) -> Iterator[tuple[int, int, int]]:
@@ -126,9 +190,29 @@ def steps(lake: Lake) -> Iterator[tuple[int, int, int]]:
             yield sum(a[1] for a in accounts), sum(a[2] for a in accounts), (+held["transfers"]).total()
 
 
+def check_steps(lake: Lake, count: int) -> None:
+    """Each of them showed whole transactions."""
+    seen = [s for s in steps(lake) if s[2]]
+    assert len(seen) > count / 3, "the transactions came in too few ticks for the test to show anything"
+    assert all(s == (ACCOUNTS * START, 2 * s[2], s[2]) for s in seen)
+
+
+def check_open(lake: Lake, database: Database, connector: Connector) -> None:
+    """A transaction without its last change and its END is not shown, and then it is."""
+    before = database.transfers
+    open_ = database.transaction()
+    connector.send(open_[:-2])
+    for n in (1, 2):  # ticks that could have shown it
+        connector.send([("other", 0, None, "goes on")])
+        until(lambda n=n: rows(lake, "other").total() == n)
+    assert rows(lake, "transfers").total() == before, "a transaction that has not ended is not shown"
+    connector.send(open_[-2:])
+    until(lambda: rows(lake, "transfers").total() == before + 1)
+
+
 def test_no_tick_shows_half_a_transaction(engine: EngineProcess, own_kafka: Kafka) -> None:
     random.seed(7)
-    lake, database, connector = Lake(engine.data), Database(), Connector(own_kafka.address)
+    lake, database, connector = make(engine, own_kafka.address), Database(), Connector(own_kafka.address)
     connector.send(database.snapshot())
     until(lambda: rows(lake, "accounts").total() == ACCOUNTS)
     sent: list[list[Message]] = []
@@ -145,15 +229,23 @@ def test_no_tick_shows_half_a_transaction(engine: EngineProcess, own_kafka: Kafk
             until(lambda: rows(lake, "transfers").total() == database.transfers, timeout=SLOW_S)
     until(lambda: rows(lake, "transfers").total() == TRANSACTIONS, timeout=SLOW_S)
     assert {r[0]: r[1:] for r in rows(lake, "accounts")} == database.accounts
-    seen = [s for s in steps(lake) if s[2]]
-    assert len(seen) > TRANSACTIONS / 3, "the transactions came in too few ticks for the test to show anything"
-    assert all(s == (ACCOUNTS * START, 2 * s[2], s[2]) for s in seen)
-    open_ = database.transaction()
-    connector.send(open_[:-2])
-    for n in (1, 2):  # ticks that could have shown it
-        connector.send([("other", 0, None, "goes on")])
-        until(lambda n=n: rows(lake, "other").total() == n)
-    assert rows(lake, "transfers").total() == TRANSACTIONS, "a transaction that has not ended is not shown"
-    connector.send(open_[-2:])
-    until(lambda: rows(lake, "transfers").total() == TRANSACTIONS + 1)
+    check_steps(lake, TRANSACTIONS)
+    check_open(lake, database, connector)
+    assert not any(s["error"] for s in engine.get("/status")["sources"].values())
+
+
+def test_in_avro(engine: EngineProcess, own_kafka: Kafka, registry: Registry) -> None:
+    """Nobody is killed: where a tick is cut is decided as for JSON."""
+    random.seed(8)
+    connector, database = Connector(own_kafka.address, in_avro(registry)), Database()
+    lake = make(engine, own_kafka.address, registry.url)
+    connector.send(database.snapshot())
+    until(lambda: rows(lake, "accounts").total() == ACCOUNTS)
+    for i in range(FEW):
+        connector.send(database.transaction())
+        if i % 2 == 0:
+            until(lambda: rows(lake, "transfers").total() == database.transfers)
+    until(lambda: rows(lake, "transfers").total() == FEW)
+    check_steps(lake, FEW)
+    check_open(lake, database, connector)
     assert not any(s["error"] for s in engine.get("/status")["sources"].values())

@@ -76,6 +76,7 @@ final class TransactionBlock {
         StructType of = (StructType) ((ArrayType) type.apply(at).dataType()).elementType();
         ArrayData all = row.getArray(at);
         for (int i = 0; i < all.numElements(); i++) {
+          if (all.isNullAt(i)) continue;  // Debezium's schema allows it
           InternalRow one = all.getStruct(i, of.length());
           counts.put(text(one, of, "data_collection"), number(one, of, "event_count"));
         }

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
+import java.util.Arrays;
 import java.util.Map;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericData;
@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 /** What messages say of transactions, in Avro and JSON. The schemas are Debezium's, but for names and documentation. */
 class TransactionBlockTest {
   private static final Schema ROW = new Schema.Parser().parse("{'type': 'record', 'name': 'Envelope', 'fields': [{'name': 'after', 'type': ['null', 'string']}, {'name': 'transaction', 'type': ['null', {'type': 'record', 'name': 'block', 'fields': [{'name': 'id', 'type': 'string'}, {'name': 'total_order', 'type': 'long'}, {'name': 'data_collection_order', 'type': 'long'}]}], 'default': null}]}".replace('\'', '"'));
-  private static final Schema END = new Schema.Parser().parse("{'type': 'record', 'name': 'Value', 'fields': [{'name': 'status', 'type': 'string'}, {'name': 'id', 'type': 'string'}, {'name': 'event_count', 'type': ['null', 'long'], 'default': null}, {'name': 'data_collections', 'type': ['null', {'type': 'array', 'items': {'type': 'record', 'name': 'collection', 'fields': [{'name': 'data_collection', 'type': 'string'}, {'name': 'event_count', 'type': 'long'}]}}], 'default': null}, {'name': 'ts_ms', 'type': 'long'}]}".replace('\'', '"'));
+  private static final Schema END = new Schema.Parser().parse("{'type': 'record', 'name': 'Value', 'fields': [{'name': 'status', 'type': 'string'}, {'name': 'id', 'type': 'string'}, {'name': 'event_count', 'type': ['null', 'long'], 'default': null}, {'name': 'data_collections', 'type': ['null', {'type': 'array', 'items': ['null', {'type': 'record', 'name': 'collection', 'fields': [{'name': 'data_collection', 'type': 'string'}, {'name': 'event_count', 'type': 'long'}]}]}], 'default': null}, {'name': 'ts_ms', 'type': 'long'}]}".replace('\'', '"'));
   private static final TransactionBlock JSON = new TransactionBlock(new ObjectMapper().createObjectNode().put("type", "json"));
 
   private static TransactionBlock avro(Schema schema) {
@@ -50,14 +50,14 @@ class TransactionBlockTest {
   }
 
   @Test void endsInAvro() throws IOException {
-    GenericData.Record end = new GenericData.Record(END), one = new GenericData.Record(END.getField("data_collections").schema().getTypes().get(1).getElementType());
+    GenericData.Record end = new GenericData.Record(END), one = new GenericData.Record(END.getField("data_collections").schema().getTypes().get(1).getElementType().getTypes().get(1));
     one.put("data_collection", "public.users");
     one.put("event_count", 4L);
     end.put("status", "END");
     end.put("id", "0-1-77");
     end.put("event_count", 4L);
     end.put("ts_ms", 1L);
-    end.put("data_collections", List.of(one));
+    end.put("data_collections", Arrays.asList(one, null));
     assertEquals(new TransactionBlock.Mark("0-1-77", Map.of("public.users", 4L)), avro(END).mark(written(end)));
     end.put("status", "BEGIN");
     end.put("data_collections", null);

@@ -1,0 +1,213 @@
+"""A relation gets columns (ALTER SOURCE … REFRESH SCHEMA) beside those who read it: who has begun goes on with those that there were."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from lake import subscriptions
+from lake.catalog import SUBSCRIPTION, WIDTHS, Item
+from lake.types import INT8, TEXT, Field
+from tests.gateway.serving.made import Made
+from tests.tables.world import Served
+
+OLD = [(1, "a"), (2, "b")]
+NEW = [(1, "a", None), (2, "b", None)]
+
+
+class World:
+    def __init__(self, made: Made, served: Served, key: tuple[int, ...] | None) -> None:
+        self.made, self.served = made, served
+        self.other = made.create("other", {"id": INT8})
+        self.item = made.create("users", {"id": INT8, "name": TEXT}, key)
+        self.tick(*OLD)
+
+    def tick(self, *rows: tuple[Any, ...]) -> None:
+        self.time = self.made.tick({self.item.id: [(row, 1) for row in rows]})
+        self._seen()
+
+    def widen(self) -> None:
+        """What REFRESH SCHEMA commits: the relation with a column more; views of it that know how many there were."""
+        views = [i for i in self.made.writer.catalog.items.values() if i.kind == "view" and self.item.id in i.depends]
+        self.item = replace(self.item, columns=(*self.item.columns, Field(f"more{len(self.item.columns)}", INT8)))
+        self.made.put(self.item)
+        for view in views:
+            self.made.put(replace(view, options={WIDTHS: {str(self.item.id): len(view.columns)}}))
+        self.put()
+
+    def view(self) -> None:
+        """A plain view of all columns, made or made anew."""
+        known = self.made.writer.catalog.find("plain")
+        id = self.made.writer.catalog.next_id if known is None else known.id
+        query = "SELECT * FROM users"
+        item = Item(id, "view", "plain", self.item.columns, None, stored=False, depends=(self.item.id,))
+        self.put(replace(item, sql=f"CREATE VIEW plain AS {query}", query=query))
+
+    def put(self, *items: Item) -> None:
+        for item in items:
+            self.made.put(item)
+        self.time = self.made.writer.newest.time
+        self._seen()
+
+    def _seen(self) -> None:
+        moved = threading.Event()
+        while self.served.serving.time < self.time:
+            moved.wait(0.01)
+
+    def connect(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(self.served.dsn, autocommit=True)
+
+
+@pytest.fixture
+def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    made = Made(tmp_path / "lake")
+    served = Served(made.lake)
+    yield World(made, served, request.param if hasattr(request, "param") else (0,))
+    served.close()
+    made.writer.close()
+
+
+BOTH = pytest.mark.parametrize("world", [(0,), None], ids=["keyed", "bag"], indirect=True)
+READS = [
+    ("SELECT * FROM users ORDER BY id", OLD),
+    ("TABLE users ORDER BY id", OLD),
+    ("SELECT count(*) FROM users", [(2,)]),
+    ("SELECT * FROM plain ORDER BY id", OLD),
+]
+
+
+@BOTH
+@pytest.mark.parametrize("first", ["users", "other"])
+@pytest.mark.parametrize("prepare", [False, True])
+def test_a_block(world: World, first: str, prepare: bool) -> None:
+    """`other`: the relation itself is read for the first time when it has its columns, but at the time of the block."""
+    world.view()
+    with world.connect() as mine, world.connect() as theirs:
+        mine.execute("BEGIN")
+        if first == "users":
+            for sql, rows in READS:
+                assert mine.execute(sql, prepare=prepare).fetchall() == rows
+        else:
+            assert mine.execute("SELECT * FROM other").fetchall() == []
+        world.widen()
+        world.tick((3, "c", 30))
+        assert theirs.execute("SELECT * FROM users ORDER BY id").fetchall() == [*NEW, (3, "c", 30)]
+        for sql, rows in READS:
+            assert mine.execute(sql, prepare=prepare).fetchall() == rows
+        world.widen()
+        world.view()
+        assert len(theirs.execute("SELECT * FROM plain").fetchall()[0]) == 4
+        assert mine.execute("SELECT * FROM plain ORDER BY id").fetchall() == OLD
+        assert mine.execute("SELECT u.*, o.id FROM users u LEFT JOIN other o USING (id) ORDER BY 1").fetchall() == [(*r, None) for r in OLD]
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            mine.execute("SELECT more2 FROM users")
+        mine.execute("ROLLBACK")
+        assert mine.execute("SELECT * FROM users ORDER BY id").fetchall() == [(*r, None) for r in [*NEW, (3, "c", 30)]]
+
+
+@BOTH
+def test_cursors(world: World) -> None:
+    with world.connect() as mine, world.connect() as theirs:
+        mine.execute("DECLARE held CURSOR WITH HOLD FOR SELECT * FROM users ORDER BY id")
+        assert mine.execute("FETCH 1 FROM held").fetchall() == OLD[:1]
+        mine.execute("BEGIN")
+        mine.execute("DECLARE begun CURSOR FOR SELECT * FROM users ORDER BY id")
+        mine.execute("DECLARE later CURSOR FOR SELECT * FROM users ORDER BY id")
+        mine.execute("DECLARE following CURSOR FOR TAIL users")
+        assert mine.execute("FETCH 1 FROM begun").fetchall() == OLD[:1]
+        world.widen()
+        world.tick((3, "c", 30))
+        assert len(theirs.execute("SELECT * FROM users").fetchall()) == 3
+        assert mine.execute("FETCH ALL FROM held").fetchall() == OLD[1:]
+        assert mine.execute("FETCH ALL FROM begun").fetchall() == OLD[1:]
+        assert mine.execute("FETCH ALL FROM later").fetchall() == OLD
+        followed = [r[2:] for r in mine.execute("FETCH 2 FROM following WITH (timeout = '5s')").fetchall()]
+        followed += [r[2:] for r in mine.execute("FETCH 1 FROM following WITH (timeout = '5s')").fetchall()]
+        assert sorted(followed) == [*OLD, (3, "c")]
+        mine.execute("COMMIT")
+        assert mine.execute("FETCH PRIOR FROM held").fetchall() == OLD[1:]
+
+
+def test_a_cursor_that_was_declared_first(world: World) -> None:
+    """Nothing was read yet: its rows are read at a later time, with the columns that it has."""
+    with world.connect() as mine:
+        mine.execute("BEGIN")
+        mine.execute("DECLARE c CURSOR FOR SELECT * FROM users ORDER BY id")
+        world.widen()
+        assert mine.execute("FETCH ALL FROM c").fetchall() == OLD
+
+
+def test_prepared(world: World) -> None:
+    """As in PostgreSQL: a statement that would have other columns now is refused, others go on."""
+    with world.connect() as mine:
+        mine.execute("PREPARE narrow AS SELECT id, name FROM users ORDER BY id")
+        mine.execute("PREPARE wide AS SELECT * FROM users ORDER BY id")
+        world.widen()
+        assert mine.execute("EXECUTE narrow").fetchall() == OLD
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="cached plan must not change result type"):
+            mine.execute("EXECUTE wide")
+
+
+def test_a_subscription(world: World) -> None:
+    options = {subscriptions.RETENTION: 3_600_000, subscriptions.SNAPSHOT: True, subscriptions.PROGRESS: False}
+    item = Item(world.made.writer.catalog.next_id, SUBSCRIPTION, "feed", depends=(world.item.id,), options=options)
+    subscriptions.begin(world.made.lake, item, world.made.writer.newest.n, world.time)
+    world.put(item)
+    fetch = "FETCH 1 FROM SUBSCRIPTION feed WITH (timeout = '5s')"
+    with world.connect() as mine:
+        assert sorted(r[2:] for r in mine.execute(fetch)) == OLD
+        world.widen()
+        world.tick((3, "c", 30))
+        last = mine.execute(fetch).fetchall()
+        assert [r[2:] for r in last] == [(3, "c")]
+    with world.connect() as mine:
+        mine.execute("ACKNOWLEDGE feed UP TO %s", [last[0][0] - 1])
+        assert [r[2:] for r in mine.execute(fetch)] == [(3, "c", 30)], "who begins now has what there is"
+
+
+@BOTH
+def test_followers_of_queries(world: World) -> None:
+    rows, groups = world.connect(), world.connect()
+    of_rows = rows.cursor().stream("TAIL (SELECT * FROM users)")
+    of_groups = groups.cursor().stream("TAIL (SELECT name, count(*) FROM users GROUP BY name)")
+    assert sorted(next(of_rows)[2:] for _ in OLD) == OLD
+    assert sorted(next(of_groups)[2:] for _ in OLD) == [("a", 1), ("b", 1)]
+    world.widen()
+    world.tick((3, "c", 30))
+    assert next(of_rows)[1:] == (1, 3, "c")
+    assert next(of_groups)[1:] == (1, "c", 1)
+    rows.close()
+    groups.close()
+
+
+def test_beside_readers(world: World) -> None:
+    """Statements without a block, hammered while columns come: each answer is one time's, with the columns of that time."""
+    ended = threading.Event()
+    wrong: list[object] = []
+
+    def read(sql: str) -> None:
+        with world.connect() as connection:
+            while not ended.is_set():
+                try:
+                    rows = connection.execute(sql, prepare=False).fetchall()
+                except psycopg.Error as error:
+                    wrong.append(error)
+                    return
+                if sorted(r[:2] for r in rows) != OLD or any(v is not None for r in rows for v in r[2:]):
+                    wrong.append(rows)
+
+    threads = [threading.Thread(target=read, args=(s,)) for s in ("SELECT * FROM users", "SELECT * FROM users ORDER BY name, id")]
+    for thread in threads:
+        thread.start()
+    for _ in range(30):
+        world.widen()
+    ended.set()
+    for thread in threads:
+        thread.join(30)
+    assert wrong == []
