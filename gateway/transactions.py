@@ -95,7 +95,7 @@ class Transaction:
 
     def move(self, move: Move) -> None:
         self.state = MOVES[self.state, move]
-        if self.state is State.IDLE or self.state is State.FAILED:
+        if self.state is State.IDLE or (self.state is State.FAILED and not self.savepoints):  # behind one it goes on at its time
             self.release()
         if not self.in_block:
             self.savepoints.clear()

@@ -81,6 +81,11 @@ READS = [
     ("SELECT * FROM plain ORDER BY id", OLD),
 ]
 
+ERRORS = [  # the second is found when it runs
+    (psycopg.errors.UndefinedColumn, "SELECT more2 FROM users"),
+    (psycopg.errors.DivisionByZero, "SELECT 1 / (id - 1) FROM users"),
+]
+
 
 @BOTH
 @pytest.mark.parametrize("first", ["users", "other"])
@@ -100,14 +105,16 @@ def test_a_block(world: World, first: str, prepare: bool) -> None:
         assert theirs.execute("SELECT * FROM users ORDER BY id").fetchall() == [*NEW, (3, "c", 30)]
         for sql, rows in READS:
             assert mine.execute(sql, prepare=prepare).fetchall() == rows
+        for error, sql in ERRORS:
+            with pytest.raises(error), mine.transaction():  # a savepoint
+                mine.execute(sql)
+            assert mine.execute("SELECT * FROM users ORDER BY id").fetchall() == OLD
         world.widen()
         world.view()
         assert len(theirs.execute("SELECT * FROM plain").fetchall()[0]) == 4
         assert mine.execute("SELECT * FROM plain ORDER BY id").fetchall() == OLD
         assert mine.execute("SELECT u.*, o.id FROM users u LEFT JOIN other o USING (id) ORDER BY 1").fetchall() == [(*r, None) for r in OLD]
-        with pytest.raises(psycopg.errors.UndefinedColumn):
-            mine.execute("SELECT more2 FROM users")
-        mine.execute("ROLLBACK")
+        mine.execute("COMMIT")
         assert mine.execute("SELECT * FROM users ORDER BY id").fetchall() == [(*r, None) for r in [*NEW, (3, "c", 30)]]
 
 

@@ -6,6 +6,7 @@ import base64
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,100 @@ def test_a_view_that_is_planned_otherwise(world: World) -> None:
     world.send(topic, second, key="pen", price=2)
     world.shows("SELECT * FROM missing ORDER BY item", [("cup",), ("pen",)])
     assert rows(world.lake, "stocked") == {("pen", 2, None): 1}
+
+
+def test_killed_while_a_view_is_filled_again(world: World) -> None:
+    topic = Topic(world.registry, "refilled")
+    world.kafka.create_topic("refilled")
+    first = topic.register(field("price", "int"), field("stock", "int"))
+    formats = f"KEY FORMAT TEXT VALUE FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{world.registry.url}'"
+    with world.connect() as sql:
+        sql.execute("CREATE TABLE wanted (item text PRIMARY KEY)")
+        sql.execute("INSERT INTO wanted VALUES ('pen'), ('cup')")
+        sql.execute(f"CREATE SOURCE refilled FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'refilled' {formats} ENVELOPE UPSERT")
+        sql.execute("CREATE MATERIALIZED VIEW lacking AS SELECT item FROM wanted LEFT JOIN refilled ON key0 = item WHERE stock IS NULL")
+    world.send(topic, first, key="pen", price=1, stock=5)
+    world.shows("SELECT * FROM lacking", [("cup",)])
+    second = topic.register(field("price", "int"))
+    world.engine.stop()
+    world.engine.start(crash="fill.piece:1")
+    until(world.engine._answers)
+    with world.connect() as sql, suppress(psycopg.Error):
+        sql.execute("ALTER SOURCE refilled REFRESH SCHEMA")
+    world.engine.died()
+    assert "being filled again" in str(world.select("SELECT * FROM lacking"))
+    world.engine.start()
+    world.shows("SELECT * FROM lacking", [("cup",)])
+    world.send(topic, second, key="pen", price=2)
+    world.shows("SELECT * FROM lacking ORDER BY item", [("cup",), ("pen",)])
+
+
+KILLED_AT = (  # and whether the columns are there then
+    ("entry.half", False),
+    ("entry.linked", True),
+    ("catalog.entry", True),
+)
+
+
+def test_killed_in_the_middle(world: World) -> None:
+    """The columns have come or they have not; what was written before and comes after is there either way, in the views too."""
+    topic = Topic(world.registry, "killed")
+    world.kafka.create_topic("killed")
+    topic.register_key(field("id", "int"))
+    fields = [field("id", "int"), field("name", "string")]
+    schema = topic.register(*row(*fields))
+    avro = f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{world.registry.url}'"
+    with world.connect() as sql:
+        sql.execute(f"CREATE SOURCE killed FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'killed' {avro} ENVELOPE DEBEZIUM")
+        sql.execute("CREATE MATERIALIZED VIEW survivors AS SELECT * FROM killed")
+        sql.execute("CREATE MATERIALIZED VIEW names AS SELECT name, count(*) AS n FROM killed GROUP BY name")
+    known: list[str] = []  # that the source has besides
+    sent: list[dict[str, int | None]] = []
+
+    def send() -> None:
+        """One more row, and a change of the first."""
+        count = len(sent)
+        for id in {0, count}:
+            values = {f["name"]: 10 * count + id for f in fields[2:]}
+            source, op = {"lsn": 1 + 2 * count + (id > 0)}, "c" if id == count else "u"
+            world.send(topic, schema, key={"id": id}, before=None, after={"id": id, "name": "a", **values}, source=source, op=op)
+            sent[id : id + 1] = [{name: values.get(name) for name in known}]
+        holds()
+
+    def holds() -> None:
+        world.shows("SELECT * FROM killed ORDER BY id", [(i, "a", *(r.get(name) for name in known)) for i, r in enumerate(sent)])
+        world.shows("SELECT * FROM survivors ORDER BY id", [(i, "a") for i in range(len(sent))])
+        world.shows("SELECT * FROM names", [("a", len(sent))])
+
+    def newest() -> int:
+        header = world.lake.log.newest()
+        assert header is not None
+        return header.n
+
+    send()
+    world.engine.stop()
+    stopped = newest()
+    world.engine.start()
+    holds()
+    starting = newest() - stopped  # entries that a start writes
+    for point, there in KILLED_AT:
+        fields.append(field(f"of_{len(fields)}", "int"))
+        schema = topic.register(*row(*fields))
+        send()
+        world.engine.stop()
+        world.engine.start(crash=f"{point}:{1 + (starting if point.startswith('entry') else 0)}")
+        until(world.engine._answers)
+        with world.connect() as sql, pytest.raises(psycopg.Error):
+            sql.execute("ALTER SOURCE killed REFRESH SCHEMA")
+        world.engine.died()
+        world.engine.start()
+        if there:
+            known = [f["name"] for f in fields[2:]]
+        holds()
+        send()
+    notices: list[str] = []
+    with world.connect() as sql:
+        sql.add_notice_handler(lambda d: notices.append(d.message_primary or ""))
+        sql.execute("ALTER SOURCE killed REFRESH SCHEMA")
+    assert notices == ['source "killed" has all columns of its schema']
+    send()
