@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,7 @@ INSTALL = {
 
 
 def main(names: list[str]) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores Ctrl-C, and so would the clients
     chosen = [client for client in CLIENTS if not names or client.name in names or client.kind in names]
     for kind in dict.fromkeys(client.kind for client in chosen):
         install(kind)

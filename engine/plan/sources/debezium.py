@@ -31,7 +31,6 @@ OPERATIONS = ("c", "u", "r", "d", "t")
 
 # what is read of `source`, where it is there
 SOURCE = ("connector", "name", "db", "schema", "table", "snapshot", "ts_ms", "gtid", "file", "pos", "row", "lsn", "sequence")
-NUMBERS = ("pos", "row", "lsn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,6 @@ def without_row(envelope: Struct) -> str:
 def captured(envelope: Struct, fields: Collection[str], partition: str, *, keyed: bool) -> tuple[str, ...]:
     """Spark SQL of CAPTURED; `fields` are those of `source`."""
     at = {name: envelope.field("source", name) for name in SOURCE if name in fields}
-    at.update({name: f"CAST({at[name]} AS STRING)" for name in NUMBERS if name in at})
     origin = f"concat_ws('.', {', '.join(at[n] for n in ('name', 'db', 'schema', 'table') if n in at) or text('')})"
     place, lane = _place(at), text("")
     positions = []
@@ -109,11 +107,16 @@ def _place(at: dict[str, str]) -> str:
     branches = []
     if {"file", "pos", "row"} <= at.keys():
         number = f"substring_index({at['file']}, '.', -1)"
-        places = ", ".join((_padded(number, 10), _padded(at["pos"], 20), _padded(at["row"], 10)))
-        branches.append(f"WHEN {at['file']} IS NOT NULL AND {at['pos']} IS NOT NULL THEN concat_ws('/', {places})")
+        places = ", ".join((_padded(number, 10), _position(at["pos"], 20), _position(at["row"], 10)))
+        branches.append(f"CASE WHEN {at['file']} IS NOT NULL AND {at['pos']} IS NOT NULL THEN concat_ws('/', {places}) END")
     if "lsn" in at:
-        branches.append(f"WHEN {at['lsn']} IS NOT NULL THEN {_padded(at['lsn'], 20)}")
-    return f"CASE {' '.join(branches)} END" if branches else "CAST(NULL AS STRING)"
+        branches.append(_position(at["lsn"], 20))
+    return f"coalesce({', '.join(branches)})" if branches else "CAST(NULL AS STRING)"
+
+
+def _position(number: str, width: int) -> str:
+    """NULL for NULL."""
+    return f"tg_position({number}, {width})"
 
 
 def _padded(text: str, width: int) -> str:

@@ -70,6 +70,7 @@ public final class Functions {
     Class<?> c = TextInput.class, t = TimeInput.class;
     all.put("tg_convert_from", call(c, "convertFrom", TEXT, DataTypes.BinaryType, TEXT));
     all.put("tg_required", Functions::required);
+    all.put("tg_position", call(Positions.class, "of", TEXT, DataTypes.LongType, INT));
     all.put("tg_text_to_int2", call(c, "toInt2", DataTypes.ShortType, TEXT));
     all.put("tg_text_to_int4", call(c, "toInt4", INT, TEXT));
     all.put("tg_text_to_int8", call(c, "toInt8", DataTypes.LongType, TEXT));

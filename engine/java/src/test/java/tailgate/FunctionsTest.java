@@ -132,6 +132,13 @@ class FunctionsTest {
     assertFalse(empty(X).selectExpr("tg_required(x, 'm') y").schema().apply(0).nullable());
   }
 
+  @Test
+  void positions() {
+    are("tg_position(cast(x as bigint), 5)", "0", "00000", "42", "00042", "12345", "12345", "123456", "123456", null, "NULL");
+    are("tg_position(cast(x as bigint), 20)", "9223372036854775807", "09223372036854775807");
+    are("tg_position(cast(x as bigint), 5)", "-1", "22023 a position below zero: -1");
+  }
+
   /** Spark's own errors in PostgreSQL's words. */
   @Test
   void translated() {
