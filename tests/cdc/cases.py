@@ -70,6 +70,7 @@ class Case:
         self.pageviews: Pageviews | None = None
         self.writers: list[Writer] = []
         self.glances = 0
+        self._awaited = self.scenario.refreshed
         # of page views nothing is kept but what views have of them
         made = [re.fullmatch(r"CREATE MATERIALIZED VIEW (\w+) AS\n(.*)", s, re.DOTALL) for s in self.scenario.statements()]
         self._queries = {view[1]: view[2].rstrip(";") for view in made if view is not None and "pageviews" not in view[2]}
@@ -140,12 +141,27 @@ class Case:
         """The database's tables get other columns."""
         alter(self.server, self.scenario)
 
+    def refresh(self) -> bool:
+        """Asks for the column that a table has got, until its source has it, too: its schema comes with the first change behind it."""
+        if self._awaited is not None:
+            source, column = self._awaited
+            try:
+                with self._connect() as db:
+                    db.execute("SET real_time_recency = off")
+                    db.execute(f"ALTER SOURCE {source} REFRESH SCHEMA")  # type: ignore[call-overload]
+                    found = db.execute(f"SELECT * FROM {source} LIMIT 0").description  # type: ignore[call-overload]
+            except psycopg.OperationalError:
+                return False  # the engine is away
+            self._awaited = None if column in [c.name for c in found or ()] else self._awaited
+        return self._awaited is None
+
     def check_writers(self) -> None:
         for writer in self.writers:
             writer.check()
 
-    def settle(self) -> None:
-        """Nothing is written any more but a last row of every table."""
+    def settle(self, watch: Callable[[], None]) -> None:
+        """Nothing is written any more but a last row of every table. `watch` is called while something is waited for."""
+        until(lambda: (watch(), self.refresh())[1], ARRIVES_S)
         for writer in self.writers:
             writer.stop()
         if self.pageviews is not None:
@@ -192,6 +208,11 @@ class Case:
                 theirs = Counter(session.query(view.theirs))
                 told(f"view {view.name} is its query: {theirs.total()} rows", difference(ours, theirs))
                 held[view.name] = Counter(spelt(row) for row in db.execute(f"SELECT * FROM {view.name}"))  # type: ignore[call-overload]
+            if self.scenario.refreshed is not None:
+                source, column = self.scenario.refreshed
+                last = f"SELECT {column} FROM {source} WHERE id = {MARK}"  # what came before the refresh has NULL
+                ours = Counter(tuple(map(plain, row)) for row in db.execute(last))  # type: ignore[call-overload]
+                told(f"source {source} has got column {column}", difference(ours, Counter(session.query(last))))
         session.close()
         for view in self.scenario.views:
             self._check_sink(view, held[view.name], told)

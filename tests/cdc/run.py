@@ -91,13 +91,15 @@ class Run:
                 self.say(", ".join(f"{case.name}: {case.transactions} transactions" for case in cases))
                 for case in cases:
                     self.wrong[case.name] = self.wrong.get(case.name) or case.glance()
+                    if alter > end:
+                        case.refresh()
             time.sleep(STEP_S)
         killer.end()
         self.say("killed " + (", ".join(f"{name}: {n}" for name, n in sorted(killer.kills.items())) or "nobody"))
 
     def end(self, supervisor: Supervisor, cases: list[Case]) -> None:
         for case in cases:
-            case.settle()
+            case.settle(supervisor.watch)
         for case in cases:
             case.await_last(supervisor.watch)
             self.say(f"{case.name}: {case.transactions} transactions have arrived: {case.amount()}")

@@ -55,7 +55,7 @@ class View:
 
 @dataclass(frozen=True)
 class Scenario:
-    """`alters`: done to the tables half-way; sources go on without.
+    """`alters`: done to the tables half-way; sources go on without. `refreshed`: a source that gets the column, and its name.
 
     `taken`: the views of the examples that are taken as they are, by file. `avro`: whether the topics are Avro's; otherwise JSON without
     schemas. `topics`: those that are there before the connector writes: `pageviews`, to which visits are sent, and `transaction`, to which
@@ -71,6 +71,7 @@ class Scenario:
     topics: tuple[str, ...] = ()
     transaction: Callable[[random.Random], list[str]] | None = None
     taken: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refreshed: tuple[str, str] | None = None
     written: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
 
@@ -182,6 +183,7 @@ SHOP = Scenario(
     ),
     alters=("ALTER TABLE users ADD COLUMN score DECIMAL(5,1) DEFAULT 1.5",),
     avro=True,
+    refreshed=("users", "score"),
     topics=("pageviews",),
     taken={
         "shop/statements.sql": ("pageviews", "pageviews_by_user_segment"),
@@ -308,6 +310,8 @@ BANK_AVRO = replace(
     name="bank_avro",
     file="bank",
     avro=True,
+    alters=("ALTER TABLE accounts ADD COLUMN owner VARCHAR(8) DEFAULT 'ann'",),
+    refreshed=("accounts", "owner"),
     written={
         "format": "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY 'http://schema-registry:8081'",
         "accounts": "",
