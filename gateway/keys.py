@@ -27,12 +27,13 @@ KEYS_MAX = 1000  # that one statement may ask for with IN; more is a scan
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """By which columns a relation is looked up. `key`: what tells one of its rows from the others, None if rows may be equal.
-    `declared`: by an index that a statement made."""
+    """By which columns a relation is looked up. `key`: what tells one of its rows from the others, None if rows may be equal. `width`: how
+    many columns it has, as it may get more. `declared`: by an index that a statement made."""
 
     relation: int
     columns: tuple[int, ...]
     key: tuple[int, ...] | None
+    width: int
     declared: bool = False
 
 
@@ -105,9 +106,9 @@ def lookup_of(prepared: Prepared, catalog: Catalog) -> Lookup | None:
 
 def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[Way]:
     if scan.key:
-        yield Way(scan.relation, scan.key, scan.key)
+        yield Way(scan.relation, scan.key, scan.key, len(scan.columns))
     for item in indexes(catalog, scan.relation):
-        yield Way(scan.relation, tuple(dict.fromkeys(index(item).columns)), scan.key, declared=True)
+        yield Way(scan.relation, tuple(dict.fromkeys(index(item).columns)), scan.key, len(scan.columns), declared=True)
 
 
 def _equalities(condition: plan.Scalar) -> dict[int, tuple[Given, ...]] | None:

@@ -35,6 +35,7 @@ from sql import plan
 if TYPE_CHECKING:
     from gateway.access import Access
     from gateway.serving import Prepared, Serving
+    from lake.types import Field
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -178,9 +179,9 @@ class Lookups:
             by_key = sum(not w.declared for w in self._indexes)
             if way.declared or (asked >= LOOKUPS_BEFORE and by_key < INDEXES_MAX):
                 item = self._serving.catalog.items.get(way.relation)
-                if item is not None:
+                if item is not None and len(item.columns) == way.width:
                     self._indexes[way] = index = Index(item.columns, way)
-                    self._aside(self._follow(way, index))
+                    self._aside(self._follow(way, index, item.columns))
         return None
 
     def _room(self, way: Way) -> int:
@@ -188,8 +189,8 @@ class Lookups:
         others = sum(i.count for w, i in self._indexes.items() if i is not None and w != way)
         return min(KEY_ROWS_MAX if not way.declared else ROWS_MAX, ROWS_MAX - others)
 
-    async def _follow(self, way: Way, index: Index) -> None:
-        changes = self._serving.changes(way.relation, after=self._serving.time, snapshot=True)
+    async def _follow(self, way: Way, index: Index, columns: tuple[Field, ...]) -> None:
+        changes = self._serving.changes(way.relation, after=self._serving.time, snapshot=True, columns=columns)
         kept: Index | None = None
         idle = asyncio.get_running_loop().time()
         try:

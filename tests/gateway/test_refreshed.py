@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import psycopg.sql
 import pytest
 
+from gateway.lookups import LOOKUPS_BEFORE
 from lake import subscriptions
 from lake.catalog import SUBSCRIPTION, WIDTHS, Item
 from lake.types import INT8, TEXT, Field
@@ -159,6 +161,30 @@ def test_prepared(world: World) -> None:
         assert mine.execute("EXECUTE narrow").fetchall() == OLD
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="cached plan must not change result type"):
             mine.execute("EXECUTE wide")
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_rows_by_key(world: World, bound: bool) -> None:
+    """They are kept in an index when they are asked for often: it has the columns of then."""
+    with world.connect() as mine, world.connect() as theirs:
+        theirs.prepare_threshold = None  # simple Queries
+
+        def ask() -> list[Any]:
+            simple, extended = psycopg.sql.SQL("SELECT * FROM users WHERE id = {}"), "SELECT * FROM users WHERE id = %s::int8"
+            if not bound:
+                return [theirs.execute(simple.format(id)).fetchall() for id in (1, 2, 3)]
+            return [mine.execute(extended, [id], prepare=False).fetchall() for id in (1, 2, 3)]
+
+        for _ in range(LOOKUPS_BEFORE):
+            assert ask() == [[OLD[0]], [OLD[1]], []]
+        world.tick()
+        assert ask() == [[OLD[0]], [OLD[1]], []]
+        world.widen()
+        for _ in range(LOOKUPS_BEFORE):
+            assert ask() == [[NEW[0]], [NEW[1]], []]
+        world.tick((3, "c", 30))
+        for _ in range(LOOKUPS_BEFORE):
+            assert ask() == [[NEW[0]], [NEW[1]], [(3, "c", 30)]]
 
 
 def test_a_subscription(world: World) -> None:
