@@ -124,8 +124,16 @@ def generate(node: plan.Generate, row: Row) -> list[Row]:
 
 def join(node: plan.Join, left: Result, right: Result) -> Result:
     out = Result(Counter(), left.errors + right.errors)
+    width = len(node.left.columns)
+    for side in equated(node.condition):  # asked of each row, also where there is none to compare it with, as by PostgreSQL
+        used = columns(side)
+        for a in left.rows if max(used) < width else right.rows if min(used) >= width else ():
+            try:
+                value(side, a if max(used) < width else (None,) * width + a)
+            except Failure as e:
+                out.errors[e.sqlstate] += 1
     matched: set[Row] = set()
-    width, wide = len(node.left.columns), len(node.right.columns)
+    wide = len(node.right.columns)
     for a, n in left.rows.items():
         found = False
         for b, m in right.rows.items():
@@ -148,6 +156,28 @@ def join(node: plan.Join, left: Result, right: Result) -> Result:
             if b not in matched:
                 out.rows[(None,) * width + b] += m
     return out
+
+
+def equated(condition: plan.Scalar | None) -> Iterator[plan.Scalar]:
+    """The sides of equalities that must hold, if they read columns."""
+    match condition:
+        case plan.And(arguments=arguments):
+            for argument in arguments:
+                yield from equated(argument)
+        case plan.Call(function=function, arguments=arguments) if function.name == "=":
+            yield from (a for a in arguments if columns(a))
+
+
+def columns(scalar: plan.Scalar) -> set[int]:
+    found: set[int] = set()
+
+    def read(part: plan.Scalar) -> plan.Scalar:
+        if isinstance(part, plan.Column):
+            found.add(part.index)
+        return rebuilt(part, read)
+
+    read(scalar)
+    return found
 
 
 def combine(node: plan.SetOperation, left: Result, right: Result) -> Result:
