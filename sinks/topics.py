@@ -5,6 +5,7 @@ A topic has exactly the name that was given. One that is there is taken as it is
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -14,10 +15,11 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from sinks.failures import kafka
 
 REQUEST_TIMEOUT = timedelta(seconds=5)  # a broker that is there answers in 2 to 50 ms, also for a new topic
+LEADER_LOOK = timedelta(milliseconds=20)  # a new topic's partitions have leaders a moment later; until then nobody can read or write
 
 
 def ensure(admin: AdminClient, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
-    """Returns when the topic is there. Raises 08006 if it is not and cannot be made."""
+    """Returns when the topic is there and, if it was made, can be used. Raises 08006 if it is not and cannot be made."""
     with kafka(f'topic "{name}"'):
         if _exists(admin, name):
             return
@@ -28,15 +30,18 @@ def ensure(admin: AdminClient, name: str, partitions: int, replication: int, con
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
+        deadline = time.monotonic() + seconds
+        while not _exists(admin, name, led=True) and time.monotonic() < deadline:
+            time.sleep(LEADER_LOOK.total_seconds())
 
 
-def _exists(admin: AdminClient, name: str) -> bool:
-    """Asked this way, the broker does not make the topic by itself, as it may for other questions."""
+def _exists(admin: AdminClient, name: str, *, led: bool = False) -> bool:
+    """Asked this way, the broker does not make the topic by itself, as it may for other questions. `led`: with leaders for all partitions."""
     seconds = REQUEST_TIMEOUT.total_seconds()
     try:
-        admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
+        found = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
     except KafkaException as error:
         if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return False
         raise
-    return True
+    return not led or all(partition.leader is not None for partition in found.partitions)

@@ -148,7 +148,7 @@ def test_the_broker_goes_and_comes_back(feed: Feed, registry: Registry, topic: s
         until(lambda: copy(feed.lake).get("n", 0) > 50)
         broker.stop()
         until(lambda: copy(feed.lake).get("status") == "retrying")
-        assert broker.address in copy(feed.lake)["error"]
+        until(lambda: broker.address in copy(feed.lake)["error"])  # by the second attempt, if the first met it half gone
         kept = copy(feed.lake)["n"]
         time.sleep(1)
         assert copy(feed.lake)["n"] == kept

@@ -107,7 +107,7 @@ EDGES = (
     f"SELECT a, x, b FROM e ORDER BY {{a|b|x}}{_WAY} {{|OFFSET 1 }}FETCH FIRST {{1|2|3|5}} ROWS WITH TIES",
     f"SELECT a, x, b FROM e ORDER BY {{a|b}}{_WAY}, x FETCH FIRST {{2|4}} ROWS WITH TIES",
     f"SELECT a, x FROM p ORDER BY {{a|x}}{_WAY} {{LIMIT 1|LIMIT 3|LIMIT 3 OFFSET 1|OFFSET 2|FETCH FIRST 2 ROWS WITH TIES}}",
-    "SELECT f, b FROM e ORDER BY f{| DESC} LIMIT {2|4}",
+    "SELECT f, b FROM e ORDER BY f{| DESC}, b LIMIT {2|4}",  # 0.0 and -0.0 are equal: b decides
     "SELECT a, b FROM {e|u} ORDER BY {a|b} {OFFSET 2|OFFSET 4|LIMIT 2 OFFSET 3}",
     "SELECT * FROM (SELECT a, b, {rank|dense_rank|row_number}() OVER (PARTITION BY a ORDER BY b) AS n FROM {e|p}) AS q WHERE n {<= 2|= 1}",
     # windows; of one order, for each breaks ties in its own way
