@@ -36,7 +36,7 @@ def ensure(admin: AdminClient, name: str, partitions: int, replication: int, con
 
 
 def _exists(admin: AdminClient, name: str, *, led: bool = False) -> bool:
-    """Asked this way, the broker does not make the topic by itself, as it may for other questions. `led`: with leaders for all partitions."""
+    """Asked this way, the broker does not make the topic by itself, as it may for other questions. `led`: its partitions have leaders."""
     seconds = REQUEST_TIMEOUT.total_seconds()
     try:
         found = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)
