@@ -127,6 +127,9 @@ class Mirrors:
         """The catalog at an entry that the clock has shown."""
         return next((catalog for made, catalog in reversed(self._catalogs) if made <= n), self.state.catalog)
 
+    def _keep(self, made: int, catalog: Catalog) -> None:
+        self._catalogs = [*self._catalogs[-CATALOGS_KEPT:], (made, catalog)]
+
     def moving(self) -> frozenset[int]:
         return frozenset(r for r, m in self._mirrored.items() if m.moving)
 
@@ -258,7 +261,7 @@ class Mirrors:
             state = State(header.n, header.time, catalog, catalog_n, self._failing(), header.inbox)
             self._set_clock(self._writer, state)
             if catalog_n != self._catalogs[-1][0]:  # before anybody can see the clock
-                self._catalogs = [*self._catalogs[-CATALOGS_KEPT:], (catalog_n, catalog)]
+                self._keep(catalog_n, catalog)
             self._writer.commit()
         except BaseException:
             self._writer.rollback()
@@ -320,7 +323,7 @@ class Mirrors:
             self._changed = dict.fromkeys(catalog.items, newest.time)
             self._entries.note(newest)
             self.state = State(newest.n, newest.time, catalog, newest.catalog_version, inbox=newest.inbox)
-            self._catalogs.append((newest.catalog_version, catalog))
+            self._keep(newest.catalog_version, catalog)
             self._set_clock(self._writer, self.state)
         self._advanced(self.state)
 
