@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -44,9 +43,9 @@ class _Nobody:
 def dump(file: Path) -> None:
     """Runs a small engine and keeps the classes that it has loaded."""
     os.environ["TAILGATE_JAVA_OPTIONS"] = "-XX:+RecordDynamicDumpInfo -Xlog:disable -Xlog:all=error:stderr"  # it has a word for each class
-    with tempfile.TemporaryDirectory(prefix="tailgate-classes-") as folder, launched() as jvm:
+    with launched() as jvm:
         session = spark.start(jvm.scratch, 1, jvm)
-        lake = Lake.open(Path(folder) / "lake", create=True)
+        lake = Lake.open(jvm.scratch / "lake", create=True)
         engine = Engine(lake, session, open_epoch(lake, take_over=False), 1)
         installation = Installation(engine)
         statements = Statements(engine, installation)

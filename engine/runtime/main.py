@@ -55,10 +55,8 @@ def run(options: Options, jvm: Jvm) -> int:
     statements = Statements(engine, installation)
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
     control = Control(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine))
-    stop = threading.Event()
 
     def on_signal(number: int, frame: object) -> None:
-        stop.set()
         threading.Thread(target=engine.stop, name="stop").start()
 
     signal.signal(signal.SIGTERM, on_signal)

@@ -32,7 +32,7 @@ class World:
 
     def tick(self, *rows: tuple[Any, ...]) -> None:
         self.time = self.made.tick({self.item.id: [(row, 1) for row in rows]})
-        self._seen()
+        self.served.reach(self.time)
 
     def widen(self) -> None:
         """What REFRESH SCHEMA commits: the relation with a column more; views of it that know how many there were."""
@@ -55,12 +55,7 @@ class World:
         for item in items:
             self.made.put(item)
         self.time = self.made.writer.newest.time
-        self._seen()
-
-    def _seen(self) -> None:
-        moved = threading.Event()
-        while self.served.serving.time < self.time:
-            moved.wait(0.01)
+        self.served.reach(self.time)
 
     def connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self.served.dsn, autocommit=True)

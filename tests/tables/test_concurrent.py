@@ -21,8 +21,9 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
-def side_by_side(work: list[Any]) -> None:
-    """Runs functions in threads; raises what the first of them raised."""
+def side_by_side(world: World, work: list[Any]) -> None:
+    """Runs functions in threads, when all gateways have what there is; raises what the first of them raised."""
+    world.together()
     errors: list[BaseException] = []
 
     def guarded(one: Any) -> None:
@@ -54,7 +55,7 @@ def test_no_increment_is_lost(world: World) -> None:
 
         return work
 
-    side_by_side([add(i % 2, where) for i, where in enumerate(["WHERE id = 1", "WHERE id = 2", "WHERE v >= 0", "", "WHERE id = 1"])])
+    side_by_side(world, [add(i % 2, where) for i, where in enumerate(["WHERE id = 1", "WHERE id = 2", "WHERE v >= 0", "", "WHERE id = 1"])])
     with psycopg.connect(world.dsn, autocommit=True) as c:
         assert c.execute("SELECT id, v FROM n ORDER BY id").fetchall() == [(1, 24), (2, 18)]
 
@@ -77,7 +78,7 @@ def test_a_key_is_given_once(world: World) -> None:
 
         return work
 
-    side_by_side([insert(i) for i in range(4)])
+    side_by_side(world, [insert(i) for i in range(4)])
     assert sorted(won) == list(range(12))
     with psycopg.connect(world.dsn, autocommit=True) as c:
         assert {(k, w) for k, (w,) in won.items()} == set(c.execute("SELECT id, who FROM k").fetchall())
@@ -119,7 +120,7 @@ def test_transfers_keep_the_sum(world: World) -> None:
     watcher = threading.Thread(target=look)
     watcher.start()
     try:
-        side_by_side([transfer(i) for i in range(3)])
+        side_by_side(world, [transfer(i) for i in range(3)])
     finally:
         done.set()
         watcher.join()
@@ -154,7 +155,7 @@ def test_bags_lose_and_repeat_nothing(world: World, seed: int) -> None:
 
         return work
 
-    side_by_side([write(i) for i in range(3)])
+    side_by_side(world, [write(i) for i in range(3)])
     with psycopg.connect(world.dsn, autocommit=True) as c:
         c.execute("INSERT INTO b VALUES (3, 3)")  # another gateway's last write may be milliseconds away; what follows one's own is not
         expected[3] = [3]
@@ -203,7 +204,7 @@ def test_a_large_update_gets_through(world: World) -> None:
         finally:
             done.set()
 
-    side_by_side([insert(0), insert(1), insert(2), update])
+    side_by_side(world, [insert(0), insert(1), insert(2), update])
     with psycopg.connect(world.dsn, autocommit=True) as c:
         assert c.execute("SELECT count(*) FROM w WHERE id <= 500 AND v = 4").fetchone() == (500,)
 

@@ -38,6 +38,8 @@ from sql.statements import (
     parse,
 )
 
+REACH_S = 30.0  # for a gateway on a busy machine; milliseconds on an idle one
+
 
 class Engine:
     """What the engine does for tables, in a thread. `pause`: no tick until `resume`."""
@@ -167,6 +169,10 @@ class Served:
         await gateway.stop()
         await self.serving.stop()
 
+    def reach(self, time: int) -> None:
+        """Returns when it has this time of the lake."""
+        assert asyncio.run_coroutine_threadsafe(self.serving.wait(time - 1, REACH_S), self.loop).result() >= time
+
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(30)
@@ -183,6 +189,11 @@ class World:
     @property
     def dsn(self) -> str:
         return self.gateways[0].dsn
+
+    def together(self) -> None:
+        """All gateways have what one of them has told: the others follow it within milliseconds."""
+        for gateway in self.gateways:
+            gateway.reach(self.engine.writer.newest.time)
 
     def close(self) -> None:
         for gateway in self.gateways:

@@ -178,19 +178,25 @@ def test_everything_goes_on(world: World) -> None:
     assert sent == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 3, "name": "a"}, {"id": 4, "name": "b"}]
 
 
-def test_a_view_that_is_planned_otherwise(world: World) -> None:
-    """It took a column that is never NULL for a sign that a row has a partner; the schema has it no more."""
-    topic = Topic(world.registry, "planned")
-    world.kafka.create_topic("planned")
+def without_stock(world: World, table: str, source: str, view: str) -> Topic:
+    """The source's topic: a view tells which items have no partner there, by a column that is never NULL. The pen has one."""
+    topic = Topic(world.registry, source)
+    world.kafka.create_topic(source)
     first = topic.register(field("price", "int"), field("stock", "int"))
     formats = f"KEY FORMAT TEXT VALUE FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{world.registry.url}'"
     with world.connect() as sql:
-        sql.execute("CREATE TABLE items (item text PRIMARY KEY)")
-        sql.execute("INSERT INTO items VALUES ('pen'), ('cup')")
-        sql.execute(f"CREATE SOURCE stocked FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'planned' {formats} ENVELOPE UPSERT")
-        sql.execute("CREATE MATERIALIZED VIEW missing AS SELECT item FROM items LEFT JOIN stocked ON key0 = item WHERE stock IS NULL")
+        sql.execute(f"CREATE TABLE {table} (item text PRIMARY KEY)")
+        sql.execute(f"INSERT INTO {table} VALUES ('pen'), ('cup')")
+        sql.execute(f"CREATE SOURCE {source} FROM KAFKA BROKER '{world.kafka.address}' TOPIC '{source}' {formats} ENVELOPE UPSERT")
+        sql.execute(f"CREATE MATERIALIZED VIEW {view} AS SELECT item FROM {table} LEFT JOIN {source} ON key0 = item WHERE stock IS NULL")
     world.send(topic, first, key="pen", price=1, stock=5)
-    world.shows("SELECT * FROM missing", [("cup",)])
+    world.shows(f"SELECT * FROM {view}", [("cup",)])
+    return topic
+
+
+def test_a_view_that_is_planned_otherwise(world: World) -> None:
+    """It took a column that is never NULL for a sign that a row has a partner; the schema has it no more."""
+    topic = without_stock(world, "items", "stocked", "missing")
     second, notices = topic.register(field("price", "int")), list[str]()
     with world.connect() as sql:
         sql.add_notice_handler(lambda d: notices.append(d.message_primary or ""))
@@ -202,17 +208,7 @@ def test_a_view_that_is_planned_otherwise(world: World) -> None:
 
 
 def test_killed_while_a_view_is_filled_again(world: World) -> None:
-    topic = Topic(world.registry, "refilled")
-    world.kafka.create_topic("refilled")
-    first = topic.register(field("price", "int"), field("stock", "int"))
-    formats = f"KEY FORMAT TEXT VALUE FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{world.registry.url}'"
-    with world.connect() as sql:
-        sql.execute("CREATE TABLE wanted (item text PRIMARY KEY)")
-        sql.execute("INSERT INTO wanted VALUES ('pen'), ('cup')")
-        sql.execute(f"CREATE SOURCE refilled FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'refilled' {formats} ENVELOPE UPSERT")
-        sql.execute("CREATE MATERIALIZED VIEW lacking AS SELECT item FROM wanted LEFT JOIN refilled ON key0 = item WHERE stock IS NULL")
-    world.send(topic, first, key="pen", price=1, stock=5)
-    world.shows("SELECT * FROM lacking", [("cup",)])
+    topic = without_stock(world, "wanted", "refilled", "lacking")
     second = topic.register(field("price", "int"))
     world.engine.stop()
     world.engine.start(crash="fill.piece:1")
