@@ -61,7 +61,7 @@ final class AvroReads {
       case STRING -> {
         if (from.getType() == Schema.Type.ENUM) yield symbols(from, from.getEnumSymbols(), null);
         if (!bytes) yield mismatch(from, to);
-        yield AvroTypes.ZONED.equals(target.getProp("connect.name")) ? AvroReads::zoned : AvroReads::copy;
+        yield AvroTypes.ZONED.equals(target.getProp("connect.name")) ? AvroReads::zoned : AvroReads::text;
       }
       case ENUM -> from.getType() == Schema.Type.ENUM ? symbols(from, target.getEnumSymbols(), target.getEnumDefault()) : mismatch(from, to);
       case BYTES, FIXED -> {
@@ -181,7 +181,7 @@ final class AvroReads {
       int[] i = {0};
       in.at = start;
       keys.initialize(n);
-      in.items(() -> { copy(in, keys, i[0]++); skip.read(in, null, 0); });
+      in.items(() -> { text(in, keys, i[0]++); skip.read(in, null, 0); });
       Platform.putLong(out.getBuffer(), before, out.cursor() - before - 8);
       i[0] = 0;
       in.at = start;
@@ -221,9 +221,15 @@ final class AvroReads {
     out.write(slot, in.bytes, in.pass(length), length);
   }
 
+  private static void text(AvroBytes in, UnsafeWriter out, int slot) {
+    int length = in.length(), at = in.pass(length);
+    Utf8.check(in.bytes, at, at + length);
+    out.write(slot, in.bytes, at, length);
+  }
+
   private static void zoned(AvroBytes in, UnsafeWriter out, int slot) {
     int length = in.length();
-    UTF8String text = UTF8String.fromBytes(in.bytes, in.pass(length), length);
+    UTF8String text = Utf8.text(in.bytes, in.pass(length), length);
     scala.Option<Object> micros = DateTimeUtils.stringToTimestamp(text, ZoneOffset.UTC);
     if (micros.isEmpty()) throw new SqlError("22P02", "\"" + text + "\" is not a timestamp");
     out.write(slot, (long) micros.get());

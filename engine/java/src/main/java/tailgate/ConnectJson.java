@@ -184,7 +184,7 @@ final class ConnectJson extends Format {
       String name = p.currentName();
       JsonToken token = p.nextToken();
       switch (name) {
-        case "op" -> values[OP] = token == JsonToken.VALUE_STRING ? UTF8String.fromString(p.getText()) : null;
+        case "op" -> values[OP] = token == JsonToken.VALUE_STRING ? Utf8.text(p.getText()) : null;
         case "after" -> after = image(p, token, schema, name);
         case "before" -> {
           if (before) old = image(p, token, schema, name);
@@ -231,7 +231,7 @@ final class ConnectJson extends Format {
       if (at == null || token == JsonToken.VALUE_NULL || token.isStructStart()) p.skipChildren();
       else if (SOURCE.apply(at).dataType() == DataTypes.LongType) values[at] = p.getValueAsLong();
       else if (SOURCE.apply(at).dataType() == DataTypes.IntegerType) values[at] = p.getValueAsInt();
-      else values[at] = UTF8String.fromString(p.getText());
+      else values[at] = Utf8.text(p.getText());
     }
     return values;
   }

@@ -106,7 +106,7 @@ final class ConnectValue {
       }
       case "float4", "float8" -> {
         if (text || token.isNumeric()) {
-          UTF8String number = UTF8String.fromString(p.getText());
+          UTF8String number = text(p);
           if (type == DataTypes.FloatType) return TextInput.toFloat4(number);
           return TextInput.toFloat8(number);
         }
@@ -141,11 +141,7 @@ final class ConnectValue {
         return json.equals(Captured.UNAVAILABLE) ? Captured.UNAVAILABLE_JSONB : UTF8String.fromBytes(Jsonb.canonical(json.getBytes()));
       }
       default -> {
-        if (text) {
-          UTF8String value = text(p);
-          Utf8.checked(value.getBytes());
-          return value;
-        }
+        if (text) return text(p);
       }
     }
     throw mismatch(p);
@@ -161,7 +157,7 @@ final class ConnectValue {
     return out.toByteArray();
   }
 
-  private static UTF8String text(JsonParser p) throws IOException { return UTF8String.fromString(p.getText()); }
+  private static UTF8String text(JsonParser p) throws IOException { return Utf8.text(p.getText()); }
 
   // ---- numbers --------------------------------------------------------------------------------------------------------------------
 
@@ -178,7 +174,7 @@ final class ConnectValue {
       if (p.getText().length() % 4 != 0) throw new IllegalArgumentException();
       bytes = Base64.getDecoder().decode(p.getText());
     } catch (IllegalArgumentException e) {
-      throw new SqlError("22P02", "column \"" + name + "\": \"" + p.getText() + "\" is not the base64 of a decimal; if the connector writes decimals as strings, say WITH (decimal_handling_mode = 'string')");
+      throw new SqlError("22P02", "column \"" + name + "\": \"" + text(p) + "\" is not the base64 of a decimal; if the connector writes decimals as strings, say WITH (decimal_handling_mode = 'string')");
     }
     return new BigDecimal(integer(bytes), scale);
   }
@@ -225,7 +221,7 @@ final class ConnectValue {
   private static GenericInternalRow interval(int months, int days, long micros) { return new GenericInternalRow(new Object[] {months, days, micros}); }
 
   private Object spelled(JsonParser p) throws IOException {
-    String text = p.getText();
+    String text = text(p).toString();
     switch (kind) {
       case "timestamp", "timestamptz" -> {
         if (MILLIS.matcher(text).matches()) return new BigDecimal(text).movePointRight(3).longValueExact();

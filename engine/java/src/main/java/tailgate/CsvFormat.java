@@ -31,7 +31,7 @@ final class CsvFormat extends Format {
   }
 
   @Override Object decode(byte[] bytes) {
-    List<List<String>> lines = lines(UTF8String.fromBytes(Utf8.checked(bytes)).toString());
+    List<List<String>> lines = lines(Utf8.text(bytes).toString());
     if (lines.size() != (header.isEmpty() ? 1 : 2)) throw new SqlError("22P04", "a record of " + lines.size() + " lines");
     List<String> line = lines.get(lines.size() - 1), names = header.isEmpty() ? null : lines.get(0);
     if (line.size() != (names == null ? columns : names.size())) throw new SqlError("22P04", line.size() + " fields, not " + (names == null ? columns : names.size()));

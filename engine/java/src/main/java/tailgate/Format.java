@@ -60,7 +60,7 @@ public abstract class Format implements Serializable {
 
     @Override Object decode(byte[] bytes) {
       if (type == null) return null;
-      return type == DataTypes.BinaryType ? bytes : UTF8String.fromBytes(Utf8.checked(bytes));
+      return type == DataTypes.BinaryType ? bytes : Utf8.text(bytes);
     }
   }
 }

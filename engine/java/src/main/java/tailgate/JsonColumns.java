@@ -4,7 +4,6 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.math.BigDecimal;
-import java.nio.charset.StandardCharsets;
 import java.util.*;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -116,9 +115,9 @@ final class JsonColumns extends Format {
   private static Object text(JsonParser p, DataType type, String name) throws IOException {
     if (type instanceof StringType) {
       byte[] ascii = Utf8.ascii(p.getTextCharacters(), p.getTextOffset(), p.getTextLength());
-      return UTF8String.fromBytes(ascii != null ? ascii : Utf8.checked(p.getText().getBytes(StandardCharsets.UTF_8)));
+      return ascii != null ? UTF8String.fromBytes(ascii) : Utf8.text(p.getText());
     }
-    UTF8String text = UTF8String.fromString(p.getText());
+    UTF8String text = Utf8.text(p.getText());
     if (type == DataTypes.DateType) return TimeInput.toDate(text);
     if (type == DataTypes.TimestampType) return TimeInput.toTimestamptz(text);
     if (type == DataTypes.TimestampNTZType) return TimeInput.toTimestamp(text);

@@ -155,7 +155,7 @@ final class ProtobufFormat extends Format {
       case "uint32" -> in.varint(end) & 0xffff_ffffL;
       case "sint32" -> (int) zigzag(in.varint(end) & 0xffff_ffffL);
       case "sint64" -> zigzag(in.varint(end));
-      case "string" -> UTF8String.fromBytes(Utf8.checked(bytes(in, end)));
+      case "string" -> Utf8.text(bytes(in, end));
       case "bytes" -> bytes(in, end);
       default -> throw new IllegalStateException(f.type);
     };

@@ -22,7 +22,7 @@ final class RegexFormat extends Format {
   }
 
   @Override Object decode(byte[] bytes) {
-    String text = UTF8String.fromBytes(Utf8.checked(bytes)).toString();
+    String text = Utf8.text(bytes).toString();
     Matcher m = Patterns.matcher(pattern, text, STEPS + STEPS_PER_CHARACTER * text.length());
     if (!Patterns.find(m, 0)) throw new SqlError("22P02", "the text does not match the regular expression");
     Object[] groups = new Object[m.groupCount()];

@@ -104,8 +104,8 @@ public final class TextInput {
       case "win1252", "windows1252" -> Charset.forName("windows-1252");
       default -> throw new SqlError("22023", "invalid source encoding name \"" + encoding + "\"");
     };
-    if (charset == StandardCharsets.UTF_8) return UTF8String.fromBytes(Utf8.checked(bytes));
-    return UTF8String.fromBytes(Utf8.checked(new String(bytes, charset).getBytes(StandardCharsets.UTF_8)));
+    if (charset == StandardCharsets.UTF_8) return Utf8.text(bytes);
+    return Utf8.text(new String(bytes, charset));
   }
 
   /** Without white space at the ends, as C's isspace() sees it. */

@@ -1,21 +1,52 @@
 package tailgate;
 
-/** Bytes that may be UTF-8, as PostgreSQL checks them. Source: PostgreSQL, src/common/wchar.c, pg_utf8_islegal. */
+import java.nio.charset.StandardCharsets;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Text that comes from outside: every decoder makes its text values here. Bytes are checked as PostgreSQL checks them.
+ *
+ * <p>Source: PostgreSQL, src/common/wchar.c, pg_utf8_islegal.
+ */
 final class Utf8 {
   private Utf8() {}
 
-  /** The same bytes; 22021 if they are not UTF-8, or hold a zero, which PostgreSQL's text cannot. */
+  /** Returns the text of the bytes. Throws 22021 if they are not UTF-8 or contain a zero, which PostgreSQL's text cannot hold. */
+  static UTF8String text(byte[] bytes) { return UTF8String.fromBytes(checked(bytes)); }
+
+  /** Returns the text of a part of the bytes. */
+  static UTF8String text(byte[] bytes, int from, int length) {
+    check(bytes, from, from + length);
+    return UTF8String.fromBytes(bytes, from, length);
+  }
+
+  /** Returns the text of a string that a parser unescaped. Throws 22021 if it contains a zero, 22P02 if it contains half of a surrogate pair. */
+  static UTF8String text(String text) {
+    for (int i = 0; i < text.length(); i++) {
+      char c = text.charAt(i);
+      if (Character.isHighSurrogate(c) && i + 1 < text.length() && Character.isLowSurrogate(text.charAt(i + 1))) i++;
+      else if (Character.isSurrogate(c)) throw new SqlError("22P02", "Unicode escape of an unpaired surrogate");
+    }
+    return text(text.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** Returns the same bytes. Throws 22021 as {@link #text(byte[])} does. */
   static byte[] checked(byte[] bytes) {
-    for (int i = 0; i < bytes.length; ) {
+    check(bytes, 0, bytes.length);
+    return bytes;
+  }
+
+  /** Checks the bytes from one place to another. */
+  static void check(byte[] bytes, int from, int to) {
+    for (int i = from; i < to; ) {
       if (bytes[i] > 0) {
         i++;
         continue;
       }
       int length = length(bytes[i]);
-      if (i + length > bytes.length || !legal(bytes, i, length)) throw new SqlError("22021", "invalid byte sequence for encoding \"UTF8\": " + hex(bytes, i, Math.min(length, bytes.length - i)));
+      if (i + length > to || !legal(bytes, i, length)) throw new SqlError("22021", "invalid byte sequence for encoding \"UTF8\": " + hex(bytes, i, Math.min(length, to - i)));
       i += length;
     }
-    return bytes;
   }
 
   /** The text as bytes if it is ASCII, without a zero; null otherwise. */
