@@ -54,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     _secrets(up)
     up.add_argument("--presto", type=int, metavar="PORT", help="answer Presto's (Trino's) HTTP on this port of loopback")
     up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
+    _scratch(up)
     _parallelism(up)
 
     demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
@@ -67,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
     engine = _command(commands, "engine", "the engine alone: one for each lake", _engine)
     _data(engine)
     _secrets(engine)
+    _scratch(engine)
     _parallelism(engine)
     engine.add_argument(
         "--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry"
@@ -119,6 +121,12 @@ def _listen(command: argparse.ArgumentParser) -> None:
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
 
 
+def _scratch(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--scratch", type=Path, metavar="FOLDER", help="the folder for the engine's working files, on a local disk (scratch in --data)"
+    )
+
+
 def _parallelism(command: argparse.ArgumentParser) -> None:
     command.add_argument("--parallelism", type=int, default=1, help="partitions of the engine's state (1); fixed for a lake")
 
@@ -158,6 +166,7 @@ def _up(options: argparse.Namespace) -> int:
         _listening(options),
         _given(options, "--secret-key-file", "--secrets-dir"),
         presto=options.presto,
+        engine=_given(options, "--scratch"),
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -183,8 +192,9 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _engine(options: argparse.Namespace) -> int:
     from engine.runtime.jvm import launched
+    from engine.runtime.scratch import ROOT
 
-    with launched() as jvm:
+    with launched(options.scratch or options.data / ROOT) as jvm:
         from engine.runtime.main import Options, run
         from lake.secrets import Vault
 

@@ -45,6 +45,7 @@ class Plan:
     listening: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     presto: int | None = None  # the port of Presto's HTTP
+    engine: tuple[str, ...] = ()  # more words for the engine's command line
 
 
 @dataclass
@@ -151,7 +152,7 @@ class Supervisor:
             self.registry = self._registry.url
         self._say("starting the engine: a JVM with Spark, some seconds")
         parallelism = ("--parallelism", str(self.plan.parallelism))
-        self._add("engine", "engine", "--data", str(data), *parallelism, *self.plan.secrets, ready=ENGINE_READY)
+        self._add("engine", "engine", "--data", str(data), *parallelism, *self.plan.secrets, *self.plan.engine, ready=ENGINE_READY)
         for i in range(self.plan.gateways):
             listening = ("--listen", self.plan.listen, *self.plan.listening)
             self._add(f"gateway{i or ''}", "gateway", "--data", str(data), *listening, ready=GATEWAY_READY)

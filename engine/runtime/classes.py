@@ -43,7 +43,7 @@ class _Nobody:
 def dump(file: Path) -> None:
     """Runs a small engine and keeps the classes that it has loaded."""
     os.environ["TAILGATE_JAVA_OPTIONS"] = "-XX:+RecordDynamicDumpInfo -Xlog:disable -Xlog:all=error:stderr"  # it has a word for each class
-    with launched() as jvm:
+    with launched(file.parent) as jvm:
         session = spark.start(jvm.scratch, 1, jvm)
         lake = Lake.open(jvm.scratch / "lake", create=True)
         engine = Engine(lake, session, open_epoch(lake, take_over=False), 1)

@@ -4,7 +4,7 @@ PySpark's own way, after all imports, starts a script that starts a JVM that say
 
     launch ──► java … PythonGatewayServer ──► a file: port and secret ──► where PySpark looks for a gateway that is there already
 
-It ends when its standard input does, which this process holds. Only the standard library is imported here.
+It ends when its standard input does, which this process holds. Besides `scratch`, only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+
+from engine.runtime.scratch import scratch
 
 DRIVER_MEMORY = "2g"  # heap; Arrow and RocksDB live outside it
 CLASSES = Path("engine", "java", "target", "classes.jsa")  # made by engine.runtime.classes
@@ -71,12 +72,12 @@ class JvmFailed(RuntimeError):
 
 
 class Jvm:
-    """On its way up. `scratch` is for what may be lost (shuffles, working copies of the state).
+    """On its way up. `scratch` is for what may be lost (shuffles, working copies of the state); `held`: descriptors that it inherits.
 
     TAILGATE_JAVA_OPTIONS are options of the JVM besides ours.
     """
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, held: tuple[int, ...] = ()) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self.scratch = scratch
         self._said = scratch / "gateway"
@@ -87,6 +88,7 @@ class Jvm:
             [_java(), *_options(scratch), SERVER],
             stdin=subprocess.PIPE,
             env=environment,
+            pass_fds=held,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # before there are threads; Ctrl-C is ours
         )
 
@@ -112,11 +114,11 @@ class Jvm:
 
 
 @contextmanager
-def launched() -> Iterator[Jvm]:
-    """A JVM and its scratch folder, which end with the block. This process is niced, and so are all its threads and the JVM."""
+def launched(root: Path) -> Iterator[Jvm]:
+    """A JVM and its scratch folder below `root`, which end with the block. This process is niced, and so are its threads and the JVM."""
     os.nice(NICE)
-    with tempfile.TemporaryDirectory(prefix="tailgate-engine-") as scratch:
-        jvm = Jvm(Path(scratch))
+    with scratch(root) as own:
+        jvm = Jvm(own.path, (own.descriptor,))
         try:
             yield jvm
         finally:
