@@ -132,7 +132,7 @@ def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound,
             raise
     formats = _result_formats(session, message.result_formats, bound)
     portal = Portal(message.portal, bound, values, formats)
-    if bound.prepared is not None and isinstance(bound.statement, s.Select) and bound.statement.as_of is None:
+    if routes.is_poll(bound):
         portal.key = (statement.raw, style, seen.scope, statement.oids, given, codes, formats)
     session.drop_portal("" if not message.portal else message.portal)
     session.portals[message.portal] = portal

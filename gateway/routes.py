@@ -31,6 +31,7 @@ from gateway.transactions import State
 from gateway.writing import committing, copy_in
 from gateway.writing import statements as writes
 from lake import errors as e
+from lake.failed import failure
 from lake.types import TEXT, UNKNOWN, Field, Type
 from sql import explain
 from sql import statements as s
@@ -209,6 +210,30 @@ async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequ
     return (await session.control.statement(bound.text, session.statement_settings())).lines
 
 
+def is_poll(bound: Bound) -> bool:
+    """Returns whether the statement is a query whose time only the session can fix: it names none, and reads no view that has failed."""
+    prepared = bound.prepared
+    return isinstance(bound.statement, s.Select) and prepared is not None and bound.statement.as_of is None and prepared.failed_at is None
+
+
+def reads_newest(session: Session, bound: Bound) -> bool:
+    return session.reads_newest and is_poll(bound)
+
+
+def _failed_at(session: Session, prepared: Prepared) -> int | None:
+    """Returns the time to read at if the query reads views that have failed: that of their last tick. Then a WARNING says so. In a block
+    this is the time of the whole block, if nothing was read in it before."""
+    if prepared.failed_at is None or session.transaction.time is not None:
+        return None
+    for item in prepared.items:
+        if (why := failure(item)) is not None:
+            session.notice(why.message, "WARNING", "01000", detail=f"The query reads all relations as of {prepared.failed_at}.")
+    if session.transaction.state is not State.IDLE:
+        session.transaction.read_at(session.serving, prepared.failed_at)
+        return None
+    return prepared.failed_at
+
+
 async def _select(session: Session, bound: Bound, statement: s.Select, values: Sequence[object]) -> Rows:
     serving = session.serving
     columns = bound.columns or ()
@@ -224,6 +249,9 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
         at = await times.as_of(serving, statement.as_of)
     if at is not None:
         times.check_readable(serving, at)
+    else:
+        at = _failed_at(session, bound.prepared)
+    if at is not None:
         while serving.time < at:
             await serving.wait(serving.time, 1.0)
         snapshot = serving.snapshot(at)

@@ -74,7 +74,8 @@ async def _simple(session: Session, statement: parsed.Known, text: s.StatementTe
     bound = await routes.bind(session, statement, text, ())
     if bound.parameters:
         raise e.UndefinedParameter("there is no parameter $1", position=_parameter(text.text))
-    if bound.prepared is not None and isinstance(statement, s.Select) and session.reads_newest and statement.as_of is None:
+    if routes.reads_newest(session, bound):
+        assert bound.prepared is not None
         session.access.check_query(bound.prepared)
         formats = (0,) * len(bound.prepared.columns)
         lookup = session.gateway.lookups.of(bound.prepared)

@@ -21,6 +21,7 @@ from lake.catalog import Item
 from lake.checkpoints import Checkpoint
 from lake.entry import Entry, Header
 from lake.errors import Gone, TailgateError, UndefinedTable, of
+from lake.failed import error_change, failure, owner
 from lake.stored import COUNT, Stored, begun, relations, table_path
 from lake.types import WEIGHT
 from lake.weights import formed, negated, positive, total
@@ -65,6 +66,11 @@ def snapshot(lake: Lake, relation: int, at: int | None = None) -> pa.Table:
 
 
 def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
+    if at is not None and (item := owner(lake.catalog(), relation)) is not None:
+        why = failure(item)
+        if why is not None and why.time <= at < since(lake):  # nothing has changed its rows since, and one row its errors
+            rows = _snapshot(lake, relation, None)
+            return rows if relation == item.id else positive(total([rows, error_change(why.message, -1)], rows.schema))
     upto, checkpoint = base(lake, at)
     stored = relations(lake.catalog_at(upto.n)).get(relation)
     if stored is None:

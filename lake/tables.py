@@ -5,7 +5,8 @@
 
 A round may end anywhere. Each table knows by its transaction up to which entry it holds its relation, so the next round
 brings each from where it is; a table without changes stands where the newest checkpoint says. A relation that is being filled
-keeps its empty table until it is ready: its sums may be below zero meanwhile.
+keeps its empty table until it is ready: its sums may be below zero meanwhile. A table whose changes cannot be right stays where it is,
+and the others go on.
 """
 
 from __future__ import annotations
@@ -48,10 +49,14 @@ class Table:
 
 @dataclass
 class Follower:
-    """The one who writes the tables, in the engine's epoch. One thread at a time calls `round`."""
+    """The one who writes the tables, in the engine's epoch. One thread at a time calls `round`.
+
+    `inconsistent`: after a round, each relation whose changes cannot be right, with the last entry that its table holds and the reason.
+    """
 
     lake: Lake
     epoch: int
+    inconsistent: dict[int, tuple[int, str]] = field(default_factory=dict)
     _tables: dict[int, Table] = field(default_factory=dict)
     _checkpoints: list[Checkpoint] | None = None
     _list: DeltaTable | None = None
@@ -91,9 +96,11 @@ class Follower:
         behind = {id: t.position for id, t in self._tables.items() if wanted[id].ready and t.position < newest.n}
         changed = sections(headers, behind)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="table") as pool:
-            list(pool.map(lambda id: self._bring(wanted[id], [entries[n] for n in changed[id]], newest.n), changed))
+            reasons = list(pool.map(lambda id: self._brought(wanted[id], [entries[n] for n in changed[id]], newest.n), changed))
+        self.inconsistent = {id: (self._tables[id].position, why) for id, why in zip(changed, reasons, strict=True) if why is not None}
         for id in behind:
-            self._tables[id].position = newest.n
+            if id not in self.inconsistent:
+                self._tables[id].position = newest.n
         if changed or last is None or newest.time - last.time >= UNCHANGED_MS or set(last.versions) != set(wanted):
             crash.point("round.checkpoint")
             self._note(newest, wanted)
@@ -122,6 +129,14 @@ class Follower:
                 table.version = table.seen = table.delta.version()
                 crash.point("round.cleared")
             table.position, table.opened = n - 1, False
+
+    def _brought(self, stored: Stored, entries: list[Entry], n: int) -> str | None:
+        """Brings a table to entry n. Returns the reason if the changes cannot be right; then the table is as before."""
+        try:
+            self._bring(stored, entries, n)
+        except merging.Inconsistent as error:
+            return str(error)
+        return None
 
     def _bring(self, stored: Stored, entries: list[Entry], n: int) -> None:
         table = self._tables[stored.id]

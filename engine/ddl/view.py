@@ -10,6 +10,7 @@ from engine.plan.keys import key
 from engine.plan.plans import Streams, bound
 from lake.catalog import ERRORS, ON_ERROR, Catalog, Change, Item, skips
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
+from lake.failed import failure
 from sql.bind import bind_view
 from sql.statements import CreateView
 
@@ -41,6 +42,8 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
                 f'a view that fails over "{base.name}", which skips rows that fail, is not supported',
                 hint="Create it WITH (on_error = 'skip'), too.",
             )
+        if (why := failure(base)) is not None:
+            raise ObjectNotInPrerequisiteState(why.message, hint="Make it run again first: CREATE OR REPLACE MATERIALIZED VIEW.")
         if not base.ready:
             raise ObjectNotInPrerequisiteState(f'{base.kind} "{base.name}" is still being filled', hint="Create the view when it is ready.")
     return view

@@ -165,7 +165,7 @@ class _Builder:
                 self._stored(item)
             case "dead letters":
                 self._dead_letters(item)
-            case "materialized view" if not nodes.stale(item):
+            case "materialized view" if nodes.maintained(item):
                 self._view(item)
             case _:
                 pass  # append-only sources come with what reads them; plain views and sinks need nothing

@@ -25,6 +25,7 @@ from engine.plan.change import Stream, leaves, stateful
 from engine.plan.digest import digest
 from lake.catalog import Catalog, Item
 from lake.errors import ProgramLimitExceeded
+from lake.failed import failure
 
 SLOTS = 1024  # nodes of one item; ids up to 2^21 then fit the 32 bits that a node has in the state's keys
 FILLS = 128  # of them for the sources that fill a view
@@ -77,6 +78,22 @@ def stale(item: Item) -> bool:
     return bool(item.options.get("stale"))
 
 
+def made_stale(item: Item, time: int) -> Item:
+    """Returns the view as stale. `time` is that of its last tick."""
+    return _with(item, {"stale": time})
+
+
+def stale_since(item: Item) -> int | None:
+    """Returns the time of a stale view's last tick, if it is known."""
+    found = item.options.get("stale")
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def maintained(item: Item) -> bool:
+    """Returns whether the circuit keeps the view up to date: its state is not lost, and it has not failed."""
+    return not stale(item) and failure(item) is None
+
+
 def recorded(item: Item, catalog: Catalog, stream: Stream) -> bool:
     """Whether the view's record is of this stream."""
     return [d for d, _ in _record(item)] == [digest(o, item, catalog) for o in stateful(stream)]
@@ -101,7 +118,7 @@ def share(item: Item, catalog: Catalog) -> Item:
     """The view, just filled, with the operators of filled views in the place of its own where they are the same."""
     known: dict[str, int] = {}
     for other in sorted(catalog.items.values(), key=lambda i: i.id):
-        if other.kind == "materialized view" and other.ready and not stale(other) and other.id != item.id:
+        if other.kind == "materialized view" and other.ready and maintained(other) and other.id != item.id:
             for d, node in _record(other):
                 known.setdefault(d, node)
     return _with(item, {"nodes": [[d, known.setdefault(d, node)] for d, node in _record(item)]})

@@ -14,10 +14,11 @@ from dataclasses import replace
 
 from engine.plan import nodes
 from lake.catalog import Catalog, Change, Item
+from lake.failed import FAILED
 
 ANEW = "anew"  # option of a replacement with other columns: it stays under its own id, and what it replaces is dropped
 KEPT = ("next_node", "fills", "comments")  # options that belong to an id and not to a definition
-OWN = ("group", "stale", ANEW, *KEPT)
+OWN = ("group", "stale", FAILED, ANEW, *KEPT)
 
 
 def bases(item: Item, catalog: Catalog) -> set[int]:

@@ -94,6 +94,7 @@ class Engine:
         self.failing = Failing(lake, self.catalog)
         self.failure: BaseException | None = None
         self.rebuild: Callable[[], None] | None = None  # makes lost state again, while no tick runs
+        self.isolate: Callable[[int, int, str], bool] | None = None  # stops what depends on an operator or relation that failed
         self._circuit: Any = None
         self._sources: tuple[Item, ...] = ()
         self._readers: tuple[Reader, ...] = ()
@@ -103,6 +104,7 @@ class Engine:
         self._stopping = False
         self._due = NEVER  # when the newest tick wants the next one, by the clock
         self._failures = 0
+        self._suspect = (0, 0)  # the operator and the relation that failed in the last tick
         self._starts = 0
 
     # ---- what is run -----------------------------------------------------------------------------------------------------
@@ -215,7 +217,7 @@ class Engine:
                 changes: list[tuple[int, Any]] = [*result.changes]
                 changes += written(self.inbox, self.newest.inbox, at.inbox, self.catalog)
                 self._commit(began, time_ms, at, changes, result, number)
-                self._failures = 0
+                self._failures, self._suspect = 0, (0, 0)
                 crash.point("tick.end")
             except Exception as e:  # noqa: BLE001  # told to `run`, which looks for the source to blame
                 self._running = False
@@ -425,6 +427,8 @@ class Engine:
         if thrown is not None:
             self._stall(str(thrown.channel()), str(thrown.getMessage()), lasting=bool(thrown.lasting()))
             return
+        if (thrown := _caused(failure, "tailgate.OperatorFailed")) is not None and self._isolated(thrown, failure):
+            return
         stalled = set(self.stalls)
         for reader in self._readers:
             try:
@@ -437,6 +441,25 @@ class Engine:
         log.error("a tick failed", exc_info=failure)
         if self._failures >= FAILURES_MAX:
             raise failure
+
+    def _isolated(self, thrown: Any, failure: BaseException) -> bool:
+        """Whether the failure of an operator was dealt with. The first time the tick runs once more, in case the machine was to blame."""
+        failed = int(thrown.node()), int(thrown.relation())
+        if failed != self._suspect:
+            log.error("operator %d failed; the tick runs once more", failed[0], exc_info=failure)
+            self._suspect = failed
+            return True
+        try:
+            return self.isolate is not None and self.isolate(*failed, str(thrown.getMessage()))
+        except TailgateError as e:
+            if isinstance(e, Replaced):
+                raise
+            log.warning("the views that depend on operator %d cannot be stopped yet: %s", failed[0], e.message)
+            return False
+
+    def stall_source(self, source: Item, error: str) -> None:
+        """Leaves a source out until RESUME SOURCE."""
+        self._stall(source.options["channel"], error, lasting=True)
 
     def _answers_again(self) -> bool:
         """Whether something stalled can go on; it is then no longer stalled."""

@@ -7,6 +7,7 @@ import threading
 import time
 
 from engine.runtime.engine import Engine
+from engine.runtime.isolating import Isolation
 from lake.retention import sweep
 from lake.tables import Follower
 
@@ -21,9 +22,9 @@ SWEEP_S = 60.0
 class Follow(threading.Thread):
     """Runs until the engine stops; a round that fails is tried again in the next."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, isolation: Isolation) -> None:
         super().__init__(name="tables", daemon=True)
-        self._engine = engine
+        self._engine, self._isolation = engine, isolation
         self._follower = Follower(engine.lake, engine.writer.epoch)
 
     def run(self) -> None:
@@ -33,6 +34,7 @@ class Follow(threading.Thread):
             began = time.monotonic()
             if header.n > done:
                 done = self.round() or done
+                self._attempt("stopping views whose rows cannot be right", self._stop_inconsistent)
             took = time.monotonic() - began
             if time.monotonic() - swept >= SWEEP_S:
                 swept = time.monotonic()
@@ -41,6 +43,11 @@ class Follow(threading.Thread):
 
     def round(self) -> int | None:
         return self._attempt("bringing the tables after the log", self._follower.round)
+
+    def _stop_inconsistent(self) -> None:
+        for relation, (n, why) in self._follower.inconsistent.items():
+            if not self._isolation.relation(relation, n, why):
+                log.error("the table of relation %d stays at entry %d: %s", relation, n, why)
 
     def _attempt(self, what, action):  # type: ignore[no-untyped-def]  # any action, any result
         try:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.plan import circuit, nodes
@@ -29,6 +28,7 @@ from lake import subscriptions
 from lake.catalog import ERRORS, SUBSCRIPTION, Catalog, Change, Item, ready, skips
 from lake.entry import Header, stream
 from lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState, TailgateError
+from lake.failed import error_change, failure
 from lake.sizes import about
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import negated, total
@@ -48,6 +48,7 @@ class Installation:
         self.settled = threading.Condition()
         self.fills: dict[int, Fill] = {}
         self.failures: dict[int, Exception] = {}  # of fills that a statement may wait for, by item
+        self.awaited: set[int] = set()  # the items whose fills statements wait for
         self.switched: set[int] = set()  # replacements that took their places
         self._filled: set[int] = set()
         engine.rebuild = lambda: self.recover(lost=True)
@@ -67,9 +68,9 @@ class Installation:
             self._filled.clear()
             broken = self._broken(catalog, lost)
             coming = catalog.replacements()
-            stale = [replace(i, options={**i.options, "stale": True}) for i in broken if not nodes.stale(i)]
+            stale = [nodes.made_stale(i, engine.newest.time) for i in broken if not nodes.stale(i)]
             new = _replacements((i for i in broken if i.id not in coming), catalog)
-            unready = [*new, *(i for i in catalog.items.values() if not i.ready)]
+            unready = [*new, *(i for i in catalog.items.values() if not i.ready and failure(i) is None)]
             if not unready and not lost:
                 engine.install(circuit.compile_catalog(catalog, Streams(catalog)), self._live(catalog), self._forgotten(()))
                 return
@@ -81,7 +82,7 @@ class Installation:
                 log.warning("all state is made again from what the lake holds")
                 kept = replace(catalog, items={i.id: i for i in catalog.items.values() if i.stored and i.kind != "materialized view"})
                 state = restored(engine, circuit.compile_catalog(kept, Streams(kept)), catalog)
-            errors = [(i.errors, _error(i)) for i in stale]
+            errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale]
             self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
             if state is not None:
                 remove_lost(engine, state[0])
@@ -90,19 +91,19 @@ class Installation:
         """A change after which views may be planned otherwise (a column may be NULL now): those, which are filled again. Holds the lock."""
         after = self.engine.catalog.apply(change)
         broken = self._broken(after, False)
-        stale = {i.id: replace(i, options={**i.options, "stale": True}) for i in broken}
+        stale = {i.id: nodes.made_stale(i, self.engine.newest.time) for i in broken}
         put = {i.id: i for i in change.put} | stale
         coming = self._numbered(_replacements(broken, after), after.apply(Change(put=tuple(stale.values()))))
-        errors = [(i.errors, _error(i)) for i in broken]
+        errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in broken]
         self.install(replace(change, put=(*put.values(), *coming)), fill=tuple(coming), changes=lambda: errors)
         return broken
 
     def _broken(self, catalog: Catalog, lost: bool) -> list[Item]:
         """The views, lower ones first, whose rows can no longer be kept up to date by the state there is."""
-        views = [i for i in catalog.visible if i.kind == "materialized view" and i.ready]
+        views = [i for i in catalog.visible if i.kind == "materialized view" and i.ready and failure(i) is None]
         streams = Streams(catalog)
         own = [i for i in views if nodes.stale(i) or (lost and nodes.digests(i)) or not nodes.recorded(i, catalog, streams(i))]
-        above = [i for i in readers([i.id for i in own], catalog) if i.kind == "materialized view" and i.ready]
+        above = [i for i in readers([i.id for i in own], catalog) if i in views]
         return [*(i for i in own if i.id not in {a.id for a in above}), *above]
 
     # ---- changing --------------------------------------------------------------------------------------------------------
@@ -233,7 +234,7 @@ class Installation:
         """The sources that are read: keyed ones, and those that a materialized view reads."""
         wanted = {i.id for i in catalog.items.values() if i.kind == "source" and i.stored}
         for item in catalog.items.values():
-            if item.kind == "materialized view":
+            if item.kind == "materialized view" and failure(item) is None:
                 wanted |= {s for s in bases(item, catalog) if catalog[s].kind == "source"}
         return tuple(catalog[i] for i in sorted(wanted))
 
@@ -362,7 +363,6 @@ def _sums(engine: Engine, begun: dict[int, dict[int, int]]) -> list[tuple[int, b
     return made
 
 
-def _error(item: Item) -> bytes:
+def being_filled(item: Item) -> str:
     """What a view reports while it is not kept up to date."""
-    row = [["55000"], [f'{item.kind} "{item.name}" is being filled again'], [1]]
-    return stream(pa.table(row, schema=arrow_schema(ERRORS, weight=True)))
+    return f'{item.kind} "{item.name}" is being filled again'

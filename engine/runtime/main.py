@@ -13,6 +13,7 @@ from engine.runtime.control import Control
 from engine.runtime.engine import Engine
 from engine.runtime.follow import Follow
 from engine.runtime.installing import Installation
+from engine.runtime.isolating import Isolation
 from engine.runtime.jvm import Jvm
 from engine.runtime.recency import Recency
 from engine.runtime.statements import Statements
@@ -52,6 +53,7 @@ def run(options: Options, jvm: Jvm) -> int:
     session = spark.start(jvm.scratch, options.parallelism, jvm)
     engine = Engine(lake, session, writer, options.parallelism, options.vault)
     installation = Installation(engine)
+    isolation = Isolation(installation)
     statements = Statements(engine, installation)
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
     control = Control(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine))
@@ -62,7 +64,7 @@ def run(options: Options, jvm: Jvm) -> int:
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
     installation.recover()
-    follow = Follow(engine)
+    follow = Follow(engine, isolation)
     follow.start()
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))

@@ -156,11 +156,15 @@ class Statements:
                 items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
             fill = tuple(i for i in items if not i.ready)
             header = self._installation.install(Change(put=items), fill=fill)
+            self._installation.awaited.update(i.id for i in fill)
             streams = Streams(self._engine.catalog)
             views = [i for i in fill if i.kind == "materialized view"]
             told = [_notice(n) for item in views for n in notices(item, streams(item))]
         if fill:
-            self._await(fill, client)
+            try:
+                self._await(fill, client)
+            finally:
+                self._installation.awaited.difference_update(i.id for i in fill)
             header = self._engine.newest  # the time from which the view can be read
         return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
 
@@ -177,10 +181,10 @@ class Statements:
         told = time.monotonic()
         while True:
             with installation.settled:
-                there = [engine.catalog.items.get(i.id) for i in items]
-                if all(i is None or i.ready for i in there):
-                    break
                 error = next((installation.failures.pop(i.id) for i in items if i.id in installation.failures), None)
+                there = [engine.catalog.items.get(i.id) for i in items]
+                if error is None and all(i is None or i.ready for i in there):
+                    break
                 if error is None:
                     installation.settled.wait(WAIT_S)
             if engine.stopping:

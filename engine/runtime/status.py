@@ -10,6 +10,7 @@ from engine.plan import nodes
 from engine.runtime.attending import lags
 from engine.runtime.installing import Installation
 from lake.catalog import Item
+from lake.failed import failure
 
 Answer = dict[str, Any]
 RATE_S = 10.0  # messages a second are counted over this and up to twice as long
@@ -60,10 +61,13 @@ class Status:
         error = engine.failing.error(item)
         coming = engine.catalog.replacements().get(item.id)
         fill = self._installation.fills.get(coming.id if coming is not None else item.id)
-        said = (
-            "filling" if not item.ready or nodes.stale(item) else "replacing" if coming is not None else "failing" if error else "running"
-        )
+        if not item.ready or nodes.stale(item):
+            said = "filling"
+        else:
+            said = "replacing" if coming is not None else "failing" if error else "running"
         told = None if error is None else f"{error[1]} ({error[0]})"
+        if (why := failure(item)) is not None:
+            said, told = "replacing" if coming is not None else "failed", why.message
         progress = {"rows": None, "percent": None} if fill is None else {"rows": fill.rows, "percent": round(fill.percent, 1)}
         return {"status": said, "error": told, **progress}
 

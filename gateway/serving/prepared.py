@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
+from lake.failed import readable_at
 from lake.types import FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from sql import plan
 from sql.bind import bind_query
@@ -27,7 +28,8 @@ UNSPECIFIED = (0, FACTS["unknown"].oid)
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """`relations`: ids of what it reads. `catalog_n`: the entry whose catalog it was bound against. `volatile`: it may change though no
-    relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, …"""
+    relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, … `failed_at`: the newest time at which all is readable if it
+    reads views that have failed, otherwise None."""
 
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...]
@@ -37,6 +39,7 @@ class Prepared:
     query: plan.Query = field(repr=False)
     items: tuple[Item, ...] = field(repr=False)
     volatile: bool = False
+    failed_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +84,8 @@ def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int)
         replace(column, origin=origin) if origin is not None and origin[0] in query.depends else column
         for column, origin in zip(query.columns, origins(query.plan), strict=True)
     )
-    return Prepared(columns, query.parameters, relations, catalog_n, render(query.plan), query, items, volatile(query.plan))
+    text, varies = render(query.plan), volatile(query.plan)
+    return Prepared(columns, query.parameters, relations, catalog_n, text, query, items, varies, readable_at(items))
 
 
 def origins(relation: plan.Relation) -> list[tuple[int, int] | None]:

@@ -162,6 +162,7 @@ final class Stages {
     for (Throwable e = failure; e != null; e = e.getCause()) {
       if (e instanceof StateLost lost) return lost;
       if (e instanceof SourceStalled stalled) return stalled;
+      if (e instanceof OperatorFailed failed) return failed;
     }
     return failure instanceof RuntimeException r ? r : new IllegalStateException("tick at " + time, failure);
   }

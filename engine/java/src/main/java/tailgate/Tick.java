@@ -127,7 +127,7 @@ final class Tick {
       try {
         enter(source, kafka);
         if (again) dead(source, kafka, null);
-      } catch (SourceStalled e) {
+      } catch (SourceStalled | OperatorFailed e) {  // an operator may run while a record enters: drain
         throw e;
       } catch (UncheckedIOException e) {
         throw new SourceStalled(source.channel, e.getCause().getMessage());
@@ -209,7 +209,11 @@ final class Tick {
     for (List<Change> port : input) did[Statistics.IN] += port.size();
     long outside = inside, began = System.nanoTime();
     inside = 0;
-    operator.run(this, input);
+    try {
+      operator.run(this, input);
+    } catch (RuntimeException | StackOverflowError | AssertionError | LinkageError e) {
+      throw OperatorFailed.of(operator, e);
+    }
     long took = System.nanoTime() - began;
     did[Statistics.NANOS] += took - inside;
     inside = outside + took;
@@ -262,6 +266,9 @@ final class Tick {
     } catch (RuntimeException e) {
       fail(edge.errors, edge.linear.error(e), weight);
       return;
+    } catch (StackOverflowError e) {
+      fail(edge.errors, SqlError.tooDeep(), weight);
+      return;
     }
     if (shaped != null) arrive(edge, shaped, weight);
     for (UnsafeRow one : several) arrive(edge, one, weight);
@@ -287,8 +294,12 @@ final class Tick {
 
   private void exchange(Edge edge, Operator to, UnsafeRow shaped, long weight) {
     Sent sent = new Sent(edge.port, edge.to, Rows.bytes(shaped), weight);
-    if (to.everywhere(edge.port, shaped)) for (int p = 0; p < partitions; p++) onward.add(sent.row(p));
-    else onward.add(sent.row(to.key(edge.port, shaped)));
+    try {
+      if (to.everywhere(edge.port, shaped)) for (int p = 0; p < partitions; p++) onward.add(sent.row(p));
+      else onward.add(sent.row(to.key(edge.port, shaped)));
+    } catch (RuntimeException e) {
+      throw OperatorFailed.of(to, e);
+    }
   }
 
   /** Whether a key of an operator is this partition's. */
@@ -307,8 +318,12 @@ final class Tick {
 
   private void arrow(String results) {
     relations.forEach((relation, net) -> {
-      Sent sent = net.sent(relation, results);
-      if (sent != null) notes.add(sent);
+      try {
+        Sent sent = net.sent(relation, results);
+        if (sent != null) notes.add(sent);
+      } catch (RuntimeException e) {
+        throw OperatorFailed.of(relation, e);
+      }
     });
   }
 }

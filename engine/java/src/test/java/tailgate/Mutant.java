@@ -12,14 +12,22 @@ import java.util.List;
 import java.util.Map;
 import javax.tools.ToolProvider;
 
-/** Classes of this JVM replaced by others of the same shape, while it runs. To be loaded as an agent, into a JVM that may be running already. */
+/**
+ * Classes of this JVM replaced by others of the same shape, while it runs. To be loaded as an agent, into a JVM that may be running already; its argument may name a
+ * file whose first line is the name of a source file of this package, and whose other lines are the text that replaces it.
+ */
 public final class Mutant {
   private static final Map<String, ClassDefinition[]> MADE = new HashMap<>();  // by text
   private static Instrumentation instrumentation;
 
   private Mutant() {}
 
-  public static void agentmain(String arguments, Instrumentation given) { instrumentation = given; }
+  public static void agentmain(String arguments, Instrumentation given) throws Exception {
+    instrumentation = given;
+    if (arguments == null || arguments.isEmpty()) return;
+    String[] parts = Files.readString(Path.of(arguments)).split("\n", 2);
+    replace(parts[0], parts[1]);
+  }
 
   /** Replaces the classes of a file of this package by those of another text of it. */
   public static void replace(String file, String text) throws Exception { instrumentation.redefineClasses(MADE.computeIfAbsent(text, t -> compiled(file, t))); }
