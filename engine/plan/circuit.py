@@ -11,7 +11,7 @@ and besides it history, through source nodes of its own:
 
 `fill_inputs` says what has to be sent on which of these channels: of a stored relation its rows at one time, of a topic its
 records up to the offsets of that time. The order of history and changes does not matter, because an operator's output is a function
-of the sum of its input. When all is in, `nodes.share` puts existing operators in the place of equal new ones.
+of the sum of its input. When all is in, `sharing` puts existing operators in the place of equal new ones.
 
 A keyed source needs no filling, because it reads its topic from the first record on: it has a channel of its own where its topic is
 read already. An append-only source has no node before a view reads it.

@@ -1,4 +1,4 @@
-"""What an operator is, in a few characters: equal digests mean equal state.
+"""What an operator does, in a few characters: operators with equal digests do the same with the same input (`engine.plan.sharing`).
 
 A digest covers the whole plan above the operator: sources by their ids, the steps of every edge, keys, functions and types, but no
 names. Another materialized view is looked through, so that a view over a view and the same written as one query meet. An

@@ -7,9 +7,9 @@
     materialized view: slots from 0 its operators, from the last slot down the sources that fill it
 
 A materialized view records its operators in `options["nodes"]`: a list of [digest, node], inputs first, the order in which
-`change.stateful` gives them. A new view begins with nodes of its own for all of them (`number`). When it is filled, an operator whose
-digest a filled view already has holds the same state as that one, which then takes its place (`share`); the private copy is
-forgotten. The record is all that a restarted engine needs to build the same circuit again.
+`change.stateful` gives them. A new view begins with nodes of its own for all of them (`number`). When it is filled, operators of other
+views take the places of those that are the same (`engine.plan.sharing`), and the private copies are forgotten. The record is all that a
+restarted engine needs to build the same circuit again.
 
 A record whose digests are not those of the stream (another version of the planner, say) names state that means something else; such
 a view is numbered anew and filled again (`recorded`).
@@ -17,7 +17,7 @@ a view is numbered anew and filled again (`recorded`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -54,7 +54,7 @@ def owner(node: int) -> int:
 def number(item: Item, catalog: Catalog, stream: Stream) -> Item:
     """The view with nodes of its own for all its operators, none of which has been used before."""
     operators = stateful(stream)
-    used = [slot % SLOTS for _, slot in _record(item) if owner(slot) == item.id]
+    used = [slot % SLOTS for _, slot in record(item) if owner(slot) == item.id]
     if len(leaves(stream)) > FILLS:
         raise ProgramLimitExceeded(
             f'view "{item.name}" reads more than {FILLS} relations', hint="Create a materialized view of a part of it."
@@ -96,36 +96,32 @@ def maintained(item: Item) -> bool:
 
 def recorded(item: Item, catalog: Catalog, stream: Stream) -> bool:
     """Whether the view's record is of this stream."""
-    return [d for d, _ in _record(item)] == [digest(o, item, catalog) for o in stateful(stream)]
+    return [d for d, _ in record(item)] == [digest(o, item, catalog) for o in stateful(stream)]
 
 
 def digests(item: Item) -> frozenset[str]:
     """Of the operators in the view's record."""
-    return frozenset(d for d, _ in _record(item))
+    return frozenset(d for d, _ in record(item))
 
 
 def by_digest(item: Item) -> dict[str, int]:
     """The nodes of the view's operators."""
-    return dict(_record(item))
+    return dict(record(item))
 
 
 def node_of(item: Item, position: int) -> int:
     """The node of the operator at this position of `change.stateful`."""
-    return _record(item)[position][1]
+    return record(item)[position][1]
 
 
-def share(item: Item, catalog: Catalog) -> Item:
-    """The view, just filled, with the operators of filled views in the place of its own where they are the same."""
-    known: dict[str, int] = {}
-    for other in sorted(catalog.items.values(), key=lambda i: i.id):
-        if other.kind == "materialized view" and other.ready and maintained(other) and other.id != item.id:
-            for d, node in _record(other):
-                known.setdefault(d, node)
-    return _with(item, {"nodes": [[d, known.setdefault(d, node)] for d, node in _record(item)]})
-
-
-def _record(item: Item) -> list[tuple[str, int]]:
+def record(item: Item) -> list[tuple[str, int]]:
+    """Returns the digests and nodes of the view's operators, inputs first."""
     return [(str(d), int(n)) for d, n in item.options.get("nodes", ())]
+
+
+def with_record(item: Item, operators: Iterable[tuple[str, int]]) -> Item:
+    """Returns the view with these operators."""
+    return _with(item, {"nodes": [list(o) for o in operators]})
 
 
 def _with(item: Item, options: Mapping[str, Any]) -> Item:

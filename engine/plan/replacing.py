@@ -9,10 +9,9 @@ Whoever reads R sees changes like any others. Values only; `engine.runtime.insta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from engine.plan import nodes
 from lake.catalog import Catalog, Change, Item
 from lake.failed import FAILED
 
@@ -55,8 +54,9 @@ def group(item: Item) -> int:
     return int(item.options.get("group", 0))
 
 
-def switched(coming: Iterable[Item], catalog: Catalog) -> Change:
-    """Each replaced item with its replacement's definition, under its own id; the replacements are dropped, but those made ANEW."""
+def switched(coming: Iterable[Item], catalog: Catalog, share: Callable[[Item, Catalog], Item]) -> Change:
+    """Each replaced item with its replacement's definition, under its own id; the replacements are dropped, but those made ANEW. `share`:
+    as `engine.plan.sharing.Sharing`."""
     coming = tuple(coming)
     places = {item.id: item.replaces for item in coming}
     put: dict[int, Item] = {}
@@ -76,6 +76,6 @@ def switched(coming: Iterable[Item], catalog: Catalog) -> Change:
     after = catalog.apply(Change(put=tuple(put.values()), drop=tuple(drop)))
     for id, item in put.items():
         if item.kind == "materialized view":
-            put[id] = nodes.share(item, after)
+            put[id] = share(item, after)
             after = after.apply(Change(put=(put[id],)))
     return Change(tuple(put.values()), tuple(drop))

@@ -28,6 +28,7 @@ from pyspark.sql import SparkSession
 from engine.ddl.registry import ANSWERS, Registry
 from engine.plan.explain import Figures
 from engine.plan.graph import Graph
+from engine.plan.sharing import Sum
 from engine.runtime import kafka, transactions
 from engine.runtime import readers as inputs
 from engine.runtime import session as spark
@@ -91,6 +92,7 @@ class Engine:
         self.counters: dict[int, dict[str, int]] = {}
         self.ticks = 0
         self.durations: deque[float] = deque(maxlen=DURATIONS)  # of the newest ticks, in ms, from the batch's start to the durable entry
+        self.sums: dict[tuple[int, int], Sum | None] = {}  # by operator and partition, what its input adds up to (engine.plan.sharing)
         self.failing = Failing(lake, self.catalog)
         self.failure: BaseException | None = None
         self.rebuild: Callable[[], None] | None = None  # makes lost state again, while no tick runs
@@ -141,6 +143,8 @@ class Engine:
                 self.catalog = after
             moved = readers(self._live(sources), self.catalog) != self._readers
             self.graph, self._circuit, self._sources = graph, circuit, sources
+            running = {o.node for o in graph.operators}
+            self.sums = {key: sum for key, sum in self.sums.items() if key[0] in running}
             self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
             if moved:
                 self._running = False
@@ -246,6 +250,7 @@ class Engine:
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.state, "checkpoint": self._checkpoint.name, "batch": number}
         self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
+        self.sums.update(result.sums)
         for reader in self._readers:
             if reader.transactions and (warning := self._transacted.warning(reader.name)) is not None:
                 log.warning("%s: %s", reader.name, warning)

@@ -18,6 +18,8 @@ from engine.plan import circuit, nodes
 from engine.plan.errors import Unknown, errors_to_fill
 from engine.plan.plans import Streams
 from engine.plan.replacing import ANEW, bases, group, readers, replacement, switched
+from engine.plan.sharing import Sharing, equal_sums
+from engine.plan.sharing import total as total_sums
 from engine.plan.sizes import measured
 from engine.runtime import kafka, transactions
 from engine.runtime.engine import Changes, Engine
@@ -293,7 +295,11 @@ class Installation:
             if alone is None:
                 return
             self._ready(alone.id)
-            self.install(Change(put=(nodes.share(ready(alone), catalog),)))
+            self.install(Change(put=(self._sharing()(ready(alone), catalog),)))
+
+    def _sharing(self) -> Sharing:
+        with self.engine.boundary:  # all sums are of one tick
+            return Sharing(self.engine.graph, equal_sums(total_sums(self.engine.sums, self.engine.parallelism)))
 
     def _ready(self, id: int) -> None:
         self._filled.discard(id)
@@ -302,7 +308,7 @@ class Installation:
     def _switch(self, coming: list[Item]) -> None:
         """The replaced items go on with their replacements' definitions and rows; readers see the difference."""
         catalog = self.engine.catalog
-        change = switched(coming, catalog)
+        change = switched(coming, catalog, self._sharing())
         pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view" and not i.options.get(ANEW)]
         differences = [d for old, new in pairs for d in _differences(self.engine, old, new)]
         self.switched.update(i.id for i in coming)

@@ -13,13 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.plan.sharing import Sum
+
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
     """`changes`: of each relation that changed an Arrow stream, or the file that holds a large one; whoever takes that removes it.
 
     `state`: for the next tick, opaque. `counters`: "<source>.<what>" → number. `forgotten`: nodes without state by now. `due`: when there
-    is something to do by the clock, in ms.
+    is something to do by the clock, in ms. `sums`: of the operators that ran, by node and partition, the sum of their input, or None if it
+    is not known.
     """
 
     changes: tuple[tuple[int, memoryview | Path], ...]
@@ -27,6 +30,7 @@ class Ticked:
     counters: Mapping[str, int]
     forgotten: tuple[int, ...]
     due: int
+    sums: Mapping[tuple[int, int], Sum | None]
 
 
 def ticked(message: bytes) -> Ticked:
@@ -37,4 +41,5 @@ def ticked(message: bytes) -> Ticked:
     for relation, _, size, file in head["relations"]:
         changes.append((relation, view[at : at + size] if file is None else Path(file)))
         at += size
-    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), head["due"])
+    sums = {(node, partition): (one, other) if known else None for node, partition, known, one, other in head["sums"]}
+    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), head["due"], sums)

@@ -10,6 +10,7 @@ from engine.plan import circuit, nodes
 from engine.plan.graph import Graph
 from engine.plan.keys import key
 from engine.plan.plans import Streams
+from engine.plan.sharing import Same, Sharing
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item, ready
 from lake.dropping import dropping
 from lake.types import BYTEA, INT8, TEXT, Field, field_to_json
@@ -25,6 +26,7 @@ class Shop:
 
     catalog: Catalog = field(default_factory=Catalog)
     plans: dict[int, plan.Relation] = field(default_factory=dict)
+    same: Same = lambda one, other: True  # whether two operators hold the same
 
     def streams(self, catalog: Catalog | None = None) -> Streams:
         return Streams(catalog or self.catalog, lambda item, _: self.plans[item.id])
@@ -74,7 +76,7 @@ class Shop:
 
     def fill(self, name: str) -> None:
         item = self[name]
-        self.put(nodes.share(ready(item), self.catalog))
+        self.put(Sharing(self.graph(), self.same)(ready(item), self.catalog))
 
     def put(self, item: Item) -> None:
         self.catalog = self.catalog.apply(Change(put=(item,)))

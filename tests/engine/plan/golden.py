@@ -37,6 +37,7 @@ from engine.plan.graph import (
 )
 from engine.plan.plans import Streams, bound
 from engine.plan.rewrites import steps
+from engine.plan.sharing import Sharing
 from engine.plan.sizes import measured, sized
 from lake.catalog import Catalog, Change, ready
 from lake.errors import TailgateError
@@ -141,7 +142,8 @@ class World:
             item = nodes.number(replace(item, ready=False), after, Streams(after)(item))
             self._put(item)
             if filled:
-                item = nodes.share(ready(item), self.catalog)
+                graph = circuit.compile_catalog(self.catalog, Streams(self.catalog))
+                item = Sharing(graph, lambda one, other: True)(ready(item), self.catalog)
         self._put(item)
         columns = ", ".join(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in item.columns)
         names = [item.columns[k].name for k in item.key or ()]

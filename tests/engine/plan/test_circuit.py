@@ -93,6 +93,33 @@ def test_views_that_began_to_read_a_topic_at_other_records_share_nothing() -> No
     assert kinds(made.graph()) == {"UpsertNode": 3, "JoinNode": 2, "ReduceNode": 2}
 
 
+def test_views_whose_states_differ_share_nothing() -> None:
+    """Their topic may have been compacted since the first one read it: digests and beginnings are equal all the same."""
+    made, events, users = shop()
+    made.view("first", counted(joined(events, users), 3))
+    made.same = lambda one, other: False
+    made.view("second", counted(joined(events, users), 3))
+    assert kinds(made.graph()) == {"UpsertNode": 3, "JoinNode": 2, "ReduceNode": 2}
+    sound(made.graph())
+
+
+def test_an_operator_below_one_that_is_not_shared_is_not_shared() -> None:
+    """Its state may be the same now. What comes from above will not be."""
+    made, events, users = shop()
+    first = made.view("first", counted(joined(events, users), 3))
+    joins = {o.node for o in made.graph().operators if isinstance(o, JoinNode)}
+    made.same = lambda one, other: other not in joins
+    made.view("second", counted(joined(events, users), 3))
+    assert kinds(made.graph()) == {"UpsertNode": 3, "JoinNode": 2, "ReduceNode": 2}
+    made.same = lambda one, other: True
+    made.view("third", counted(joined(events, users), 3))
+    assert kinds(made.graph()) == {"UpsertNode": 3, "JoinNode": 2, "ReduceNode": 2}
+    assert {o.origin for o in made.graph().outputs if o.relation in (first.relation, made["third"].id)} == {
+        node for _, node in nodes.record(made["first"])[-1:]
+    }
+    sound(made.graph())
+
+
 def test_a_view_over_a_view_shares_with_the_same_written_as_one_query() -> None:
     made, _, users = shop()
     first = made.view("first", counted(users, 1))

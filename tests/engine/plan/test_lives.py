@@ -22,6 +22,7 @@ from engine.plan import circuit, nodes
 from engine.plan.errors import Unknown, errors_to_fill
 from engine.plan.graph import Graph
 from engine.plan.plans import Streams, bound
+from engine.plan.sharing import Sharing, Sum, equal_sums, total
 from lake.catalog import Catalog, Change, Item, ready
 from lake.errors import TailgateError
 from lake.types import arrow_schema
@@ -57,6 +58,8 @@ class Engine:
         self.rows: dict[int, Counter[Row]] = {}
         self.pieces: dict[int, list[Piece]] = {}
         self.forgotten: set[int] = set()
+        self.sums: dict[tuple[int, int], Sum | None] = {}
+        self.offset = 0
         for table in world.tables:
             columns = ", ".join(f"{c.name} {c.type}" for c in table.columns)
             text = f"""CREATE SOURCE {table.name} ({columns}, PRIMARY KEY (a) NOT ENFORCED)
@@ -130,10 +133,11 @@ class Engine:
 
     def tick(self, changes: list[tuple[Table, Row, int]]) -> None:
         records: list[Any] = []
-        for n, (table, row, weight) in enumerate(changes):
+        for table, row, weight in changes:
             value = None if weight < 0 else bytearray(as_json(table, row))
             topic = self.catalog.relation(table.name).options["channel"]
-            records.append((bytearray(str(row[0]).encode()), value, topic, 0, n, AT, 0))
+            self.offset += 1  # an upsert passes over those that its key has seen
+            records.append((bytearray(str(row[0]).encode()), value, topic, 0, self.offset, AT, 0))
         filling = [i for i in self.pieces if self.pieces[i]]
         if filling:
             piece = self.pieces[self.world.random.choice(filling)].pop()
@@ -143,6 +147,7 @@ class Engine:
         result = self.circuit.tick(frame._jdf, str(self.folder), 0, self.ids, self.partitions)
         self.ids = result.stateIds()
         self.forgotten -= set(result.forgotten())
+        self.sums.update({(s[0], s[1]): (s[3], s[4]) if s[2] else None for s in map(list, result.sums())})
         for i, relation in enumerate(result.relations()):
             for row in pa.ipc.open_stream(bytes(result.changes(i))).read_all().to_pylist():
                 *values, weight = row.values()
@@ -152,7 +157,8 @@ class Engine:
                 del held[gone]
         for id in [i for i, left in self.pieces.items() if not left]:
             del self.pieces[id]
-            self.install(Change(put=(nodes.share(ready(self.catalog[id]), self.catalog),)))
+            share = Sharing(self.graph, equal_sums(total(self.sums, self.partitions)))
+            self.install(Change(put=(share(ready(self.catalog[id]), self.catalog),)))
 
     @property
     def views(self) -> list[Item]:

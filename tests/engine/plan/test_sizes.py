@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan import nodes
+from engine.plan import circuit, nodes
 from engine.plan.plans import Streams
+from engine.plan.sharing import Sharing
 from engine.plan.sizes import SIZES, measured
 from lake.catalog import Catalog, Change, Item, ready
 from lake.types import INT8, Field
@@ -33,7 +34,8 @@ def planned(catalog: Catalog, name: str, rows: dict[int, int], query: str = QUER
     item = measured(item, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
     after = catalog.apply(Change(put=(item,)))
     item = nodes.number(item, after, Streams(after)(item))
-    return nodes.share(ready(item), after.apply(Change(put=(item,))))
+    after = after.apply(Change(put=(item,)))
+    return Sharing(circuit.compile_catalog(after, Streams(after)), lambda one, other: True)(ready(item), after)
 
 
 def test_a_restarted_engine_plans_as_before_whatever_has_grown_since() -> None:

@@ -146,7 +146,7 @@ final class Stages {
       }
     Statistics.of(statePath).add(circuit, statistics);
     relations.sort(Comparator.comparingInt(Sent::to));
-    return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray(), due);
+    return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray(), due, statistics);
   }
 
   /** A batch of a streaming query is a LogicalRDD, which is taken as it is: even planning that takes a millisecond. */

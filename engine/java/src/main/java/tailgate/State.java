@@ -4,7 +4,9 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.sql.execution.streaming.state.ByteArrayPair;
 import org.apache.spark.sql.execution.streaming.state.RocksDB;
 import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider;
@@ -25,6 +27,7 @@ import scala.jdk.javaapi.CollectionConverters;
 final class State {
   static final byte[] NONE = new byte[0];
   private static final int SIZE = 127;  // the port of what is counted of an operator
+  private static final long SEED = 0x9e3779b97f4a7c15L, SEED2 = 0xc2b2ae3d27d4eb4fL;  // any two numbers; kept sums go by them
   private static final String FAMILY = StateStore.DEFAULT_COL_FAMILY_NAME();
   private final StateStore store;
   private final RocksDB db;
@@ -98,18 +101,39 @@ final class State {
     return size;
   }
 
-  /** How many entries an operator has here, and about how many bytes; what was counted is kept with them. */
+  /**
+   * How many entries an operator has here, about how many bytes, and its {@link #received input's sum}: 1 and two numbers, or 0 where it is not known. What was counted is
+   * kept with the entries.
+   */
   long[] sized(int operator) {
     Size size = size(operator);
     if (size.changed) db.put(place(operator, SIZE, NONE, NONE), size.bytes(), FAMILY, false, false, false);
     size.changed = false;
-    return new long[] {size.entries, size.writes == 0 ? 0 : Math.round((double) size.entries * size.written / size.writes)};
+    long bytes = size.writes == 0 ? 0 : Math.round((double) size.entries * size.written / size.writes);
+    return new long[] {size.entries, bytes, size.summed ? 1 : 0, size.sum, size.sum2};
+  }
+
+  /**
+   * Adds changes to the sum of an operator's input: of each row two hashes, times its weight. What an operator holds is a function of the sum of its input, so two operators that do the
+   * same hold the same if these are equal.
+   */
+  void received(int operator, int port, List<Tick.Change> changes) {
+    Size size = size(operator);
+    if (!size.summed || changes.isEmpty()) return;
+    for (Tick.Change c : changes) {
+      Object base = c.row().getBaseObject();
+      long offset = c.row().getBaseOffset();
+      int length = c.row().getSizeInBytes();
+      size.sum += c.weight() * XXH64.hashUnsafeBytes(base, offset, length, SEED + port);
+      size.sum2 += c.weight() * XXH64.hashUnsafeBytes(base, offset, length, SEED2 + port);
+    }
+    size.changed = true;
   }
 
   /** Entries are counted. Their bytes, before compression, are taken to be those of what was written on average. */
   private static final class Size {
-    long entries, writes, written;
-    boolean changed;
+    long entries, writes, written, sum, sum2;
+    boolean changed, summed = true;
 
     void put(int bytes, boolean fresh) {
       if (fresh) entries++;
@@ -130,10 +154,17 @@ final class State {
       size.entries = in.getLong();
       size.writes = in.getLong();
       size.written = in.getLong();
+      size.summed = in.hasRemaining();  // not of an operator that received rows before there were sums
+      if (!size.summed) return size;
+      size.sum = in.getLong();
+      size.sum2 = in.getLong();
       return size;
     }
 
-    byte[] bytes() { return ByteBuffer.allocate(24).putLong(entries).putLong(writes).putLong(written).array(); }
+    byte[] bytes() {
+      ByteBuffer out = ByteBuffer.allocate(summed ? 40 : 24).putLong(entries).putLong(writes).putLong(written);
+      return (summed ? out.putLong(sum).putLong(sum2) : out).array();
+    }
   }
 
   /** Commits the next version; returns its id. */

@@ -12,8 +12,9 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class Statistics {
   /** Ticks that are summed up. */
   static final int TICKS = 60;
-  /** Longs of one {@link Sent}. */
-  static final int IN = 0, OUT = 1, NANOS = 2, ENTRIES = 3, BYTES = 4, WIDTH = 5;
+  /** Longs of one {@link Sent}: rows in and out, time, then {@link State#sized}. */
+  static final int IN = 0, OUT = 1, NANOS = 2, ENTRIES = 3, BYTES = 4, SUMMED = 5, WIDTH = 8;
+  private static final int SHOWN = 5;
   private static final Map<String, Statistics> ALL = new ConcurrentHashMap<>();
   private final Deque<Map<Integer, long[]>> ticks = new ArrayDeque<>();
   private final Map<Integer, Map<Long, long[]>> held = new TreeMap<>();  // per node and partition: entries, bytes
@@ -47,7 +48,7 @@ public final class Statistics {
     synchronized (of) {
       StringJoiner nodes = new StringJoiner(", ", "{", "}");
       of.held.forEach((node, partitions) -> {
-        long[] sum = new long[WIDTH];
+        long[] sum = new long[SHOWN];
         for (Map<Integer, long[]> tick : of.ticks) for (int i = 0; i < ENTRIES; i++) sum[i] += tick.getOrDefault(node, new long[ENTRIES])[i];
         for (long[] state : partitions.values()) for (int i = 0; i < 2; i++) sum[ENTRIES + i] += state[i];
         nodes.add("\"" + node + "\": " + Arrays.toString(sum));

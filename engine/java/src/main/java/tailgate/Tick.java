@@ -206,7 +206,10 @@ final class Tick {
   /** Runs it; what it takes includes the filters and projections behind it, not the operators that are drained meanwhile. */
   private void timed(Operator operator, List<List<Change>> input) {
     long[] did = done[operator.index];
-    for (List<Change> port : input) did[Statistics.IN] += port.size();
+    for (int i = 0; i < input.size(); i++) {
+      did[Statistics.IN] += input.get(i).size();
+      state.received(operator.id, i, input.get(i));
+    }
     long outside = inside, began = System.nanoTime();
     inside = 0;
     try {
@@ -225,7 +228,7 @@ final class Tick {
     for (Operator o : circuit.order) {
       long[] did = done[o.index];
       if ((exchanged && o.level != level) || !(first || did[Statistics.NANOS] > 0)) continue;
-      System.arraycopy(state.sized(o.id), 0, did, Statistics.ENTRIES, 2);
+      System.arraycopy(state.sized(o.id), 0, did, Statistics.ENTRIES, Statistics.WIDTH - Statistics.ENTRIES);
       notes.add(new Sent(Sent.STATISTICS, o.id, Statistics.bytes(did), partition));
     }
   }

@@ -7,6 +7,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.util.*;
 
 /** What a tick did: the net changes of relations, and the ids of the state that it left. */
@@ -17,13 +18,15 @@ public final class TickResult {
   private final Map<String, Long> counters;
   private final int[] forgotten;
   private final long due;
+  private final List<Sent> statistics;
 
-  TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten, long due) {
+  TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten, long due, List<Sent> statistics) {
     this.relations = relations;
     this.stateIds = stateIds;
     this.counters = counters;
     this.forgotten = forgotten;
     this.due = due;
+    this.statistics = statistics;
   }
 
   /** The relations that changed, ascending; the methods below take an index into it. */
@@ -50,10 +53,19 @@ public final class TickResult {
   /** When the next tick has something to do even without input, in milliseconds; `Long.MAX_VALUE` for never. */
   public long due() { return due; }
 
+  /** Of the operators that ran: node, partition, whether the {@link State#received sum of its input} is known, and the sum, two numbers. */
+  public long[][] sums() {
+    return statistics.stream().map(s -> {
+      ByteBuffer in = ByteBuffer.wrap(s.bytes());
+      int at = 8 * Statistics.SUMMED;
+      return new long[] {s.to(), s.n(), in.getLong(at), in.getLong(at + 8), in.getLong(at + 16)};
+    }).toArray(long[][]::new);
+  }
+
   /**
    * All of it at once, for the driver, to whom every call is a round trip: length of the JSON (4, big-endian), JSON, and the streams of the relations one after the other.
    *
-   * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…}, "forgotten": […], "due": …}</pre>
+   * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…}, "forgotten": […], "due": …, "sums": […]}</pre>
    */
   byte[] message() {
     ObjectNode head = JSON.createObjectNode();
@@ -67,6 +79,11 @@ public final class TickResult {
     counters.forEach(counts::put);
     ArrayNode gone = head.putArray("forgotten");
     for (int node : forgotten) gone.add(node);
+    ArrayNode sums = head.putArray("sums");
+    for (long[] sum : sums()) {
+      ArrayNode one = sums.addArray();
+      for (long n : sum) one.add(n);
+    }
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (DataOutputStream out = new DataOutputStream(bytes)) {
       byte[] json = JSON.writeValueAsBytes(head);
