@@ -1,7 +1,7 @@
 """One Kafka node, broker and controller in one JVM, over the jars of `make setup`.
 
     data/ports.json          the ports it was first given; sources and clients remember them too, so they stay
-    data/kafka.properties    written at each start
+    data/kafka.properties    written at each start, mode 0600: it holds the password of the controller's port
     data/log/                Kafka's own: formatted once
     data/kafka.log           what it says
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import secrets
 import shutil
 import time
 import uuid
@@ -46,7 +47,9 @@ SETTINGS: Mapping[str, object] = {
     "process.roles": "broker,controller",
     "node.id": 1,
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "sasl.mechanism.controller.protocol": "PLAIN",
+    "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
     "num.partitions": 1,
     # One node: nothing can be replicated, and internal topics need no spreading.
     "default.replication.factor": 1,
@@ -76,6 +79,7 @@ SETTINGS: Mapping[str, object] = {
 }
 
 GUARDED = "GUARDED"  # the name of the second listener
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 _LOGGING = """\
 rootLogger.level=warn
@@ -114,8 +118,8 @@ class Guard:
         }
         if self.protocol == "SASL_SSL":
             known = " ".join(f'user_{user}="{password}"' for user, password in self.users.items())
-            found["sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
-            found[f"{name}.plain.sasl.jaas.config"] = f"org.apache.kafka.common.security.plain.PlainLoginModule required {known};"
+            found[f"{name}.sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+            found[f"{name}.plain.sasl.jaas.config"] = f"{PLAIN_LOGIN} {known};"
             for mechanism in ("scram-sha-256", "scram-sha-512"):
                 found[f"{name}.{mechanism}.sasl.jaas.config"] = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         return found
@@ -204,8 +208,12 @@ class Kafka:
         return broker, controller
 
     def _write_settings(self) -> Path:
+        password = secrets.token_urlsafe(32)  # of the broker at its own controller: a new one at each start
         settings = {
             **SETTINGS,
+            "listener.name.controller.plain.sasl.jaas.config": (
+                f'{PLAIN_LOGIN} username="broker" password="{password}" user_broker="{password}";'
+            ),
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
             "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{self._controller_port}",
             "advertised.listeners": f"PLAINTEXT://{self.address}",
@@ -270,7 +278,8 @@ def _await_free(port: int) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """The whole file or none of it."""
+    """The whole file or none of it; for its owner alone."""
     fresh = path.with_name(path.name + ".new")
+    fresh.touch(mode=0o600)
     fresh.write_text(text)
     fresh.replace(path)
