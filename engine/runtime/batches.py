@@ -9,6 +9,7 @@ batch, so nothing has to call this process.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +44,5 @@ class Batches:
             pass  # the JVM is gone, which ends the query too
 
     def end(self) -> None:
-        try:
+        with contextlib.suppress(Py4JError, OSError):  # the JVM is gone, and its threads with it
             self._batches.end()
-        except (Py4JError, OSError):
-            pass  # the JVM is gone, and its threads with it

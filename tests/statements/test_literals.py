@@ -7,7 +7,16 @@ import pytest
 
 pytestmark = pytest.mark.spark
 
-TEXTS = ("${env:PATH}", "${env:HOME}", "${system:user.dir}", "${spark.master}", "${hivevar:x}", "$${env:PATH}", "${${env:PATH}}", "\\${env:PATH}")
+TEXTS = (
+    "${env:PATH}",
+    "${env:HOME}",
+    "${system:user.dir}",
+    "${spark.master}",
+    "${hivevar:x}",
+    "$${env:PATH}",
+    "${${env:PATH}}",
+    "\\${env:PATH}",
+)
 
 
 def test_a_text_that_looks_like_a_variable_is_a_text(sql: psycopg.Connection) -> None:
