@@ -134,6 +134,11 @@ def tend() -> None:
     _watcher.tend()
 
 
+def watcher() -> int:
+    """The process id of the watcher."""
+    return _watcher.pid
+
+
 class Child:
     """A running command. Made started; `stop` it, or let the parent's end do so.
 

@@ -1,7 +1,10 @@
 """`tailgate up`: engine, gateways and sinks as children over one data folder, with a Kafka and a registry if wanted.
 
     claim ──► Kafka, registry ──ready──► engine ──ready──► gateways, sinks ──► "ready postgresql=… kafka=… schema-registry=…"
-    a child that ends is started again after 0.2 s, later after up to 5 s; more than five times in a minute ends it all
+    a child that ends is started again after 0.2 s, and after up to 5 s as long as it ends within a minute of its start
+
+A child that ends before everything was ready ends it all. From then on each is started again for ever, whatever ended it: a full
+disk is emptied, a missing address comes back, and the others serve meanwhile.
 
 Children end in the reverse order; also when this process is killed (embedded.children), and if that fails at the next start
 (embedded.claim).
@@ -12,9 +15,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,9 +28,9 @@ from embedded.registry import Registry
 from lake import Lake, peers
 
 RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # waits before a child is started again
-RESTARTS_MAX, RESTARTS_WINDOW_S = 5, 60.0
+STEADY_S = 60.0  # a child that has run for so long is started again after the first wait
 ENGINE_READY = timedelta(seconds=120)  # 6-10 s measured; a large state takes longer
-GATEWAY_READY = timedelta(seconds=60)
+READY = timedelta(seconds=60)  # of the others: 0.5 to 3 s measured
 EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # hosts that are no address to connect to
 WATCH_S = 0.5  # how often the children are looked at; an idle machine is not to be woken often
 
@@ -58,7 +60,10 @@ class Part:
     name: str
     start: Callable[[], Child]
     child: Child | None = None
-    ended_at: deque[float] = field(default_factory=lambda: deque(maxlen=RESTARTS_MAX + 1))
+    ends: int = 0  # all of them
+    early_ends: int = 0  # in a row, each within STEADY_S of its start
+    started_at: float = 0.0
+    ended_at: float = 0.0
     due: float = 0.0
     awaited: bool = False  # whether it ended and has not announced itself since
 
@@ -109,11 +114,16 @@ class Supervisor:
         part = next(p for p in self._parts if p.name == name)
         return part.child is not None and not part.awaited
 
+    @property
+    def ends(self) -> dict[str, int]:
+        """How often each child has ended since the start."""
+        return {part.name: part.ends for part in self._parts}
+
     def stop(self) -> None:
         self._stop.set()
 
     def wait(self) -> None:
-        """Keeps the children running until `stop`; raises ChildFailed when one cannot be kept."""
+        """Keeps the children running until `stop`."""
         while not self._stop.wait(WATCH_S):
             self.watch()
 
@@ -125,26 +135,25 @@ class Supervisor:
                 if time.monotonic() >= part.due:
                     self._start_again(part)
             elif not part.child.running():
-                child = part.child
-                what = f"ended with {child.returncode()}"
-                self._ended(part, what, f"its words: {child.log}", f"; see {child.log}\n{child.last_lines()}")
+                self._ended(part, f"ended with {part.child.returncode()}; see {part.child.log}")
             elif part.awaited and part.child.announced():
                 part.awaited = False
-                self._say(f"{part.name} is ready again after {time.monotonic() - part.ended_at[-1]:.1f} s")
+                self._say(f"{part.name} is ready again after {time.monotonic() - part.ended_at:.1f} s")
 
     def _start_again(self, part: Part) -> None:
+        part.started_at = time.monotonic()
         try:
             part.child = part.start()
         except (OSError, ChildFailed) as error:  # no memory for a process, a port that is taken
-            self._ended(part, f"did not start ({error})", "", "")
+            self._ended(part, f"did not start: {error}")
 
-    def _ended(self, part: Part, what: str, where: str, last: str) -> None:
-        part.ended_at.append(time.monotonic())
-        if len(part.ended_at) > RESTARTS_MAX and part.ended_at[-1] - part.ended_at[0] < RESTARTS_WINDOW_S:
-            raise ChildFailed(f"{part.name} {what}, the {len(part.ended_at)}th time within {RESTARTS_WINDOW_S:.0f} s{last}")
-        wait = min(RESTART_FIRST_S * 2 ** (len(part.ended_at) - 1), RESTART_LAST_S)
-        self._say(f"{part.name} {what}; it is started again in {wait:g} s{f' ({where})' if where else ''}")
-        part.child, part.due, part.awaited = None, time.monotonic() + wait, True
+    def _ended(self, part: Part, what: str) -> None:
+        part.ended_at = time.monotonic()
+        part.ends += 1
+        part.early_ends = part.early_ends + 1 if part.ended_at - part.started_at < STEADY_S else 0
+        wait = min(RESTART_FIRST_S * 2 ** min(part.early_ends, 10), RESTART_LAST_S)
+        self._say(f"{part.name} {what}; it is started again in {wait:g} s")
+        part.child, part.due, part.awaited = None, part.ended_at + wait, True
 
     def _start(self) -> None:
         data = self.plan.data
@@ -165,14 +174,15 @@ class Supervisor:
         self._say("starting the engine: a JVM with Spark, some seconds")
         parallelism = ("--parallelism", str(self.plan.parallelism))
         self._add(self._part("engine", "engine", "--data", str(data), *parallelism, *self.plan.secrets), ENGINE_READY)
+        sinks = self._launch(self._part("sinks", "sinks", "--data", str(data), *self.plan.secrets))  # beside the gateways
         for i in range(self.plan.gateways):
             listening = ("--listen", self.plan.listen, *self.plan.listening)
-            self._add(self._part(f"gateway{i or ''}", "gateway", "--data", str(data), *listening), GATEWAY_READY)
+            self._add(self._part(f"gateway{i or ''}", "gateway", "--data", str(data), *listening), READY)
         if self.plan.presto is not None:
             host, _, port = self.plan.listen.rpartition(":")
             reached = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"
-            self._add(self._part("presto", "presto", "--port", str(self.plan.presto), "--gateway", reached), GATEWAY_READY)
-        self._add(self._part("sinks", "sinks", "--data", str(data), *self.plan.secrets), None)
+            self._add(self._part("presto", "presto", "--port", str(self.plan.presto), "--gateway", reached), READY)
+        sinks.wait_ready(sinks.announced, READY)
 
     def _check_ports(self) -> None:
         """Before anything is started. A gateway of this lake that runs by itself may have the port: it is shared with it."""
@@ -192,12 +202,16 @@ class Supervisor:
         marked = self._claim.environment
         return Part(name, lambda: Child(name, command, log=log, environment=marked, announces="ready "))
 
-    def _add(self, part: Part, ready: timedelta | None) -> None:
-        """Starts it, and waits until it has announced itself if `ready` says how long at most."""
+    def _launch(self, part: Part) -> Child:
+        part.started_at = time.monotonic()
         child = part.child = part.start()
         self._parts.append(part)
-        if ready is not None:
-            child.wait_ready(child.announced, ready)
+        return child
+
+    def _add(self, part: Part, ready: timedelta) -> None:
+        """Starts it, and waits so long at most until it has announced itself."""
+        child = self._launch(part)
+        child.wait_ready(child.announced, ready)
 
     def _end(self) -> None:
         """Whatever fails on the way, no process of this folder is left."""
