@@ -1,7 +1,7 @@
 """A child process that never outlives its parent, even when the parent is killed.
 
     parent ── pipe ──► watcher: remembers the children's process groups; the pipe's end is its order to kill them
-       │                  ▲
+       │                  ▲        (one that was killed is replaced, and told the groups: `tend`)
        │                  │ "+group", written by the child before it becomes its command: nothing starts unwatched
        └── setsid ──► child ──► its own children, in the same group
                         │
@@ -17,6 +17,7 @@ A child leads its own session, so Ctrl-C reaches the parent alone, which stops i
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
 import signal
@@ -29,9 +30,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+from lake import ports
+
 STOP_GRACE = timedelta(seconds=20)  # a broker flushes its logs, an engine ends its tick; both take 1 to 3 s when healthy
 READY_POLL = timedelta(milliseconds=50)  # the slowest child needs 4 s, the fastest 300 ms
 PUMP_ENDS = timedelta(seconds=2)  # the output of a group that is gone is at its end at once; a limit in case somebody kept it open
+PREDECESSOR_ENDS = timedelta(seconds=2)  # a process that was killed just now still has its port for some ms
 LOG_BYTES_MAX = 8 << 20  # a child's log and its predecessor: 16 MiB, about a day of a broker's INFO
 READ_BYTES = 64 << 10  # a Linux pipe's capacity
 LAST_LINES = 20  # what an error message shows of a child that failed
@@ -51,7 +55,8 @@ while read -r sign group; do
 done
 for group in $groups; do kill -s KILL -- "-$group" 2> /dev/null; done
 """
-_REGISTER_THEN_RUN = 'echo "+ $$" >&0 && exec "$@" < /dev/null'
+# If the watcher was killed just now the parent tells the next one; SIGPIPE must not end the child for it.
+_REGISTER_THEN_RUN = 'trap "" PIPE; echo "+ $$" 2> /dev/null >&0; trap - PIPE; exec "$@" < /dev/null'
 
 
 class ChildFailed(Exception):
@@ -59,35 +64,79 @@ class ChildFailed(Exception):
 
 
 class _Watcher:
-    """This process's one watcher, started with its first child."""
+    """This process's one watcher, started with its first child, and again whenever it was killed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._owner = 0
         self._pipe = -1
+        self._groups: set[int] = set()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def pipe(self) -> int:
         """The writing end that says which groups are alive. No child keeps it."""
         with self._lock:
-            if self._owner != os.getpid():
-                read, write = os.pipe()
-                self._process = subprocess.Popen(  # kept, and never waited for: it ends after this process
-                    ["/bin/sh", "-c", _WATCHER],
-                    stdin=read,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    cwd="/",
-                    start_new_session=True,
-                )
-                os.close(read)
-                self._owner, self._pipe = os.getpid(), write
+            self._live()
             return self._pipe
 
+    def remember(self, group: int) -> None:
+        with self._lock:
+            self._live()
+            self._groups.add(group)
+            self._tell(f"+ {group}\n")
+
     def forget(self, group: int) -> None:
-        os.write(self.pipe(), f"- {group}\n".encode())
+        with self._lock:
+            self._live()
+            self._groups.discard(group)
+            self._tell(f"- {group}\n")
+
+    def tend(self) -> None:
+        with self._lock:
+            if self._groups:
+                self._live()
+
+    def _live(self) -> None:
+        """Starts a watcher unless this process has one that runs, and tells it the groups."""
+        if self._owner != os.getpid():  # also in a child that was forked: the pipe and the groups are its parent's
+            self._owner, self._pipe, self._groups, self._process = os.getpid(), -1, set(), None
+        if self._process is not None and self._process.poll() is None:
+            return
+        if self._pipe >= 0:
+            os.close(self._pipe)
+        read, self._pipe = os.pipe()
+        self._process = subprocess.Popen(  # it ends after this process
+            ["/bin/sh", "-c", _WATCHER],
+            stdin=read,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+        os.close(read)
+        self._tell("".join(f"+ {group}\n" for group in self._groups))
+
+    def _tell(self, words: str) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it was killed just now: the next one is told all groups
+            os.write(self._pipe, words.encode())
 
 
 _watcher = _Watcher()
+
+
+def tend() -> None:
+    """Replaces the watcher if it was killed. Whoever has children calls this now and then."""
+    _watcher.tend()
+
+
+def watcher() -> int:
+    """The process id of the watcher."""
+    return _watcher.pid
 
 
 class Child:
@@ -125,6 +174,7 @@ class Child:
             cwd=folder,
             start_new_session=True,
         )
+        _watcher.remember(self.pid)
         self._pump = threading.Thread(target=self._copy_output, name=f"log of {name}", daemon=True)
         self._pump.start()
 
@@ -171,6 +221,7 @@ class Child:
         """SIGTERM, then SIGKILL to the whole group after `grace`. Doing it again changes nothing."""
         if self.returncode() is None:
             self._process.terminate()
+            self._process.send_signal(signal.SIGCONT)  # one that was stopped gets SIGTERM only when it goes on
             if self.wait(grace) is None:
                 self.kill()
         self._pump.join(PUMP_ENDS.total_seconds())
@@ -250,3 +301,31 @@ def listening(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def await_free(host: str, port: int) -> None:
+    """Returns when nobody listens on an address. Raises ChildFailed, which names who does, if somebody still does after a while."""
+    deadline = time.monotonic() + PREDECESSOR_ENDS.total_seconds()
+    while not free(host, port):
+        if time.monotonic() > deadline:
+            raise ChildFailed(ports.taken(host, port))
+        time.sleep(READY_POLL.total_seconds())
+
+
+def free(host: str, port: int) -> bool:
+    """Whether an address can be listened on. What else is wrong with it is told by who uses it."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        return True
+    for family, kind, protocol, _, address in found:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                probe.bind(address)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+    return True

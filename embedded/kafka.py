@@ -1,7 +1,7 @@
 """One Kafka node, broker and controller in one JVM, over the jars of `make setup`.
 
     data/ports.json          the ports it was first given; sources and clients remember them too, so they stay
-    data/kafka.properties    written at each start
+    data/kafka.properties    written at each start, mode 0600: it holds the password of the controller's port
     data/log/                Kafka's own: formatted once
     data/kafka.log           what it says
 
@@ -16,8 +16,8 @@ from __future__ import annotations
 import base64
 import json
 import os
+import secrets
 import shutil
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,13 +29,12 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from embedded.children import Child, ChildFailed, free_port, listening
+from embedded.children import Child, ChildFailed, await_free, free, free_port
 
 JARS = Path(os.environ.get("TAILGATE_JARS", Path(__file__).parent.parent / ".jars"))
 
 FORMAT_TIMEOUT = timedelta(seconds=60)  # 1.0 to 1.7 s measured
 READY_TIMEOUT = timedelta(seconds=90)  # 2 to 4 s measured, 6 after a kill; recovery reads the last segments again
-PREDECESSOR_TIMEOUT = timedelta(seconds=10)  # a broker whose parent was killed just now still has the port for some ms
 TOPIC_TIMEOUT = timedelta(seconds=30)
 STARTED = "Kafka Server started"
 
@@ -46,7 +45,9 @@ SETTINGS: Mapping[str, object] = {
     "process.roles": "broker,controller",
     "node.id": 1,
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "sasl.mechanism.controller.protocol": "PLAIN",
+    "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
     "num.partitions": 1,
     # One node: nothing can be replicated, and internal topics need no spreading.
     "default.replication.factor": 1,
@@ -76,6 +77,7 @@ SETTINGS: Mapping[str, object] = {
 }
 
 GUARDED = "GUARDED"  # the name of the second listener
+PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 _LOGGING = """\
 rootLogger.level=warn
@@ -114,8 +116,8 @@ class Guard:
         }
         if self.protocol == "SASL_SSL":
             known = " ".join(f'user_{user}="{password}"' for user, password in self.users.items())
-            found["sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
-            found[f"{name}.plain.sasl.jaas.config"] = f"org.apache.kafka.common.security.plain.PlainLoginModule required {known};"
+            found[f"{name}.sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+            found[f"{name}.plain.sasl.jaas.config"] = f"{PLAIN_LOGIN} {known};"
             for mechanism in ("scram-sha-256", "scram-sha-512"):
                 found[f"{name}.{mechanism}.sasl.jaas.config"] = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         return found
@@ -125,11 +127,14 @@ class Kafka:
     """A broker on 127.0.0.1 over a data folder.
 
     `port` is for a folder's first start; afterwards the folder's own port stays, and another one is refused. With a `guard` it listens
-    on `guarded` too; its users are those of the folder's first start.
+    on `guarded` too; its users are those of the folder's first start. `environment`: what the broker's has besides ours.
     """
 
-    def __init__(self, data: Path, port: int | None = None, guard: Guard | None = None) -> None:
+    def __init__(
+        self, data: Path, port: int | None = None, guard: Guard | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.data = data.absolute()
+        self._environment = environment
         self._child: Child | None = None
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.port, self._controller_port = self._ports(port)
@@ -158,8 +163,17 @@ class Kafka:
         """Returns when clients can connect. Raises ChildFailed with the broker's last words."""
         if self.running():
             return
-        _await_free(self.port)
-        if listening(self._controller_port):  # only we ever used it, so another one is as good
+        child = self.launch()
+        try:
+            child.wait_ready(child.announced, READY_TIMEOUT)
+        except ChildFailed:
+            child.kill()
+            raise
+
+    def launch(self) -> Child:
+        """Starts the broker; it announces itself when clients can connect. Raises ChildFailed if its port is taken."""
+        await_free("127.0.0.1", self.port)
+        if not free("127.0.0.1", self._controller_port):  # only we ever used it, so another one is as good
             self._controller_port = free_port()
         properties = self._write_settings()
         if not (self.data / "log" / "meta.properties").exists():
@@ -169,13 +183,10 @@ class Kafka:
             self._java("kafka.Kafka", str(properties)),
             log=self.data / "kafka.log",
             folder=self.data,
+            environment=self._environment,
             announces=STARTED,
         )
-        try:
-            self._child.wait_ready(self._child.announced, READY_TIMEOUT)
-        except ChildFailed:
-            self._child.kill()
-            raise
+        return self._child
 
     def stop(self) -> None:
         """Ends the broker; what it holds is on disk. Doing it again changes nothing."""
@@ -204,8 +215,12 @@ class Kafka:
         return broker, controller
 
     def _write_settings(self) -> Path:
+        password = secrets.token_urlsafe(32)  # of the broker at its own controller: a new one at each start
         settings = {
             **SETTINGS,
+            "listener.name.controller.plain.sasl.jaas.config": (
+                f'{PLAIN_LOGIN} username="broker" password="{password}" user_broker="{password}";'
+            ),
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
             "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{self._controller_port}",
             "advertised.listeners": f"PLAINTEXT://{self.address}",
@@ -228,6 +243,7 @@ class Kafka:
             self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties), *self._users()),
             log=self.data / "kafka.log",
             folder=self.data,
+            environment=self._environment,
         )
         code = formatting.wait(FORMAT_TIMEOUT)
         formatting.stop()
@@ -261,16 +277,9 @@ def _one_line(pem: str) -> str:
     return pem.strip().replace("\n", "\\n")
 
 
-def _await_free(port: int) -> None:
-    deadline = time.monotonic() + PREDECESSOR_TIMEOUT.total_seconds()
-    while listening(port):
-        if time.monotonic() > deadline:
-            raise ChildFailed(f"port {port} of 127.0.0.1 is taken by another program, and the clients of this Kafka know it by that port")
-        time.sleep(0.05)
-
-
 def _write(path: Path, text: str) -> None:
-    """The whole file or none of it."""
+    """The whole file or none of it; for its owner alone."""
     fresh = path.with_name(path.name + ".new")
+    fresh.touch(mode=0o600)
     fresh.write_text(text)
     fresh.replace(path)

@@ -23,16 +23,17 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from embedded.children import Child, free_port
+from embedded.children import Child, ChildFailed, await_free, free_port
 from embedded.kinds import KINDS
 from embedded.subjects import Reference, RegistryError, Schema, Subjects
+from lake.http import BadRequest, body_length
 
 BODY_BYTES_MAX = 16 << 20  # Confluent's own limit is 8 MB for a record that holds a schema
 IDLE_CONNECTION = timedelta(minutes=5)  # a thread each; clients reconnect by themselves
@@ -265,11 +266,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         if self.server.authorization not in (None, self.headers.get("Authorization")):
             return self._send(401, {"error_code": 401, "message": "Unauthorized"})
-        length = int(self.headers.get("Content-Length") or 0)
-        if length > BODY_BYTES_MAX:
+        try:
+            body = self.rfile.read(body_length(self.headers, BODY_BYTES_MAX))
+        except BadRequest as error:
             self.close_connection = True
-            return self._send(413, {"error_code": 413, "message": f"a body has at most {BODY_BYTES_MAX} bytes"})
-        body = self.rfile.read(length)
+            return self._send(error.status, {"error_code": error.status, "message": error.message})
         url = urlsplit(self.path)
         path = url.path.rstrip("/") or "/"
         for method, pattern, answer in ROUTES:
@@ -323,10 +324,11 @@ class RegistryServer(ThreadingHTTPServer):
 
 
 class Registry:
-    """The registry as a child process over a data folder, which keeps its port."""
+    """The registry as a child process over a data folder, which keeps its port. `environment`: what its own has besides ours."""
 
-    def __init__(self, data: Path, port: int | None = None) -> None:
+    def __init__(self, data: Path, port: int | None = None, environment: Mapping[str, str] | None = None) -> None:
         self.data = data.absolute()
+        self._environment = environment
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         remembered = self.data / "port"
         if remembered.exists():
@@ -354,9 +356,20 @@ class Registry:
         """Returns when it answers. Raises ChildFailed with its last words."""
         if self.running():
             return
+        child = self.launch()
+        try:
+            child.wait_ready(child.announced, READY_TIMEOUT)
+        except ChildFailed:
+            child.kill()
+            raise
+
+    def launch(self) -> Child:
+        """Starts it; it announces itself when it answers. Raises ChildFailed if its port is taken."""
+        await_free(LOOPBACK, self.port)
         command = [sys.executable, "-m", "embedded.registry", "--data", str(self.data), "--port", str(self.port)]
-        self._child = Child("schema registry", command, log=self.data / "registry.log", announces=ANNOUNCEMENT)
-        self._child.wait_ready(self._child.announced, READY_TIMEOUT)
+        log = self.data / "registry.log"
+        self._child = Child("schema registry", command, log=log, environment=self._environment, announces=ANNOUNCEMENT)
+        return self._child
 
     def stop(self) -> None:
         if self._child is not None:

@@ -3,15 +3,16 @@
     no roles in the catalog          loopback ──► trusted with everything       elsewhere ──► refused
     a role with a password           SCRAM-SHA-256, from everywhere; from elsewhere than loopback over TLS only
     a role without one               a client certificate of its name, or loopback ──► trusted; elsewhere ──► refused
+    `tailgate` without one           loopback ──► trusted; elsewhere ──► refused, whatever certificate is shown
 
-A role that is not there is asked for a password like any other, so nobody learns which roles there are. A password never comes in clear
-text, not even over TLS.
+A role that is not there is asked for a password like any other, so nobody learns which roles there are: its salt comes from a secret of
+the lake's. A password never comes in clear text, not even over TLS.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
+import hmac
 import secrets
 from dataclasses import dataclass
 
@@ -57,8 +58,8 @@ class Challenged:
     exchange: Exchange
 
 
-def decide(catalog: Catalog, user: str, peer: Peer, lake: str) -> Trusted | Challenged:
-    """28000 if nothing could let this client in. `lake`: the lake's id."""
+def decide(catalog: Catalog, user: str, peer: Peer, secret: bytes) -> Trusted | Challenged:
+    """Raises 28000 if nothing could let this client in. `secret`: of the lake, for the salts of roles that do not exist."""
     if not catalog.has_roles:
         if peer.near:
             return Trusted(OPERATOR_ID)
@@ -66,9 +67,20 @@ def decide(catalog: Catalog, user: str, peer: Peer, lake: str) -> Trusted | Chal
     if not peer.near and not peer.tls:
         raise _refused(user, peer, "Use TLS: sslmode=require or stronger.")
     role = catalog.find_role(user)
-    if role is not None and role.verifier is None and (peer.certificate == role.name or (peer.near and peer.certificate is None)):
+    if role is not None and role.verifier is None and _trusted(role, peer):
         return Trusted(role.id)
-    return Challenged(None if role is None or role.verifier is None else role.id, _exchange(role, user, peer, lake))
+    return Challenged(None if role is None or role.verifier is None else role.id, _exchange(role, user, peer, secret))
+
+
+def _trusted(role: Role, peer: Peer) -> bool:
+    """Whether a role without a password may sign in from here.
+
+    A certificate stands for a role that somebody has created. The built-in superuser is nobody's creation: any authority may have
+    signed its name for a server or a service, so a certificate does not let it in from another machine.
+    """
+    if peer.certificate not in (None, role.name):
+        return False
+    return peer.near or (peer.certificate is not None and role.id != OPERATOR_ID)
 
 
 def check_login(role: Role) -> None:
@@ -81,13 +93,13 @@ def _refused(user: str, peer: Peer, hint: str) -> TailgateError:
     return InvalidAuthorizationSpecification(f'no entry for host "{peer.host}", user "{user}", {encryption}', hint=hint)
 
 
-def _exchange(role: Role | None, user: str, peer: Peer, lake: str) -> Exchange:
+def _exchange(role: Role | None, user: str, peer: Peer, secret: bytes) -> Exchange:
     verifier = parse(role.verifier) if role is not None and role.verifier is not None else None
     nonce = base64.b64encode(secrets.token_bytes(NONCE_BYTES)).decode()
-    return Exchange(verifier or _mock(user, lake), peer.end_point, nonce)
+    return Exchange(verifier or _mock(user, secret), peer.end_point, nonce)
 
 
-def _mock(user: str, lake: str) -> Verifier:
-    """That no password satisfies; its salt is the same each time, as a real one's."""
-    salt = hashlib.sha256(f"{lake} {user}".encode("utf-8", "surrogateescape")).digest()[:SALT_BYTES]
+def _mock(user: str, secret: bytes) -> Verifier:
+    """Returns a verifier that no password satisfies; its salt is the same each time, as a real one's."""
+    salt = hmac.digest(secret, user.encode("utf-8", "surrogateescape"), "sha256")[:SALT_BYTES]
     return Verifier(ITERATIONS, salt, secrets.token_bytes(32), secrets.token_bytes(32))

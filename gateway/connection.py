@@ -72,6 +72,7 @@ class Connection(asyncio.Protocol):
         self._writable: asyncio.Future[None] | None = None
         self._arrived: asyncio.Future[None] | None = None  # a statement waits for the client's next message
         self._transport: asyncio.Transport | None = None
+        self._accepted = False  # an SSLRequest, and the handshake has not begun
         self._early: list[bytes] | None = None  # what comes inside TLS before asyncio has told that it stands
         self.session = Session(gateway, self)
 
@@ -98,6 +99,9 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def data_received(self, data: bytes) -> None:
+        if self._accepted:
+            self._refuse_unencrypted()
+            return
         if self._early is not None:
             self._early.append(data)
             return
@@ -165,15 +169,22 @@ class Connection(asyncio.Protocol):
     # --- TLS
 
     def encrypt(self, identity: Identity) -> None:
-        """Bytes that came before are no part of it, and end the connection: somebody else may have put them there."""
+        """Starts TLS. Bytes that come before the handshake end the connection: somebody between us and the client may have sent them."""
         if self._queue or self._decoder.buffered:
-            self.session.fatal("08P01", "received unencrypted data after SSL request")
+            self._refuse_unencrypted()
             return
-        self._early = []
+        self._accepted = True
         self._task = self._loop.create_task(self._shake_hands(identity))
+
+    def _refuse_unencrypted(self) -> None:
+        self._accepted = False
+        if self._task is not None:
+            self._task.cancel()
+        self.session.fatal("08P01", "received unencrypted data after SSL request")
 
     async def _shake_hands(self, identity: Identity) -> None:
         assert self._transport is not None
+        self._accepted, self._early = False, []  # what comes from here on goes through TLS first
         try:
             transport = await self._loop.start_tls(
                 self._transport, self, identity.context, server_side=True, ssl_handshake_timeout=STARTUP_TIMEOUT_S

@@ -15,7 +15,7 @@ import hmac
 import json
 import logging
 import secrets
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from gateway.server import Gateway
 
 ANSWER_S = 1.0
-LINE_BYTES_MAX = 32 * 1024 * 1024  # 10,000 sessions with a kilobyte of query each, and room
+LINE_BYTES_MAX = 32 * 1024 * 1024  # of an answer: 10,000 sessions with a kilobyte of query each, and room
+REQUEST_BYTES_MAX = 4096  # a request is some 200 bytes; it is read before its token is known to be right
 CANCELS_MAX = 100  # on their way at a time: whoever guesses keys cannot make us ask without end
 MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
 
@@ -53,12 +54,13 @@ class Peers:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cancels = 0  # on their way
 
-    async def start(self) -> None:
+    async def start(self, addresses: Sequence[tuple[str, int]]) -> None:
+        """`addresses`: where clients connect to this gateway."""
         self._loop = asyncio.get_running_loop()
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LINE_BYTES_MAX)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=REQUEST_BYTES_MAX)
         port = self._server.sockets[0].getsockname()[1]
         try:
-            self._file = peers.announce(self._gateway.lake, str(port), port, self._token)
+            self._file = peers.announce(self._gateway.lake, str(port), port, self._token, addresses)
         except OSError as error:
             log.warning("other gateways cannot be told of this one: %s", error)
 

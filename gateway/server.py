@@ -1,4 +1,4 @@
-"""The listening socket and all sessions behind it: one process, one event loop; several processes may share a port.
+"""The listening sockets and all sessions behind them: one process, one event loop; several processes of a lake may share a port.
 
 listen (loopback unless told otherwise) ──► Connection ──► Session
 CancelRequest(process, secret) ──► the session of that key
@@ -14,11 +14,11 @@ import ipaddress
 import logging
 import os
 import secrets
-import socket
 from collections import OrderedDict
 from collections.abc import Coroutine, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gateway import listening
 from gateway.connection import Connection
 from gateway.control import Control
 from gateway.lookups import Lookups
@@ -26,6 +26,7 @@ from gateway.peers import Peers
 from gateway.polls import Polls
 from gateway.portals import Bound
 from gateway.serving import Seen
+from lake import peers
 from lake.errors import FeatureNotSupported, TooManyConnections
 
 if TYPE_CHECKING:
@@ -56,32 +57,33 @@ class Gateway:
         self.control = Control(lake)
         self.polls = Polls(serving)
         self.peers = Peers(self)
+        self.secret = peers.secret(lake)
         self.lookups = Lookups(serving, self.aside)
         self.connections: set[Connection] = set()
         self.sessions: dict[int, Session] = {}
         self.bound: OrderedDict[tuple[bytes, tuple[int, ...], Hashable], Bound] = OrderedDict()
         self._seen: dict[tuple[str, ...], Seen] = {}  # by path
         self._aside: set[asyncio.Task[Any]] = set()
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._stopping = False
 
     async def listen(self, host: str, port: int) -> list[tuple[str, int]]:
-        """Takes connections; the addresses, with the port that was chosen if it was 0."""
+        """Takes connections; the addresses, with the port that was chosen if it was 0. Raises 55006 if another process has the port."""
         if not self.insecure and not is_loopback(host):
             check_address(host, self.tls is not None, self.lake.catalog())
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Connection(self), host, port, backlog=BACKLOG, reuse_address=True, reuse_port=hasattr(socket, "SO_REUSEPORT")
-        )
-        await self.peers.start()
-        return [s.getsockname()[:2] for s in self._server.sockets]
+        sockets = await listening.sockets(self.lake, host, port, BACKLOG)
+        addresses = [s.getsockname()[:2] for s in sockets]
+        await self.peers.start(addresses)
+        self._servers = [await loop.create_server(lambda: Connection(self), sock=s, backlog=BACKLOG) for s in sockets]
+        return addresses
 
     async def stop(self) -> None:
         """No new connections; those there are told and closed."""
         self._stopping = True
         self.peers.stop()
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         for connection in list(self.connections):
             connection.session.fatal("57P01", "terminating connection due to administrator command")
         waited = 0.0

@@ -53,7 +53,7 @@ def start(session: Session, message: m.StartupMessage) -> None:
         negotiation = startup.negotiation(message)
         session.secret_bytes = startup.secret_bytes(message)
         session.user, session.database, session.asked = startup.user_and_settings(message)
-        decision = authentication.decide(session.serving.catalog, session.user, session.peer, session.gateway.lake.id)
+        decision = authentication.decide(session.serving.catalog, session.user, session.peer, session.gateway.secret)
         if isinstance(decision, authentication.Challenged):
             session.challenged = decision
             session.out.write(negotiation + backend.authentication(SASL, decision.exchange.mechanisms))

@@ -15,9 +15,11 @@ import base64
 import os
 import ssl
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Mapping
 
-from lake.errors import InvalidParameterValue
+from lake.errors import ConnectionFailure, InvalidParameterValue
 
 # Kafka's words
 _LIBRDKAFKA = {
@@ -87,6 +89,28 @@ def plain_key(said: Mapping[str, str]) -> str:
 
 
 # ---- over HTTP ---------------------------------------------------------------------------------------------------------------------
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Makes a redirect an HTTPError: where it leads is not who the credentials are for."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def opener(context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
+    """Returns what opens requests to a schema registry. Raises urllib.error.HTTPError for a redirect, which is not followed."""
+    return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects())
+
+
+def refuse_redirect(url: str, answer: urllib.error.HTTPError) -> None:
+    """Raises 08006 if the registry at `url`, without user and password, answers with a redirect."""
+    if 300 <= answer.code < 400:
+        target = answer.headers.get("Location")
+        raise ConnectionFailure(
+            f"schema registry {url} answers {answer.code}, a redirect to {target}, which is not followed",
+            hint="Name the registry by its own URL.",
+        )
 
 
 def authorization(username: str | None, password: str | None) -> dict[str, str]:

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -55,18 +55,19 @@ class Sinks:
     def stop(self) -> None:
         self._stopping.set()
 
-    def follow(self) -> None:
-        """Raises what ended the following of the log, if it was not `stop()`."""
-        threading.Thread(target=self._follow_log, name="log", daemon=True).start()
+    def follow(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Raises what ended the following of the log, if it was not `stop()`. `ready` is called when every sink has its worker."""
+        threading.Thread(target=self._follow_log, args=(ready,), name="log", daemon=True).start()
         self._stopping.wait()
         with self._starting:
             self._end()
         if self._failure is not None:
             raise self._failure
 
-    def _follow_log(self) -> None:
+    def _follow_log(self, ready: Callable[[], None]) -> None:
         try:
             self._start_all()
+            ready()
             while not self._stopping.is_set():
                 if self._lake.log.wait(self._n, LOG_WAIT.total_seconds()) is not None:
                     self._read_log()
@@ -183,7 +184,7 @@ def run(lake_path: str | Path, vault: Vault | None = None) -> int:
         sinks.append(Sinks(Lake(Path(lake_path)), vault))
         if stopping.is_set():
             return 0
-        sinks[0].follow()
+        sinks[0].follow(lambda: print(f"ready sinks={lake_path}", flush=True))
     except TailgateError as error:
         print(f"tailgate sinks: {error.sqlstate}: {error.message}", file=sys.stderr, flush=True)
         return 1

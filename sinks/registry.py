@@ -73,11 +73,13 @@ def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any
     request.headers.update(clients.authorization(user, password))
     tls = clients.tls(access) if parts.scheme == "https" else None
     try:
-        with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT.total_seconds(), context=tls) as answer:
+        with clients.opener(tls).open(request, timeout=REQUEST_TIMEOUT.total_seconds()) as answer:
             found = json.loads(answer.read(ANSWER_BYTES_MAX))
             return {"id": int(found["id"])} if method == "POST" else dict(found)
     except urllib.error.HTTPError as refused:
-        text = _message(refused)
+        with refused:
+            text = _message(refused)
+        clients.refuse_redirect(shown, refused)
         if refused.code in RETRIABLE:
             raise ConnectionFailure(f"schema registry {shown} answers {refused.code}: {text}") from refused
         raise InvalidParameterValue(f'schema registry {shown} refused the schema of "{subject}": {refused.code} {text}') from refused

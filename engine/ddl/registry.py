@@ -98,11 +98,13 @@ class Registry:
         request.headers.update(clients.authorization(user, password))
         tls = clients.tls(access) if parts.scheme == "https" else None
         try:
-            with urllib.request.urlopen(request, timeout=ANSWER_TIMEOUT.total_seconds(), context=tls) as answer:
+            with clients.opener(tls).open(request, timeout=ANSWER_TIMEOUT.total_seconds()) as answer:
                 body: dict[str, Any] = json.loads(answer.read(ANSWER_BYTES_MAX))
         except urllib.error.HTTPError as e:
+            e.close()
             if e.code == 404:
                 return None
+            clients.refuse_redirect(base, e)
             if e.code in (401, 403):
                 raise ConnectionFailure(f"schema registry {base} refused the user or the password: {e.code}") from None
             raise ConnectionFailure(f"schema registry {base} answered {e.code} for {what}") from None

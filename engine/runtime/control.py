@@ -18,6 +18,7 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import math
 import secrets
 import select
 import socket
@@ -27,12 +28,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
-from lake.errors import TailgateError
+from lake.errors import InvalidParameterValue, TailgateError
+from lake.http import BadRequest, body_length
 
 log = logging.getLogger("tailgate.control")
 
 POLL_S = 10.0  # longest long poll
+SECONDS_MAX = 86_400.0 * 366  # of a timeout
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
+IDLE_S = 60.0  # of a connection that sends nothing; gateways connect again
 CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops what comes beyond, and its sender tries again a second later
 WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write: `writes.TRANSACTION_BYTES_MAX`, and its head
 
@@ -70,35 +74,33 @@ class Control:
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
             wbufsize = -1
+            timeout = IDLE_S
 
             def do_GET(self) -> None:
                 url = urlsplit(self.path)
                 if not self._allowed():
                     return
-                if url.path == "/newest":
-                    after = int(parse_qs(url.query).get("after", ["0"])[0])
-                    self._answer(200, newest(after, POLL_S))
-                elif url.path == "/status":
-                    self._answer(200, status())
-                elif url.path == "/recent":
-                    self._recent(parse_qs(url.query))
-                else:
-                    self._answer(404, {"message": "no such path"})
-
-            def _recent(self, words: dict[str, list[str]]) -> None:
+                words = parse_qs(url.query)
                 try:
-                    relations = [int(id) for id in words.get("relations", [""])[0].split(",") if id]
-                    self._answer(200, recent(relations, float(words.get("timeout", ["10"])[0])))
+                    if url.path == "/newest":
+                        self._answer(200, newest(_number(words, "after", 0), POLL_S))
+                    elif url.path == "/status":
+                        self._answer(200, status())
+                    elif url.path == "/recent":
+                        relations = [_whole(id) for id in words.get("relations", [""])[0].split(",") if id]
+                        self._answer(200, recent(relations, _seconds(words, "timeout", 10.0)))
+                    else:
+                        self._answer(404, {"message": "no such path"})
                 except TailgateError as e:
-                    self._answer(400, {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": None})
+                    self._refuse(e)
 
             def do_POST(self) -> None:
-                length = int(self.headers.get("Content-Length", "0"))
                 path = urlsplit(self.path).path
-                limit = WRITE_BYTES_MAX if path == "/write" else STATEMENT_BYTES_MAX
-                if length > limit:
+                try:
+                    length = body_length(self.headers, WRITE_BYTES_MAX if path == "/write" else STATEMENT_BYTES_MAX)
+                except BadRequest as e:
                     self.close_connection = True
-                    self._answer(413, {"sqlstate": "54000", "message": f"a request of {length} bytes; {limit} are the most"})
+                    self._answer(e.status, {"sqlstate": "54000" if e.status == 413 else "08P01", "message": e.message})
                     return
                 if not self._allowed():
                     return
@@ -113,9 +115,7 @@ class Control:
                     request = json.loads(body)
                     self._answer(200, statement(request["sql"], request.get("settings", {}), self))
                 except TailgateError as e:
-                    self._answer(
-                        400, {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position}
-                    )
+                    self._refuse(e)
                 except RecursionError:
                     self._answer(400, {"sqlstate": "54001", "message": "stack depth limit exceeded"})
                 except Exception as e:
@@ -144,6 +144,10 @@ class Control:
                 self._answer(401, {"message": "no token, or that of another epoch"})
                 return False
 
+            def _refuse(self, e: TailgateError) -> None:
+                words = {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position}
+                self._answer(400, words)
+
             def _answer(self, status: int, body: dict[str, Any]) -> None:
                 data = json.dumps(body).encode()
                 self.send_response(status)
@@ -168,3 +172,24 @@ class Control:
 
     def stop(self) -> None:
         self._server.socket.close()
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise InvalidParameterValue(f'"{text}" is not a number')
+    return int(text)
+
+
+def _number(words: dict[str, list[str]], name: str, otherwise: int) -> int:
+    return _whole(words[name][0]) if name in words else otherwise
+
+
+def _seconds(words: dict[str, list[str]], name: str, otherwise: float) -> float:
+    text = words.get(name, [str(otherwise)])[0]
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= SECONDS_MAX:
+        raise InvalidParameterValue(f'"{text}" is not a number of seconds')
+    return seconds

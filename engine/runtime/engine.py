@@ -32,7 +32,7 @@ from engine.plan.sharing import Sum
 from engine.runtime import kafka, transactions
 from engine.runtime import readers as inputs
 from engine.runtime import session as spark
-from engine.runtime.batches import on_batch
+from engine.runtime.batches import Batches
 from engine.runtime.circuits import Circuits
 from engine.runtime.failing import Failing
 from engine.runtime.readers import Ends, Reader, ends, reader_name, readers, veiled
@@ -205,17 +205,18 @@ class Engine:
 
     # ---- a tick ----------------------------------------------------------------------------------------------------------
 
-    def _tick(self, batch: Any, number: int, start: int) -> None:
-        """One batch. Never raises: an error inside Spark's callback would end in its own error parsing, not in ours."""
+    def _tick(self, batch: Any, start: int) -> None:
+        """One batch. Never raises: `run` handles a failure."""
         with self.boundary:
             if not self._running or start != self._starts:
                 return  # the query is to end; the log does not know this batch, so the next query reads it again
             try:
                 began = time.time_ns() // 1_000_000
+                number = batch.number()
                 at = ends(self._checkpoint, number, self._readers, self.newest.offsets)
                 crash.point("tick.begin")
                 time_ms = max(began, self.newest.time + 1)
-                result = ticked(self._circuit.ticked(batch, self._state_path(), time_ms, self.newest.state or "", self.parallelism))
+                result = ticked(batch.ticked(self._circuit, self._state_path(), time_ms, self.newest.state or "", self.parallelism))
                 crash.point("state.committed")
                 self._check_topics(at)
                 changes: list[tuple[int, Any]] = [*result.changes]
@@ -360,9 +361,13 @@ class Engine:
             if old != self._checkpoint:
                 shutil.rmtree(old, ignore_errors=True)
         writer = frame.writeStream.option("checkpointLocation", str(self._checkpoint))
-        on_batch(self.session, writer, lambda batch, number: self._tick(batch, number, start))
-        query = writer.start()
-        threading.Thread(target=self._watch, args=(query, start), name="query", daemon=True).start()
+        batches = Batches(self.session, writer, lambda batch: self._tick(batch, start))
+        try:
+            query = writer.start()
+        except BaseException:
+            batches.end()
+            raise
+        threading.Thread(target=self._watch, args=(query, batches, start), name="query", daemon=True).start()
         return query
 
     def _begin(self, reader: Reader) -> kafka.Offsets:
@@ -400,12 +405,13 @@ class Engine:
             return next((said["topic_id"] for s in of if (said := transactions.of(s)) is not None), None)
         return next((s.options.get("topic_id") for s in of if s.options["topic"] == topic), None)
 
-    def _watch(self, query: Any, start: int) -> None:
+    def _watch(self, query: Any, batches: Batches, start: int) -> None:
         try:
             query.awaitTermination()
         except Exception as e:  # noqa: BLE001  # whatever ended the query
             if start == self._starts and self._running:
                 self.failure = e
+        batches.end()
         if start == self._starts:
             self._wake.set()
 

@@ -22,6 +22,8 @@ SETTINGS: dict[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.variable.substitute": "false",  # '${env:PATH}' in a statement is a text
+    "spark.authenticate": "true",  # by a secret that Spark makes for this session: its ports refuse other users of this machine
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",  # the catalogue's templates say each result's scale

@@ -5,6 +5,8 @@ Rows are read a page at a time, by a cursor of the gateway's; a TAIL's cursor gi
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,12 +21,18 @@ from sql import statements as s
 CONNECT_TIMEOUT_S = 10
 FOLLOW_S = 1.0  # how long a page of a TAIL waits for rows
 CURSOR = "presto"
+# libpq sends a password only where the server may ask for one (require_auth), and certificates and tickets only inside TLS and GSSAPI.
+NO_CREDENTIALS = {"require_auth": "none", "sslmode": "disable", "gssencmode": "disable", "passfile": os.devnull}
 AS_TEXT = ("interval", "jsonb", "json")
 READING = ("select", "with", "values", "table", "(")  # what begins a query that only the system catalog's grammar reads
 
 
 class Backend(core.Connection):  # type: ignore[misc]
-    """`gateway`: HOST:PORT. A user signs in without a password, as one does on loopback; a role that has one is refused."""
+    """`gateway`: HOST:PORT. A user signs in without a password, as one does on loopback; a role that has one is refused.
+
+    libpq takes what a connection string leaves out from the environment and from files in the home folder of whoever started this
+    process: passwords, client certificates, Kerberos tickets. None of them is the user's, so none is used (`NO_CREDENTIALS`).
+    """
 
     def __init__(self, gateway: str) -> None:
         super().__init__()
@@ -32,10 +40,12 @@ class Backend(core.Connection):  # type: ignore[misc]
 
     def session(self, user: str, schema: str | None) -> Session:
         """Raises psycopg.OperationalError."""
-        options = "" if not schema else "-c search_path=" + schema.replace("\\", "\\\\").replace(" ", "\\ ")
+        options = "-c application_name=presto"  # never empty, which would let PGOPTIONS in
+        if schema:
+            options += " -c search_path=" + re.sub(r"([\\\s])", r"\\\1", schema)
         connection = psycopg.connect(
             host=self._host, port=self._port, user=user, dbname="tailgate", autocommit=True, connect_timeout=CONNECT_TIMEOUT_S,
-            application_name="presto", options=options,
+            application_name="presto", options=options, **NO_CREDENTIALS,
         )  # fmt: skip
         for name in AS_TEXT:
             connection.adapters.register_loader(name, TextLoader)

@@ -16,6 +16,7 @@ from typing import Any
 
 from gateway.presto.backend import Backend
 from gateway.presto.statements import Document, Statements, TooMany, encoded
+from lake.http import BadRequest, body_length
 
 HOST = "127.0.0.1"
 BODY_BYTES_MAX = 4 * 1024 * 1024  # as of a statement by the gateway's own protocol
@@ -80,12 +81,12 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(204 if there else 404, None)
 
     def do_POST(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        if length > BODY_BYTES_MAX:
+        try:
+            body = self.rfile.read(body_length(self.headers, BODY_BYTES_MAX))
+        except BadRequest as e:
             self.close_connection = True
-            self._answer(413, {"message": f"a statement of {length} bytes; {BODY_BYTES_MAX} are the most"})
+            self._answer(e.status, {"message": e.message})
             return
-        body = self.rfile.read(length)
         if self.path.split("?")[0] != "/v1/statement":
             self._answer(404, {"message": "no such path"})
             return

@@ -9,8 +9,6 @@ its own. A line a check; the exit code is 1 if one of them failed, 2 if somethin
 from __future__ import annotations
 
 import argparse
-import random
-import shutil
 import signal
 import sys
 import tempfile
@@ -21,30 +19,35 @@ from embedded.children import ChildFailed, free_port
 from embedded.supervisor import Plan, Supervisor
 from tests.cdc import needed
 from tests.cdc.cases import Case, Words
-from tests.cdc.killing import Killer
+from tests.cdc.worker import Worker
+from tests.chaos import faults
+from tests.chaos.faults import Fault, Faults
+from tests.chaos.report import Report
 
 DEFAULT = ("shop:mariadb:standalone", "service:postgres:distributed")
 SECONDS = 300.0
 STEP_S = 0.2
 PROGRESS_S = 20.0
+GAP_S = (2.0, 12.0)  # between two kills
+PAUSE_S = (0.0, 3.0)  # until a worker is started again; the supervisor has waits of its own
 
 
-class Run:
+def kills(supervisor: Supervisor, workers: list[Worker]) -> list[Fault]:
+    found = [*faults.engine_kills(supervisor), *2 * [faults.kill(supervisor, "sinks", "the sinks")]]
+    for worker in workers:
+        name = worker.name
+        found += 2 * [Fault(name, f"kill the worker of {name}", worker.kill, worker.start, PAUSE_S)]
+        found.append(Fault(name, f"restart the connector of {name}", worker.restart))
+        if worker.forgetful:
+            found.append(Fault(name, f"kill the worker of {name} and remove its offsets", worker.lose_offsets, worker.start, PAUSE_S))
+    return found
+
+
+class Run(Report):
     def __init__(self, options: argparse.Namespace) -> None:
+        super().__init__(Path(tempfile.mkdtemp(prefix="tailgate-cdc-")), options.seed)
         self.options = options
-        self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
-        self.folder = Path(tempfile.mkdtemp(prefix="tailgate-cdc-"))
-        self.began = time.monotonic()
-        self.failed: list[str] = []
         self.wrong: dict[str, str | None] = {}  # of cases, seen while everything went on
-
-    def say(self, words: str) -> None:
-        print(f"{time.monotonic() - self.began:6.0f} s  {words}", flush=True)
-
-    def told(self, case: Case, check: str, wrong: str | None) -> None:
-        self.say(f"{'ok    ' if wrong is None else 'FAILED'}  {case.name}: {check}" + (f"\n                  {wrong}" if wrong else ""))
-        if wrong is not None:
-            self.failed.append(f"{case.name}: {check}")
 
     def all(self) -> int:
         words = [Words.of(text) for text in self.options.cases or DEFAULT]
@@ -60,16 +63,16 @@ class Run:
                     case.start()
                     self.say(f"{case.name}: its sources, views and sinks are made")
                 self.live(supervisor, cases)
-                self.end(supervisor, cases)
+                self.check(supervisor, cases)
             finally:
                 for case in cases:
                     case.stop()
-        self.say(f"{'FAILED: ' + '; '.join(self.failed) if self.failed else 'all is equal'} (seed {self.seed})")
-        return 1 if self.failed else 0
+        return self.end()
 
     def live(self, supervisor: Supervisor, cases: list[Case]) -> None:
         """Transactions, and kills."""
-        killer = Killer(self.seed, supervisor, [case.worker for case in cases if case.worker is not None], self.say)
+        workers = [case.worker for case in cases if case.worker is not None]
+        killer = Faults(self.seed, kills(supervisor, workers), GAP_S, self.say, faults.starting(supervisor))
         for case in cases:
             case.write()
         end = time.monotonic() + self.options.seconds
@@ -95,17 +98,17 @@ class Run:
                         case.refresh()
             time.sleep(STEP_S)
         killer.end()
-        self.say("killed " + (", ".join(f"{name}: {n}" for name, n in sorted(killer.kills.items())) or "nobody"))
+        self.say(", ".join(f"{name}: {n}" for name, n in sorted(killer.counts.items())) or "nobody was killed")
 
-    def end(self, supervisor: Supervisor, cases: list[Case]) -> None:
+    def check(self, supervisor: Supervisor, cases: list[Case]) -> None:
         for case in cases:
             case.settle(supervisor.watch)
         for case in cases:
             case.await_last(supervisor.watch)
             self.say(f"{case.name}: {case.transactions} transactions have arrived: {case.amount()}")
-            self.told(case, f"views were their queries whenever looked at, {case.glances} times", self.wrong.get(case.name))
+            self.told(f"{case.name}: views were their queries whenever looked at, {case.glances} times", self.wrong.get(case.name))
         for case in cases:
-            case.checks(lambda check, wrong, case=case: self.told(case, check, wrong))  # type: ignore[misc]
+            case.checks(lambda check, wrong, case=case: self.told(f"{case.name}: {check}", wrong))  # type: ignore[misc]
 
 
 def main(words: list[str]) -> int:
@@ -140,10 +143,7 @@ def main(words: list[str]) -> int:
     except (ChildFailed, AssertionError) as error:
         run.say(f"FAILED: {error} (seed {run.seed})")
     finally:
-        if code == 0 and not options.keep:
-            shutil.rmtree(run.folder, ignore_errors=True)
-        else:
-            run.say(f"logs: {run.folder}")
+        run.clean(code, keep=options.keep)
     return code
 
 

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import base64
 import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from struct import pack
 
 import pytest
 
 from gateway.authentication import Challenged, Peer, Trusted, decide
 from gateway.protocol.scram import Exchange, Refused, WrongPassword
+from lake import Lake
 from lake.catalog import Catalog, Change
 from lake.errors import TailgateError
 from lake.passwords import parse, prepared, verifier
+from lake.peers import secret
 from lake.roles import OPERATOR_ID, Role
 
 HERE, NEAR_TLS = Peer("127.0.0.1"), Peer("127.0.0.1", tls=True, end_point=b"x")
 FAR, FAR_TLS = Peer("10.0.0.7", loopback=False), Peer("10.0.0.7", loopback=False, tls=True, end_point=b"x")
 SHOWN = Peer("10.0.0.7", loopback=False, tls=True, certificate="bare", end_point=b"x")
+OPERATOR = Peer("10.0.0.7", loopback=False, tls=True, certificate="tailgate", end_point=b"x")
+NEAR_OPERATOR = Peer("127.0.0.1", tls=True, certificate="tailgate", end_point=b"x")
+NEAR_SHOWN = Peer("127.0.0.1", tls=True, certificate="bare", end_point=b"x")
+SECRET = b"s" * 32
 OPEN = Peer("10.0.0.7", loopback=False, insecure=True)
 ROLES = Catalog().apply(Change(put_roles=(Role(20000, "ann", True, verifier=str(verifier("x"))), Role(20001, "bare", True))))
 
@@ -44,15 +52,21 @@ ROLES = Catalog().apply(Change(put_roles=(Role(20000, "ann", True, verifier=str(
         (ROLES, "tailgate", HERE, OPERATOR_ID),
         (ROLES, "tailgate", FAR_TLS, ("asked", None)),
         (ROLES, "tailgate", SHOWN, ("asked", None)),
+        (ROLES, "tailgate", OPERATOR, ("asked", None)),
+        (ROLES, "tailgate", NEAR_OPERATOR, OPERATOR_ID),
+        (ROLES, "tailgate", NEAR_SHOWN, ("asked", None)),
+        (ROLES, "bare", NEAR_SHOWN, 20001),
+        (ROLES, "bare", NEAR_OPERATOR, ("asked", None)),
+        (Catalog(), "tailgate", OPERATOR, "28000"),
     ],
 )
 def test_decide(catalog: Catalog, user: str, peer: Peer, expected: object) -> None:
     if isinstance(expected, str):
         with pytest.raises(TailgateError) as raised:
-            decide(catalog, user, peer, "lake")
+            decide(catalog, user, peer, SECRET)
         assert raised.value.sqlstate == expected
         return
-    match decide(catalog, user, peer, "lake"):
+    match decide(catalog, user, peer, SECRET):
         case Trusted(role=role):
             assert role == expected
         case Challenged(role=role):
@@ -63,10 +77,31 @@ def test_unknown_roles_look_like_others() -> None:
     """The same salt each time, another for each name."""
     salts = set()
     for user in ("nobody", "nobody", "somebody"):
-        decision = decide(ROLES, user, HERE, "lake")
+        decision = decide(ROLES, user, HERE, SECRET)
         assert isinstance(decision, Challenged)
         salts.add(decision.exchange.first(initial("SCRAM-SHA-256", "n,,n=,r=abc")).split(b",")[1])
     assert len(salts) == 2
+
+
+def test_salts_of_unknown_roles_need_the_secret() -> None:
+    """Whoever knows the lake's public id must not be able to compute them."""
+
+    def salt(secret: bytes) -> bytes:
+        decision = decide(ROLES, "nobody", HERE, secret)
+        assert isinstance(decision, Challenged)
+        return decision.exchange.first(initial("SCRAM-SHA-256", "n,,n=,r=abc")).split(b",")[1]
+
+    assert salt(SECRET) == salt(SECRET) != salt(b"t" * 32)
+
+
+def test_gateways_of_a_lake_share_the_secret(tmp_path: Path) -> None:
+    one, other = Lake.create(tmp_path / "one"), Lake.create(tmp_path / "other")
+    with ThreadPoolExecutor(8) as pool:
+        (first,) = set(pool.map(lambda _: secret(one), range(16)))
+    assert len(first) == 32
+    assert secret(Lake(one.path)) == first != secret(other)
+    assert (one.path / "gateways" / "secret").stat().st_mode & 0o777 == 0o600
+    assert first.hex() not in (one.path / "lake.json").read_text()
 
 
 def initial(mechanism: str, message: str) -> bytes:

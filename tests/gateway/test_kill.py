@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
@@ -15,6 +14,7 @@ import psycopg
 import pytest
 
 from embedded.children import Child, free_port
+from tests.following import Tail
 from tests.gateway.serving.made import Made, Row
 
 pytestmark = pytest.mark.long
@@ -75,12 +75,11 @@ class Life:
         return False
 
 
-class Follower:
-    """What a TAIL has brought, over as many connections as it took."""
+class Follower(Tail):
+    """What a TAIL has brought, while another connection reads the view."""
 
     def __init__(self) -> None:
-        self.rows: Counter[Row] = Counter()
-        self.seen: int | None = None  # all of this time and of those before it has been taken in
+        super().__init__("v")
         self.reads = 0
 
     def follow(self, dsn: str, upto: int | None, reads: int = 0, then: Callable[[], None] = lambda: None) -> None:
@@ -88,19 +87,10 @@ class Follower:
         of these, however long they take."""
         if reads == 0:
             then()
-        since = "WITH (PROGRESS)" if self.seen is None else f"WITH (SNAPSHOT = false, PROGRESS) AS OF {self.seen}"
         with psycopg.connect(dsn) as connection, psycopg.connect(dsn, autocommit=True) as reader:
-            connection.execute(f"DECLARE c CURSOR FOR TAIL v {since}")  # type: ignore[arg-type]
-            pending: list[tuple[int, Row, int]] = []
+            self.open(connection)
             while upto is None or self.seen is None or self.seen < upto:
-                for at, progressed, diff, *row in connection.execute("FETCH ALL c WITH (timeout = '200ms')").fetchall():
-                    if not progressed:
-                        pending.append((int(at), tuple(row), int(diff)))
-                        continue
-                    for _, change, weight in (p for p in pending if p[0] < at):
-                        self.rows[change] += weight
-                    pending = [p for p in pending if p[0] >= at]
-                    self.seen = int(at) - 1
+                self.fetch(connection)
                 assert reader.execute("SELECT count(*), sum(amount) FROM v").fetchall() == [(KEYS, 0.0)]
                 self.reads += 1
                 reads -= 1
@@ -124,4 +114,4 @@ def test_followers_and_readers_survive(writer: Writer, tmp_path: Path, seed: int
     follower.follow(gateway.dsn, writer.last)
     gateway.child.kill()
     assert follower.reads >= asked
-    assert {row: n for row, n in follower.rows.items() if n} == dict.fromkeys(writer.rows.values(), 1)
+    assert follower.rows == dict.fromkeys(writer.rows.values(), 1)

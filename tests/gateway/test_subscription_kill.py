@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from lake import subscriptions
 from lake.catalog import SUBSCRIPTION, Item
-from tests.gateway.serving.made import Row
+from tests.following import Subscriber
 from tests.gateway.test_kill import Life, Writer, writer  # noqa: F401  # a fixture
 
 pytestmark = pytest.mark.long
@@ -22,34 +21,16 @@ LIVES = 12
 POINTS = ("subscription.acknowledge", "subscription.acknowledged")
 
 
-class Consumer:
-    """`rows` and `saved` change together, as in a transaction of the consumer's own database."""
-
-    def __init__(self) -> None:
-        self.rows: Counter[Row] = Counter()
-        self.saved = -1
-        self.acknowledged = -1  # what the server has confirmed
-
-    def consume(self, dsn: str, upto: int | None) -> None:
-        """Until all of this time is taken, or until the gateway is gone."""
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            while upto is None or self.saved < upto:
-                got = connection.execute("FETCH 50 FROM SUBSCRIPTION feed WITH (timeout = '200ms')").fetchall()
-                for at, progressed, diff, *row in got:
-                    if progressed:
-                        continue
-                    assert at > self.acknowledged, "given again after it was acknowledged"
-                    if at > self.saved:
-                        self.rows[tuple(row)] += diff
-                if got:
-                    self.saved = max(self.saved, int(got[-1][0]))
-                    connection.execute("ACKNOWLEDGE feed UP TO %s", [self.saved])
-                    self.acknowledged = self.saved
+def consume(consumer: Subscriber, dsn: str, upto: int | None) -> None:
+    """Until all of this time is taken, or until the gateway is gone."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        while upto is None or consumer.saved < upto:
+            consumer.fetch(connection)
 
 
 def test_nothing_is_lost_or_doubled(writer: Writer, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     options = {subscriptions.RETENTION: 3_600_000, subscriptions.SNAPSHOT: True, subscriptions.PROGRESS: True}
-    chance, consumer, made = random.Random(seed), Consumer(), writer.made
+    chance, consumer, made = random.Random(seed), Subscriber("feed"), writer.made
     with writer.lock:
         item = Item(made.writer.catalog.next_id, SUBSCRIPTION, "feed", depends=(writer.v.id,), options=options)
         subscriptions.begin(made.lake, item, made.writer.newest.n, made.writer.newest.time)
@@ -61,11 +42,11 @@ def test_nothing_is_lost_or_doubled(writer: Writer, tmp_path: Path, seed: int, m
         monkeypatch.delenv("TAILGATE_CRASH", raising=False)
         threading.Timer(chance.uniform(0.05, 1.5), gateway.child.kill).start()
         with suppress(psycopg.OperationalError):
-            consumer.consume(gateway.dsn, None)
+            consume(consumer, gateway.dsn, None)
         gateway.child.kill()
     writer.ended.set()
     writer.join()
     gateway = Life(tmp_path / "lake")
-    consumer.consume(gateway.dsn, writer.last)
+    consume(consumer, gateway.dsn, writer.last)
     gateway.child.kill()
-    assert {row: n for row, n in consumer.rows.items() if n} == dict.fromkeys(writer.rows.values(), 1)
+    assert consumer.rows == dict.fromkeys(writer.rows.values(), 1)

@@ -19,6 +19,7 @@ from gateway.server import check_address
 from gateway.tls import Files, Tls, end_point
 from lake.catalog import Catalog
 from lake.errors import FeatureNotSupported, TailgateError
+from tests.engine.runtime.parts import until
 from tests.wire.certificates import Authority
 from tests.wire.live import Live
 from tests.wire.statements import Statements
@@ -137,6 +138,12 @@ def test_client_certificates(tmp_path: Path, authority: Authority) -> None:
             psycopg.connect(words(live, authority, "verify-full", **shown) + " user=bob")
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             psycopg.connect(words(live, authority, "verify-full", **shown) + " user=tailgate")
+        certificate, key = authority.sign("operator", common_name="tailgate")
+        shown = {"sslcert": str(certificate), "sslkey": str(key)}
+        with psycopg.connect(words(live, authority, "verify-full", **shown) + " user=tailgate") as connection:  # it is this machine
+            assert connection.execute("select current_user").fetchone() == ("tailgate",)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(words(live, authority, "verify-full", **shown))
     finally:
         statements.stop()
         live.close()
@@ -149,6 +156,26 @@ def test_bytes_before_tls_are_no_part_of_it(live: Live) -> None:
         while data := raw.recv(1000):
             told += data
         assert b"received unencrypted data after SSL request" in told
+
+
+def test_bytes_between_the_answer_and_the_handshake_are_no_part_of_it(live: Live, authority: Authority) -> None:
+    """A start-up message that comes before TLS stands must not be taken for one that came inside it."""
+    startup = pack("!II", 41, 196608) + b"user\0ann\0database\0shop\0\0"
+    startup = pack("!I", len(startup)) + startup[4:]
+    with socket.create_connection(("localhost", live.port), timeout=5) as raw:
+        until(lambda: bool(live.gateway.connections))
+
+        async def both() -> None:
+            (connection,) = live.gateway.connections
+            connection.data_received(SSL_REQUEST)
+            connection.data_received(startup)  # as a read that comes before the task of the handshake has run
+
+        live.call(both())
+        told = b""
+        while data := raw.recv(1000):
+            told += data
+    assert told.startswith(b"SE"), told
+    assert b"received unencrypted data after SSL request" in told
 
 
 def test_what_is_no_handshake_ends_that_connection_only(live: Live, authority: Authority) -> None:

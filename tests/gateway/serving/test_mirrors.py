@@ -1,6 +1,7 @@
 """The mirrors are at one time, and at that time they are what the log says."""
 
 import asyncio
+import itertools
 import random
 import threading
 
@@ -88,31 +89,32 @@ def test_one_time_for_all_relations(made: Made, run) -> None:
         stop = threading.Event()
 
         def write() -> None:
-            for i in range(400):
-                if stop.is_set():
+            for i in itertools.count():
+                if stop.wait(0.005):
                     return
                 made.tick({a.id: [((i,), -1), ((i + 1,), 1)], b.id: [((i,), -1), ((i + 1,), 1)]})
-                stop.wait(0.005)
 
         async with serving(made) as server:
             writer = threading.Thread(target=write)
             await asyncio.gather(*map(asyncio.wrap_future, server._mirrors.need([a, b])))
             writer.start()
-            seen = set()
-            while writer.is_alive():
-                with server.snapshot() as snapshot, snapshot.use() as connection:
-                    snapshot.bring([a, b])
-                    first = connection.execute(f"SELECT c0 FROM r{a.id}").fetchall()
-                    await asyncio.sleep(0.002)
-                    second = connection.execute(f"SELECT c0 FROM r{b.id}").fetchall()
-                    assert first == second == list(made.at[snapshot.time][a.id])
-                    seen.add(first[0][0])
-                cursor = server._sandbox.cursor()
-                assert len(cursor.execute(f"SELECT c0 FROM r{a.id} UNION SELECT c0 FROM r{b.id}").fetchall()) == 1
-                cursor.close()
-            stop.set()
-            writer.join()
-            assert len(seen) > 5
+            seen: set[int] = set()
+            try:
+                while len(seen) < 20 and writer.is_alive():
+                    with server.snapshot() as snapshot, snapshot.use() as connection:
+                        snapshot.bring([a, b])
+                        first = connection.execute(f"SELECT c0 FROM r{a.id}").fetchall()
+                        await asyncio.sleep(0.002)
+                        second = connection.execute(f"SELECT c0 FROM r{b.id}").fetchall()
+                        assert first == second == list(made.at[snapshot.time][a.id])
+                        seen.add(first[0][0])
+                    cursor = server._sandbox.cursor()
+                    assert len(cursor.execute(f"SELECT c0 FROM r{a.id} UNION SELECT c0 FROM r{b.id}").fetchall()) == 1
+                    cursor.close()
+            finally:
+                stop.set()
+                writer.join()
+            assert len(seen) == 20
 
     run(work)
 

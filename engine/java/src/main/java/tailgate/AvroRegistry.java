@@ -26,7 +26,7 @@ final class AvroRegistry implements Serializable {
   private static final int MISSING_MAX = 200;                        // that are asked for in this time: malformed messages name any, and each costs the tick a request
   private static final Duration ANSWER = Duration.ofSeconds(10);     // longest wait for one answer
   private static final Map<String, Answers> ANSWERS = new ConcurrentHashMap<>();
-  private static final HttpClient CLIENT = HttpClient.newBuilder().connectTimeout(ANSWER).build();  // one for all: a client has a thread of its own
+  private static final HttpClient CLIENT = builder().build();  // one for all: a client has a thread of its own
   private static final Map<String, HttpClient> CLIENTS = new ConcurrentHashMap<>();  // those with certificates of their own, by `access`
   private final String url, shown, user, access;
 
@@ -82,11 +82,14 @@ final class AvroRegistry implements Serializable {
     }
   }
 
+  /** Redirects are not followed: where they lead is not who the credentials are for. */
+  private static HttpClient.Builder builder() { return HttpClient.newBuilder().connectTimeout(ANSWER).followRedirects(HttpClient.Redirect.NEVER); }
+
   private HttpClient client(JsonNode said) throws IOException {
     HttpClient known = CLIENTS.get(access);
     if (known != null) return known;
     SSLContext tls = Tls.context(said.path("ca").textValue(), said.path("certificate").textValue(), said.path("key").textValue());
-    return CLIENTS.computeIfAbsent(access, a -> HttpClient.newBuilder().connectTimeout(ANSWER).sslContext(tls).build());
+    return CLIENTS.computeIfAbsent(access, a -> builder().sslContext(tls).build());
   }
 
   /** Null for 404. */
@@ -104,6 +107,7 @@ final class AvroRegistry implements Serializable {
       if (who != null) request.header("Authorization", "Basic " + Base64.getEncoder().encodeToString(who.getBytes(StandardCharsets.UTF_8)));
       HttpResponse<String> answer = client.send(request.build(), HttpResponse.BodyHandlers.ofString());
       if (answer.statusCode() == 404) return null;
+      if (answer.statusCode() >= 300 && answer.statusCode() < 400) throw new IOException("it answers " + answer.statusCode() + ", a redirect, which is not followed");
       if (answer.statusCode() != 200) throw new IOException("it answered " + answer.statusCode());
       return new ObjectMapper().readTree(answer.body());
     } catch (InterruptedException e) {

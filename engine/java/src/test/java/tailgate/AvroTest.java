@@ -161,4 +161,31 @@ class AvroTest {
     r.tick(record("t", 2, null, null));
     assertEquals(new Bag().add(row((Object) null), 2), r.relation(1));
   }
+
+  /** Credentials of a registry go to it alone, also where it answers that another one should be asked. */
+  @Test
+  void aRedirectIsNotFollowed() throws Exception {
+    List<String> came = Collections.synchronizedList(new ArrayList<>());
+    HttpServer elsewhere = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0), redirecting = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+    elsewhere.createContext("/", exchange -> {
+      came.add(String.valueOf(exchange.getRequestHeaders().getFirst("Authorization")));
+      exchange.sendResponseHeaders(404, -1);
+    });
+    redirecting.createContext("/", exchange -> {
+      exchange.getResponseHeaders().add("Location", "http://127.0.0.1:" + elsewhere.getAddress().getPort() + exchange.getRequestURI());
+      exchange.sendResponseHeaders(302, -1);
+    });
+    elsewhere.start();
+    redirecting.start();
+    try {
+      AvroRegistry registry = AvroRegistry.of("http://ann:secret@127.0.0.1:" + redirecting.getAddress().getPort(), "");
+      java.io.IOException failed = assertThrows(java.io.IOException.class, () -> registry.byId(7));
+      assertTrue(failed.getMessage().contains("302, a redirect, which is not followed"), failed.getMessage());
+      assertFalse(failed.getMessage().contains("secret"));
+      assertEquals(List.of(), came);
+    } finally {
+      elsewhere.stop(0);
+      redirecting.stop(0);
+    }
+  }
 }

@@ -1,0 +1,254 @@
+"""`tailgate up` as a process: where it listens, and what it does when its processes are killed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from embedded.children import Child, free_port
+from embedded.claim import marked
+from lake import Lake
+from tests.embedded.sockets import descendants, listeners, verdicts
+from tests.engine.runtime.parts import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+READY_S = 180.0
+
+REFUSING_HTTP = frozenset({"control refused", "presto refused", "registry refused"})
+# By the command that holds it and by what it answers. The four that are open are so by design: docs/security.md, "Ports".
+SOCKETS = Counter(
+    {
+        ("embedded.registry", frozenset({"registry open"})): 1,
+        ("kafka.Kafka", frozenset({"kafka open", "kafka controller open"})): 1,  # the latter is an answer: "not a controller"
+        ("kafka.Kafka", frozenset()): 1,  # the controller
+        ("cli engine", REFUSING_HTTP): 1,  # control
+        ("cli engine", frozenset()): 1,  # PySpark's accumulators
+        ("PythonGatewayServer", frozenset({"py4j refused"})): 1,
+        ("PythonGatewayServer", frozenset({"spark refused"})): 2,  # RPC and blocks
+        ("cli gateway", frozenset({"postgresql open"})): 1,
+        ("cli gateway", frozenset()): 1,  # other gateways of the lake
+        ("cli presto", frozenset({"presto open"})): 1,
+    }
+)
+
+
+PARTS = ("engine", "gateway", "presto", "sinks")
+
+
+class Up:
+    """`tailgate up` in a process of its own, with everything embedded; or `tailgate demo`."""
+
+    def __init__(self, folder: Path, command: str = "up") -> None:
+        self._command = command
+        self.data = folder / "data"
+        self.log = folder / "up.log"
+        self.port, self._presto = free_port(), free_port()
+        self.start()
+
+    def start(self) -> None:
+        words = [self._command, "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}"]
+        if self._command == "up":
+            words += ["--kafka", "embedded", "--schema-registry", "embedded", "--presto", str(self._presto)]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen([sys.executable, "-m", "cli", *words], stdout=log, stderr=log)
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + READY_S
+        while not self._line():
+            assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.1)
+
+    def _line(self) -> str:
+        return next((line for line in self.log.read_text(errors="replace").splitlines() if line.startswith("ready ")), "")
+
+    def ask(self, text: str) -> Any:
+        """The first value of the answer; None without rows. Raises OSError for a gateway or an engine that is down."""
+        try:
+            with psycopg.connect(f"host=127.0.0.1 port={self.port} user=ann dbname=tailgate", autocommit=True) as connection:
+                cursor = connection.execute(text)  # type: ignore[call-overload]
+                row = cursor.fetchone() if cursor.description else None
+                return None if row is None else row[0]
+        except psycopg.OperationalError as error:
+            raise OSError(str(error)) from error
+
+    def pids(self, name: str) -> list[int]:
+        """The processes of the tree whose command line has this in it; those that only begin still have another."""
+        found = descendants(self.process.pid)
+        return [pid for pid, words in found.items() if name in words and (name.startswith("/bin/sh") or not words.startswith("/bin/sh"))]
+
+    def works(self, number: int, *, name: str, killed: int) -> bool:
+        """Whether every part serves again, after `name` was killed: a row is written, Kafka, registry and Presto answer."""
+        now = self.pids(name)
+        if len(now) != 1 or now == [killed]:
+            return False
+        self.ask(f"INSERT INTO killed VALUES ({number}) ON CONFLICT DO NOTHING")
+        places = dict(word.split("=", 1) for word in self._line().split()[1:])
+        try:
+            AdminClient({"bootstrap.servers": places["kafka"], "log_level": 2, "logger": _silent}).list_topics(timeout=5)
+        except KafkaException as error:
+            raise OSError(str(error)) from error
+        for place in (f"{places['schema-registry']}/subjects", f"{places['presto']}/v1/info"):
+            urllib.request.urlopen(place, timeout=5).close()
+        return True
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(60)
+
+
+_silent = logging.Logger("kafka", logging.CRITICAL)
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    up = Up(tmp_path_factory.mktemp("up"))
+    try:
+        up.wait_ready()
+        yield up
+    finally:
+        up.stop()
+
+
+def sockets(up: Up) -> Counter[tuple[str, frozenset[str]]]:
+    """The listening sockets of all processes of the tree, as in SOCKETS."""
+    family = descendants(up.process.pid)
+    found = listeners(list(family))
+    assert {listener.host for listener in found} == {"127.0.0.1"}
+    names = {name for name, _ in SOCKETS}
+    named = [(next((n for n in names if n in family[at.pid]), family[at.pid]), frozenset(verdicts(at.host, at.port))) for at in found]
+    return Counter(named)
+
+
+def test_every_listening_socket_asks_who_comes(up: Up) -> None:
+    """Of all processes below `tailgate up` no socket but the four public ones serves a client that has not authenticated."""
+    assert sockets(up) == SOCKETS
+
+
+@pytest.mark.long
+def test_every_listening_socket_of_the_demo(tmp_path: Path) -> None:
+    demo = Up(tmp_path, "demo")
+    try:
+        demo.wait_ready()
+        assert sockets(demo) == Counter({socket: n for socket, n in SOCKETS.items() if socket[0] != "cli presto"})
+    finally:
+        demo.stop()
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    """A command of `tailgate` that is expected to end."""
+    return subprocess.run([sys.executable, "-m", "cli", *words], capture_output=True, text=True, timeout=READY_S)
+
+
+def test_a_second_supervisor_of_a_folder_is_refused(up: Up) -> None:
+    found = command("up", "--data", str(up.data), "--listen", f"127.0.0.1:{free_port()}")
+    assert found.returncode == 1
+    assert f"{up.data} is in use by `tailgate up`, process {up.process.pid}" in found.stderr
+
+
+def test_a_port_belongs_to_one_lake(up: Up, tmp_path: Path) -> None:
+    (gateway,) = up.pids("cli gateway")
+    for other in ("up", "gateway"):
+        data = tmp_path / other
+        Lake.create(data)
+        found = command(other, "--data", str(data), "--listen", f"127.0.0.1:{up.port}")
+        assert found.returncode == 1
+        assert f"port {up.port} of 127.0.0.1 is in use by process {gateway}" in found.stderr
+        assert f"over the data folder {up.data}" in found.stderr
+        assert "ready" not in found.stdout
+        assert marked(data) == []
+
+
+def test_a_port_of_another_program_is_named(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        found = command("up", "--data", str(tmp_path), "--listen", f"127.0.0.1:{free_port()}", "--presto", str(port))
+    assert found.returncode == 1
+    assert f"port {port} of 127.0.0.1 is in use by process {os.getpid()}" in found.stderr
+
+
+def test_gateways_of_a_lake_share_its_port(up: Up, tmp_path: Path) -> None:
+    listen = f"127.0.0.1:{up.port}"
+    words = [sys.executable, "-m", "cli", "gateway", "--data", str(up.data), "--listen", listen]
+    second = Child("gateway", words, log=tmp_path / "log", announces="ready ")
+    try:
+        second.wait_ready(second.announced, timedelta(seconds=60))
+        processes = set()
+        until(lambda: len(processes.add(up.ask("SELECT pg_backend_pid() >> 16")) or processes) == 2)  # type: ignore[func-returns-value]
+    finally:
+        second.stop()
+    assert up.ask("SELECT 1") == 1
+
+
+def test_a_start_that_fails_leaves_no_process(tmp_path: Path) -> None:
+    (tmp_path / "schema-registry").mkdir()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        (tmp_path / "schema-registry" / "port").write_text(str(other.getsockname()[1]))
+        listen = f"127.0.0.1:{free_port()}"
+        found = command("up", "--data", str(tmp_path), "--listen", listen, "--kafka", "embedded", "--schema-registry", "embedded")
+    assert found.returncode == 1
+    assert f"is in use by process {os.getpid()}" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert marked(tmp_path) == []
+
+
+def test_the_watcher_may_be_killed(up: Up) -> None:
+    """It was the helper whose death ended the supervisor at the next end of a child, with everything else left behind."""
+    (watcher,) = up.pids("/bin/sh -c")
+    os.kill(watcher, signal.SIGKILL)
+    (sinks,) = up.pids("cli sinks")
+    os.kill(sinks, signal.SIGKILL)
+    until(lambda: up.pids("cli sinks") not in ([], [sinks]) and up.pids("/bin/sh -c") not in ([], [watcher]))
+    assert up.process.poll() is None
+
+
+@pytest.mark.long
+def test_every_process_may_be_killed(up: Up) -> None:
+    up.ask("CREATE TABLE killed (id int PRIMARY KEY)")
+    names = ["/bin/sh -c", "kafka.Kafka", "embedded.registry", "PythonGatewayServer", *(f"cli {p}" for p in PARTS)]
+    for number, name in enumerate(names):
+        (pid,) = up.pids(name)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: up.works(number, name=name, killed=pid), READY_S)  # noqa: B023
+    assert up.ask("SELECT count(*) FROM killed") == len(names)
+    assert up.process.poll() is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_a_start_ends_what_an_earlier_one_left(up: Up, sent: signal.Signals) -> None:
+    """The supervisor and its watcher are killed at once, so nobody ends the children; those may be stopped, too."""
+    left = marked(up.data)
+    assert len(left) >= 6
+    (watcher,) = up.pids("/bin/sh -c")
+    for pid in left:
+        if sent is signal.SIGSTOP:
+            os.kill(pid, sent)
+    os.kill(watcher, signal.SIGKILL)
+    os.kill(up.process.pid, signal.SIGKILL)
+    up.process.wait()
+    assert set(left) <= set(marked(up.data))
+    up.start()
+    up.wait_ready()
+    assert not set(left) & set(marked(up.data))
+    assert up.ask("SELECT 1") == 1

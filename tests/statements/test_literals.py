@@ -1,0 +1,28 @@
+"""Literals of a view's text reach Spark as they stand: nothing in them is looked up in the engine's environment or settings."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+pytestmark = pytest.mark.spark
+
+TEXTS = (
+    "${env:PATH}",
+    "${env:HOME}",
+    "${system:user.dir}",
+    "${spark.master}",
+    "${hivevar:x}",
+    "$${env:PATH}",
+    "${${env:PATH}}",
+    "\\${env:PATH}",
+)
+
+
+def test_a_text_that_looks_like_a_variable_is_a_text(sql: psycopg.Connection) -> None:
+    sql.execute("CREATE TABLE texts (t text PRIMARY KEY)")
+    sql.execute("INSERT INTO texts VALUES ('x')")
+    columns = ", ".join(f"t || '{text}'" for text in TEXTS)
+    named = ", ".join(f"c{i}" for i in range(len(TEXTS)))
+    sql.execute(f"CREATE MATERIALIZED VIEW literals ({named}) AS SELECT {columns} FROM texts WHERE t || '${{env:PATH}}' <> ''")  # type: ignore[call-overload]
+    assert sql.execute("SELECT * FROM literals").fetchall() == [tuple("x" + text for text in TEXTS)]
