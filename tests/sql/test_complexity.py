@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 from collections.abc import Iterator
 from dataclasses import replace
-from types import FrameType
 
 import duckdb
 import pytest
@@ -24,26 +22,10 @@ from sql.plan import Call, Column, Query, Scalar, Value
 from sql.relations import places
 from sql.scalars import DUCKDB, SPARK, Dialect, spelled
 from sql.statements import parse
+from tests.limited import limited
 
-LIMIT_S = 20  # of a busy machine; what doubles with each level takes days
 TABLE = Item(16384, "table", "t", (Field("x", INT8, False), Field("f", FLOAT8)), (0,), stored=True)
 CATALOG = Catalog().apply(Change(put=(TABLE,)))
-
-
-@contextlib.contextmanager
-def limited() -> Iterator[None]:
-    """Fails what takes longer than LIMIT_S."""
-
-    def late(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"took more than {LIMIT_S} s")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(LIMIT_S)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="module")
