@@ -11,6 +11,7 @@ INTERVAL = (
 )
 FRACTION = "[22003] percentile value ' || f || ' is not between 0 and 1"
 PERCENTILE = f"CASE WHEN f < 0 OR f > 1 THEN error('{FRACTION}') ELSE"
+PLAIN = "length(rtrim(p, '%')) - length(replace(p, '%', '')) <= 1"  # as `sql.compute.likes.is_plain` asks
 MACROS = (
     *arithmetic.MACROS,
     "tg_float_to_numeric(x, made) AS CASE WHEN isnan(x) OR isinf(x) THEN error('[22003] numeric field overflow') ELSE made END",
@@ -22,5 +23,6 @@ MACROS = (
     "tg_between(low, high, part) AS CASE WHEN part = 0 THEN low ELSE low + part * (high - low) END",
     "tg_about(l, place) AS tg_between(tg_at(l, floor(place)), tg_at(l, ceil(place)), place - floor(place))",
     f"tg_percentile_cont(l, f) AS {PERCENTILE} tg_about(l, f * (len(l) - 1)) END",
+    f"tg_like_any(x, p) AS CASE WHEN {PLAIN} THEN x LIKE p ESCAPE '\\' ELSE tg_like(x, p) END",
     *arrays.MACROS,
 )

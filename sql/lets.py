@@ -23,7 +23,8 @@ COPIED_MAX = 200
 # Characters of a statement's SQL. DuckDB parses it under the interpreter's lock: 100 ms for 1 MB.
 SQL_MAX = 512 * 1024
 
-HOLE = re.compile(r"\{(\d+|\*|\+|nulls|nonnulls|like\d+)\}")
+HOLE = re.compile(r"\{(\d+|\*|\+|nulls|nonnulls|like\d+|fits\d+)\}")
+FITS = 5  # the most often that a test by LIKE names an argument: `tg_like_any`
 CALL = re.compile(r"\b(tg_\w+)\(")
 
 
@@ -89,6 +90,9 @@ def uses(template: str, count: int, macros: Macros) -> tuple[int, ...]:
         elif hole.startswith("like"):  # of the first argument, the pattern's and the flags'
             for index in {0, int(hole[4:]), count - 1}:
                 found[index] += 1
+        elif hole.startswith("fits"):
+            for index in (0, int(hole[4:])):
+                found[index] += FITS
         else:
             for index in range(int(hole == "+"), count):
                 found[index] += 1

@@ -17,7 +17,7 @@ from typing_extensions import assert_never
 
 from lake.errors import FeatureNotSupported
 from lake.types import Type
-from sql.compute import patterns
+from sql.compute import likes, patterns
 from sql.duckdb_macros import MACROS
 from sql.functions.arithmetic import INTEGERS
 from sql.functions.entry import Function
@@ -40,7 +40,6 @@ from sql.plan import (
     Value,
 )  # fmt: skip
 from sql.templates import filled
-
 
 LONG_MIN = 1000  # characters of a literal above which DuckDB is given it as a parameter: it is not parsed then, nor counted as SQL
 CONSTANTS = 100_000  # the number below that of the first such parameter; those of statements are numbered up to 65535
@@ -142,7 +141,7 @@ def spelled(
 
 
 def _listed(items: Sequence[Scalar], written: Callable[[Scalar], Written]) -> Written:
-    """Items of IN, of which integers are written as digits alone: beside a value of their type they are of no other, and there may be many."""
+    """The items of IN. Integers are digits alone: what they are compared with has their type, and there may be many of them."""
     texts = [
         str(i.value) if isinstance(i, Literal) and i.type.name in INTEGERS and isinstance(i.value, int) else written(i).text for i in items
     ]
@@ -153,7 +152,8 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
     """What stands for the regular expression that is argument `index`; its flags are the last argument, or follow from an operator's sign.
 
     `test`: for whether a text matches; `search`: for where; `global`: 0 if the flags say all matches, else 1; `like`: DuckDB's whole
-    test of argument 0, by its own engine where that can, for it takes time in proportion to the text whatever the pattern.
+    test of argument 0, by its own engine where that can, for it takes time in proportion to the text whatever the pattern; `fits`: the
+    whole test by LIKE.
     """
 
     def value(index: int) -> str:
@@ -165,6 +165,8 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
     def spelled(kind: str, index: int) -> str:
         if kind == "like":
             return like(index)
+        if kind == "fits":
+            return fits(index)
         flags = value(len(call.arguments) - 1) if len(call.arguments) > index + 1 and call.function.flagged else ""
         flags += "i" if call.function.name.endswith("~*") else ""
         plain, everywhere = patterns.options(flags, everywhere=call.function.name in ("regexp_replace", "regexp_matches"))
@@ -180,6 +182,22 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
             if (made := patterns.for_duckdb(value(index), patterns.options(flags)[0])) is not None:
                 return f"regexp_matches({texts[0]}, {dialect.quoted(made)})"
         return f"tg_regexp_like({texts[0]}, {texts[index]}, {texts[-1] if call.function.flagged else dialect.quoted(implied)})"
+
+    def fits(index: int) -> str:
+        """Whether argument 0 is LIKE the pattern, or ILIKE it."""
+        pattern, folds = call.arguments[index], call.function.name.endswith("*")
+        known = pattern.value if isinstance(pattern, Literal) and isinstance(pattern.value, str) else None
+        if dialect.parameter is None:
+            if known is not None and likes.is_plain(known):
+                return f"{texts[0]} {'ILIKE' if folds else 'LIKE'} tg_like_pattern({texts[index]})"
+            sides = [f"lower({texts[i]})" if folds else texts[i] for i in (0, index)]
+            return f"tg_like({', '.join(sides)})"
+        if known is not None and not folds:
+            return likes.for_duckdb(texts[0], known)
+        if known is not None and len(known.lower()) == len(known):
+            return likes.for_duckdb(f"lower({texts[0]})", known.lower())
+        sides = [f"lower({texts[i]})" if folds else texts[i] for i in (0, index)]
+        return f"tg_like_any({', '.join(sides)})"
 
     return spelled
 

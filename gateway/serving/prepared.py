@@ -27,7 +27,7 @@ UNSPECIFIED = (0, FACTS["unknown"].oid)
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """`relations`: ids of what it reads. `catalog_n`: the entry whose catalog it was bound against. `volatile`: it may change though no
-    relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, … `constants`: long literals, which are parameters of the SQL."""
+    relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, … `constants`: its long literals, parameters of `sql`."""
 
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...]

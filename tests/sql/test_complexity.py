@@ -179,11 +179,10 @@ def test_nested_calls_are_evaluated_once(text: str, value: object, database: duc
         "SELECT " + "nullif(" * 40 + "x" + ", 0)" * 40 + " FROM t",
         "SELECT " + "(" * 40 + "(x = 1)" + " BETWEEN false AND true)" * 40 + " FROM t",
         "SELECT " + "CASE " * 40 + "x" + " WHEN 1 THEN 2 WHEN 2 THEN 3 END" * 40 + " FROM t",
-        "SELECT x FROM t WHERE x IN (" + ", ".join(map(str, range(90_000))) + ")",
-        "SELECT x FROM t WHERE x IN (" + ", ".join(map(str, range(200_000))) + ")",
-        "SELECT " + ", ".join(["x::numeric(20, 4)"] * 20_000) + " FROM t",
+        "SELECT x FROM t WHERE x::text IN (" + ", ".join(f"'{i:0900}'" for i in range(700)) + ")",
+        "SELECT " + ", ".join(["x::numeric(20, 4)::text"] * 8_000) + " FROM t",
     ],
-    ids=["nullif", "between", "case", "list", "longer list", "columns"],
+    ids=["nullif", "between", "case", "list", "columns"],
 )
 def test_sql_that_is_too_long_is_refused(text: str) -> None:
     with limited(), pytest.raises(TailgateError) as raised:
