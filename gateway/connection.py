@@ -22,7 +22,7 @@ from gateway import simple
 from gateway.authentication import Peer
 from gateway.protocol import messages as m
 from gateway.protocol.frames import Decoder
-from gateway.protocol.limits import RECEIVE_BYTES_MAX
+from gateway.protocol.limits import AUTHENTICATION_BYTES_MAX, RECEIVE_BYTES_MAX
 from gateway.protocol.states import Phase
 from gateway.session import Session, Work
 
@@ -38,6 +38,7 @@ WRITE_BYTES_HIGH = 256 * 1024
 SEND_BYTES = 64 * 1024  # collected before it is sent without being asked to
 CONNECTIONS_MAX = 20_000  # signed in or not; whoever comes then is hung up on
 STARTUP_TIMEOUT_S = 60.0  # PostgreSQL's authentication_timeout: a client that says nothing does not hold a connection
+AUTHENTICATED = (Phase.READY, Phase.EXTENDED, Phase.SKIPPING)
 KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # s: a machine that vanished is noticed in a minute
 
 
@@ -127,7 +128,8 @@ class Connection(asyncio.Protocol):
             if self._arrived is not None and not self._arrived.done():
                 self._arrived.set_result(None)
             self._pump()
-        if self._waiting > RECEIVE_BYTES_MAX and not self._paused and self._transport is not None:
+        limit = RECEIVE_BYTES_MAX if self._decoder.authenticated else AUTHENTICATION_BYTES_MAX
+        if self._waiting > limit and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
 
@@ -212,12 +214,20 @@ class Connection(asyncio.Protocol):
         """Works on what was received until something takes time."""
         while self._queue and self._task is None and self._transport is not None:
             work = self.session.receive(self._queue.popleft())
+            if not self._decoder.authenticated:
+                self._start_up()
             if work is not None:
                 self._task = self._loop.create_task(self._run(work))
         if not self._queue:
             self._resume()
             if self._ended and self._task is None:
                 self.close()
+
+    def _start_up(self) -> None:
+        """Decodes the next message of the start-up, or all that is buffered once the client is authenticated."""
+        self._decoder.authenticated = self.session.machine.phase in AUTHENTICATED
+        if self._early is None:  # inside TLS the bytes come from elsewhere
+            self._queue.extend(self._decoder.feed(b""))
 
     def _resume(self) -> None:
         """Nothing waits any more."""

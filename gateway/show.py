@@ -5,7 +5,6 @@ No I/O but that of SHOW ERRORS, which reads the lake: `errors`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, 
 from lake.indexes import definition, index
 from lake.schemas import TEMPORARY_ID
 from lake.types import BOOL, INT8, TEXT, WEIGHT, Field
+from sql.compute.likes import fitting
 from sql.definitions import shown
 from sql.statements import Name, Show
 
@@ -87,18 +87,20 @@ def errors(show: Show, lake: Lake, catalog: Catalog, at: int, readable: Callable
 def topics(show: Show, lines: Sequence[str]) -> pa.Table:
     """What the engine says of topics: a line each, columns between tabs."""
     rows = [(name, *map(int, counts)) for name, *counts in (line.split("\t") for line in lines)]
-    wanted = re.compile(_like(show.like or "%"), re.DOTALL)
-    return _table(SINGLE["topics"], [row for row in rows if wanted.fullmatch(row[0])])
+    return _table(SINGLE["topics"], _liked(rows, show.like))
 
 
 def answer(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any]) -> pa.Table:
     """`status`: what the engine says, empty if it is not running."""
     fields = columns(show, settings)
-    rows = list(_rows(show, catalog, settings, database, status))
-    if show.like is not None:
-        pattern = re.compile(_like(show.like), re.DOTALL)
-        rows = [row for row in rows if pattern.fullmatch(str(row[0]))]
-    return _table(fields, rows)
+    return _table(fields, _liked(list(_rows(show, catalog, settings, database, status)), show.like))
+
+
+def _liked(rows: Sequence[Sequence[Any]], pattern: str | None) -> Sequence[Sequence[Any]]:
+    """The rows whose name is LIKE the pattern."""
+    if pattern is None:
+        return rows
+    return [row for row, fits in zip(rows, fitting([str(row[0]) for row in rows], pattern), strict=True) if fits]
 
 
 def _table(fields: Sequence[Field], rows: Sequence[Sequence[Any]]) -> pa.Table:
@@ -162,20 +164,3 @@ def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
     if not item.sql:
         raise UndefinedObject(f'no statement created "{name.name}"')
     return item.name, shown(item, catalog).sql
-
-
-def _like(pattern: str) -> str:
-    r"""
-    >>> _like(r"page%\_v_")
-    'page.*_v.'
-    """
-    out, at = "", 0
-    while at < len(pattern):
-        character = pattern[at]
-        if character == "\\" and at + 1 < len(pattern):
-            at += 1
-            out += re.escape(pattern[at])
-        else:
-            out += {"%": ".*", "_": "."}.get(character, re.escape(character))
-        at += 1
-    return out

@@ -10,37 +10,40 @@ from sql.rewrite import parts
 from sql.subqueries import Argument, Subquery, argument, dependent, subquery
 
 
-def arguments_of(scalar: Scalar) -> Iterator[Argument]:
-    """The arguments that a scalar reads, those that its subqueries read among them."""
+def arguments_of(scalar: Scalar, seen: set[int] | None = None) -> Iterator[Argument]:
+    """The arguments that a scalar reads, those that its subqueries read among them. `seen`: relations that were read already."""
+    seen = set() if seen is None else seen
     if (found := argument(scalar)) is not None:
         yield found
     if (inner := subquery(scalar)) is not None:
-        yield from arguments_read(inner.relation)
+        yield from arguments_read(inner.relation, seen)
         if inner.condition is not None:
-            yield from arguments_of(inner.condition)
+            yield from arguments_of(inner.condition, seen)
     for part in parts(scalar):
-        yield from arguments_of(part)
+        yield from arguments_of(part, seen)
 
 
-def arguments_read(relation: Relation) -> Iterator[Argument]:
+def arguments_read(relation: Relation, seen: set[int] | None = None) -> Iterator[Argument]:
     """The arguments that a relation reads, wherever in it."""
-    if (join := dependent(relation)) is not None:
-        scalars = join.arguments if join.condition is None else (*join.arguments, join.condition)
-        below: tuple[Relation, ...] = (join.left, join.right)
-    else:
-        scalars, below = scalars_of(relation), inputs(relation)
-    for scalar in scalars:
-        yield from arguments_of(scalar)
-    for input in below:
-        yield from arguments_read(input)
+    seen = set() if seen is None else seen
+    for node in nodes(relation, seen):
+        join = dependent(node)
+        scalars = scalars_of(node) if join is None else join.arguments if join.condition is None else (*join.arguments, join.condition)
+        for scalar in scalars:
+            yield from arguments_of(scalar, seen)
 
 
-def nodes(relation: Relation) -> Iterator[Relation]:
-    """A relation and all below it, while LATERAL may be among them; not what is in scalars."""
-    join = dependent(relation)
-    yield relation
-    for input in (join.left, join.right) if join is not None else inputs(relation):
-        yield from nodes(input)
+def nodes(relation: Relation, seen: set[int] | None = None) -> Iterator[Relation]:
+    """A relation and all below it, each once, while LATERAL may be among them; not what is in scalars."""
+    seen = set() if seen is None else seen
+    waiting = [relation]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            join = dependent(node)
+            waiting += reversed((join.left, join.right) if join is not None else inputs(node))
 
 
 def has_subqueries(scalar: Scalar) -> bool:

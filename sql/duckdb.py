@@ -9,12 +9,14 @@ Every relation becomes a sub-select whose columns are c0, c1, … again, so that
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from typing_extensions import assert_never
 
 from lake.types import WEIGHT
 from sql.duckdb_aggregates import aggregate, order_by, sort_terms
 from sql.duckdb_windows import window
+from sql.lets import checked
 from sql.plan import (
     Aggregate,
     AggregateCall,
@@ -33,12 +35,13 @@ from sql.plan import (
     SortKey,
     TopK,
     Union_,
+    Value,
     Values,
     Window,
     Working,
 )  # fmt: skip
 from sql.relations import inputs
-from sql.scalars import DUCKDB, spelled
+from sql.scalars import CONSTANTS, DUCKDB, spelled
 from sql.templates import filled
 
 NOW = "CAST(now() AS TIMESTAMPTZ)"  # the transaction's begin
@@ -52,14 +55,17 @@ KEYWORDS = {
 }
 
 
-def render(plan: Relation, *, now: str = NOW) -> str:
-    """DuckDB SQL of a plan. Output columns are c0, c1, …; `now`: the expression of the statement's time."""
-    renderer = _Renderer(now, shared(plan))
+def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = None) -> str:
+    """DuckDB SQL of a plan. Output columns are c0, c1, …; `now`: the expression of the statement's time. Raises 54001 if it is too long.
+
+    `constants`: gets the long literals, which are parameters then (`arguments`); left out, they are written out.
+    """
+    renderer = _Renderer(now, shared(plan), constants)
     text = renderer.relation(plan)
     if not renderer.written:
         return text
     parts = ", ".join(f"{name} AS MATERIALIZED ({part})" for name, part in renderer.written)
-    return f"WITH {parts} SELECT * FROM ({text})" if text.startswith("WITH") else f"WITH {parts} {text}"
+    return checked(f"WITH {parts} SELECT * FROM ({text})" if text.startswith("WITH") else f"WITH {parts} {text}")
 
 
 def shared(plan: Relation) -> frozenset[int]:
@@ -79,17 +85,31 @@ def shared(plan: Relation) -> frozenset[int]:
     return frozenset(i for i, n in count.items() if n > 1 and kinds[i] == (True, False))
 
 
+def arguments(values: Sequence[object], constants: Sequence[Value]) -> Sequence[object] | dict[str, object]:
+    """What DuckDB is given with the SQL: the values of $1, $2, … and the constants that `render` found."""
+    if not constants:
+        return values
+    return {str(number): value for number, value in enumerate(values, 1)} | named_constants(constants)
+
+
+def named_constants(constants: Sequence[Value]) -> dict[str, object]:
+    return {str(number): value for number, value in enumerate(constants, CONSTANTS + 1)}
+
+
 def columns(count: int, prefix: str = "") -> str:
     return ", ".join(f"{prefix}c{i}" for i in range(count))
 
 
 class _Renderer:
-    def __init__(self, now: str, shared: frozenset[int]) -> None:
-        self.now, self.shared = now, shared
+    def __init__(self, now: str, shared: frozenset[int], constants: list[Value] | None) -> None:
+        self.now, self.shared, self.constants = now, shared, constants
         self.names: dict[int, str] = {}
         self.written: list[tuple[str, str]] = []
 
     def relation(self, plan: Relation) -> str:
+        return checked(self._relation(plan))
+
+    def _relation(self, plan: Relation) -> str:
         match plan:
             case Scan():
                 return self._scan(plan)
@@ -225,7 +245,7 @@ class _Renderer:
         return text
 
     def scalar(self, s: Scalar) -> str:
-        return spelled(s, DUCKDB, now=self.now)
+        return spelled(s, DUCKDB, now=self.now, constants=self.constants)
 
 
 def _rows(clause: str, sqlstate: str, count: str) -> str:

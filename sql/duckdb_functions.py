@@ -29,31 +29,11 @@ from lake.errors import (
 )  # fmt: skip
 from lake.types import Type
 from sql.compute.registry import FUNCTIONS, Own
-from sql.functions import arithmetic, arrays
+from sql.duckdb_macros import MACROS
 
 SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET default_null_order = 'NULLS_LAST_ON_ASC_FIRST_ON_DESC'",
-)
-BEYOND = f"abs(months) >= {2**31} OR abs(days) >= {2**31} OR abs(micros) >= {2**63}"  # of what an interval holds
-INTERVAL = (
-    f"CASE WHEN {BEYOND} THEN error('[22008] interval out of range') WHEN months IS NOT NULL THEN"
-    " {'months': CAST(months AS INTEGER), 'days': CAST(days AS INTEGER), 'micros': CAST(micros AS BIGINT)} END"
-)
-FRACTION = "[22003] percentile value ' || f || ' is not between 0 and 1"
-PERCENTILE = f"CASE WHEN f < 0 OR f > 1 THEN error('{FRACTION}') ELSE"
-MACROS = (
-    *arithmetic.MACROS,
-    "tg_float_to_numeric(x, made) AS CASE WHEN isnan(x) OR isinf(x) THEN error('[22003] numeric field overflow') ELSE made END",
-    "tg_numeric_divide(a, b, sa, sb, s) AS tg_decimal_divide(CAST(a AS VARCHAR), CAST(b AS VARCHAR), s)",
-    f"tg_interval_of(months, days, micros) AS {INTERVAL}",
-    "tg_json_array(l) AS '[' || array_to_string(list_transform(l, lambda x: coalesce(x, 'null')), ', ') || ']'",
-    f"tg_percentile_disc(l, f) AS {PERCENTILE} l[greatest(CAST(ceil(f * len(l)) AS BIGINT), 1)] END",
-    "tg_at(l, place) AS l[CAST(place AS BIGINT) + 1]",
-    "tg_between(low, high, part) AS CASE WHEN part = 0 THEN low ELSE low + part * (high - low) END",
-    "tg_about(l, place) AS tg_between(tg_at(l, floor(place)), tg_at(l, ceil(place)), place - floor(place))",
-    f"tg_percentile_cont(l, f) AS {PERCENTILE} tg_about(l, f * (len(l) - 1)) END",
-    *arrays.MACROS,
 )
 MARK = re.compile(r"\[([0-9A-Z]{5})\] (.*?)(?:\n|$)", re.S)
 INTEGERS = {"INT16": "smallint", "INT32": "integer", "INT64": "bigint"}

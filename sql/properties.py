@@ -29,12 +29,13 @@ from sql.plan import (
     Window,
     Working,
 )  # fmt: skip
-from sql.relations import inputs
+from sql.relations import once_each, walk
 from sql.rewrite import columns_of, conjuncts
 
 Key = tuple[int, ...]
 
 
+@once_each
 def key(plan: Relation) -> Key | None:
     """Positions of columns that identify a row; () if there is at most one row; None if rows may be there more than once.
 
@@ -162,39 +163,27 @@ def _pairs(plan: Join, *, through_casts: bool) -> tuple[tuple[int, int], ...]:
 
 def append_only(plan: Relation, catalog: Catalog) -> bool:
     """Whether rows only ever come: no change of the inputs makes one go."""
-    match plan:
+    return all(_appends(node, catalog) for node in walk(plan))
+
+
+def _appends(node: Relation, catalog: Catalog) -> bool:
+    """Whether rows only ever come if those of the inputs do."""
+    match node:
         case Scan(relation=relation):
             return catalog[relation].append_only
-        case Values():
+        case Join(kind=kind):
+            return kind in ("inner", "cross", "semi")
+        case Values() | Filter() | Project() | Distinct() | Union_() | Generate():
             return True
-        case Filter(input=input) | Project(input=input):
-            return append_only(input, catalog)
-        case Distinct(input=input):
-            return append_only(input, catalog)
-        case Join(kind=kind, left=left, right=right):
-            return kind in ("inner", "cross", "semi") and append_only(left, catalog) and append_only(right, catalog)
-        case Union_(inputs=all):
-            return not any(not append_only(i, catalog) for i in all)
-        case Generate(input=input):
-            return append_only(input, catalog)
         case Aggregate() | Sort() | Limit() | SetOperation() | TopK() | Window() | Recursive() | Working():
             return False
         case _:
-            assert_never(plan)
+            assert_never(node)
 
 
 def relations(plan: Relation) -> tuple[int, ...]:
     """Ids of the relations it reads, each once, in the order of the tree."""
-    found: dict[int, None] = {}
-
-    def add(node: Relation) -> None:
-        if isinstance(node, Scan):
-            found[node.relation] = None
-        for below in inputs(node):
-            add(below)
-
-    add(plan)
-    return tuple(found)
+    return tuple(dict.fromkeys(node.relation for node in walk(plan) if isinstance(node, Scan)))
 
 
 def check_stored(plan: Relation, catalog: Catalog) -> None:

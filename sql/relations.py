@@ -1,9 +1,15 @@
-"""Relations taken apart and put together."""
+"""Relations taken apart and put together.
+
+A relation that a query names twice (WITH, a view) is one object that stands in two places of its plan, so a plan is a graph. What
+visits a plan visits each object once: by its places, thirty queries that each name the one before twice would take 2^30 visits.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import wraps
 from typing import TypeVar
 
 from typing_extensions import assert_never
@@ -33,6 +39,28 @@ from sql.plan import (
     WindowCall,
     Working,
 )
+
+T = TypeVar("T")
+
+
+def once_each(function: Callable[[Relation], T]) -> Callable[[Relation], T]:
+    """A recursive function of relations that computes its result once for each object during one outermost call."""
+    local = threading.local()
+
+    @wraps(function)
+    def remembered(relation: Relation) -> T:
+        known: dict[int, tuple[Relation, T]] | None = getattr(local, "known", None)
+        if known is None:
+            local.known = {}
+            try:
+                return function(relation)
+            finally:
+                local.known = None
+        if id(relation) not in known:
+            known[id(relation)] = relation, function(relation)
+        return known[id(relation)][1]
+
+    return remembered
 
 
 def inputs(relation: Relation) -> tuple[Relation, ...]:
@@ -76,13 +104,30 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
 
 def bottom_up(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
     """The rule at every node, inputs first."""
-    return rule(with_inputs(relation, tuple(bottom_up(i, rule) for i in inputs(relation))))
+
+    @once_each
+    def changed(node: Relation) -> Relation:
+        return rule(with_inputs(node, tuple(map(changed, inputs(node)))))
+
+    return changed(relation)
 
 
 def walk(relation: Relation) -> Iterator[Relation]:
-    yield relation
-    for input in inputs(relation):
-        yield from walk(input)
+    """The relation and all below it, each once, in the order of the tree."""
+    seen: set[int] = set()
+    waiting = [relation]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            waiting += reversed(inputs(node))
+
+
+@once_each
+def places(relation: Relation) -> int:
+    """In how many places of the plan, written out as a tree, a node stands: what a plan costs that is not kept as a graph."""
+    return 1 + sum(map(places, inputs(relation)))
 
 
 def scalars_of(relation: Relation) -> tuple[Scalar, ...]:

@@ -11,13 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import count
 
 from typing_extensions import assert_never
 
 from lake.errors import FeatureNotSupported
 from lake.types import Type
-from sql.compute import patterns
+from sql.compute import likes, patterns
+from sql.duckdb_macros import MACROS
+from sql.functions.arithmetic import INTEGERS
 from sql.functions.entry import Function
+from sql.lets import NO_MACROS, Macros, Written, atom, bound, checked, own_size, uses
 from sql.plan import (
     And,
     Call,
@@ -37,10 +41,16 @@ from sql.plan import (
 )  # fmt: skip
 from sql.templates import filled
 
+LONG_MIN = 1000  # characters of a literal above which DuckDB is given it as a parameter: it is not parsed then, nor counted as SQL
+CONSTANTS = 100_000  # the number below that of the first such parameter; those of statements are numbered up to 65535
+
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one engine writes what the other writes differently. Texts with {} are formats; `parameter` is None where there are none."""
+    """How one engine writes what the other writes differently. Texts with {} are formats; `parameter` is None where there are none.
+
+    `let`: a value, a variable and what is computed from it. `macros`: those that templates may call.
+    """
 
     template: Callable[[Function], str]
     type: Callable[[Type], str]
@@ -48,6 +58,7 @@ class Dialect:
     where: str  # for errors
     parameter: str | None
     distinct: str
+    distinct_sign: str
     array: str
     bytes: str
     date: str
@@ -55,61 +66,94 @@ class Dialect:
     timestamptz: str
     interval: str
     plain_integers: bool  # whether digits alone are of type int4
+    plain_lists: bool  # whether integers in a list take the type of what they are compared with
+    let: str
+    macros: Macros
 
 
-def spelled(scalar: Scalar, dialect: Dialect, names: Sequence[str] | None = None, now: str = "") -> str:
-    """The scalar's SQL. 0A000 for what the engine has no spelling of. `now`: the expression of the statement's time."""
+def spelled(
+    scalar: Scalar, dialect: Dialect, names: Sequence[str] | None = None, now: str = "", constants: list[Value] | None = None
+) -> str:
+    """The scalar's SQL. 0A000 for what the engine has no spelling of, 54001 if it is too long. `now`: the expression of the statement's
+    time. `constants`: gets long literals, which are then parameters; left out, they are written out."""
+    variables = (f"tg_v{number}" for number in count())
 
-    def text(s: Scalar) -> str:
+    def call(s: Call) -> Written:
+        template = dialect.template(s.function)
+        if not template:
+            raise FeatureNotSupported(f"{s.function}{dialect.where} is not supported")
+        texts, lets, size = bound(list(map(written, s.arguments)), uses(template, len(s.arguments), dialect.macros), variables)
+        types = [a.type for a in s.arguments]
+        text = filled(template, texts, types, s.type, dialect.type(s.type), now, pattern=_patterns(s, texts, dialect))
+        for variable, value in lets.items():
+            text = dialect.let.format(value=value, variable=variable, text=text)
+        return Written(checked(text), own_size(template, dialect.macros) + size)
+
+    def made(format: str, *parts: Scalar, between: str = ", ") -> Written:
+        """A format with one place for all parts, each evaluated once."""
+        below = list(map(written, parts))
+        return Written(checked(format.format(between.join(b.text for b in below))), len(format) + sum(b.size + 2 for b in below))
+
+    def written(s: Scalar) -> Written:
         match s:
             case Column(index=index):
-                return f"c{index}" if names is None else names[index]
+                return atom(f"c{index}" if names is None else names[index])
             case Literal(value=value, type=type):
-                return literal(value, type, dialect)
+                if constants is not None and dialect.parameter is not None and isinstance(value, str | bytes) and len(value) > LONG_MIN:
+                    constants.append(value)
+                    return atom(dialect.parameter.format(CONSTANTS + len(constants), dialect.type(type)))
+                return atom(literal(value, type, dialect))
             case Parameter(number=number, type=type):
                 if dialect.parameter is None:
                     raise FeatureNotSupported(f"parameter ${number}{dialect.where} is not supported")
-                return dialect.parameter.format(number, dialect.type(type))
-            case Call(function=function, arguments=arguments, type=type):
-                template = dialect.template(function)
-                if not template:
-                    raise FeatureNotSupported(f"{function}{dialect.where} is not supported")
-                texts = [text(a) for a in arguments]
-                return filled(
-                    template, texts, [a.type for a in arguments], type, dialect.type(type), now, pattern=_patterns(s, texts, dialect)
-                )
+                return atom(dialect.parameter.format(number, dialect.type(type)))
+            case Call():
+                return call(s)
             case And(arguments=arguments):
-                return "(" + " AND ".join(map(text, arguments)) + ")"
+                return made("({})", *arguments, between=" AND ")
             case Or(arguments=arguments):
-                return "(" + " OR ".join(map(text, arguments)) + ")"
+                return made("({})", *arguments, between=" OR ")
             case Not(argument=IsNull(argument=argument)):
-                return f"({text(argument)} IS NOT NULL)"
+                return made("({} IS NOT NULL)", argument)
             case Not(argument=argument):
-                return f"(NOT {text(argument)})"
+                return made("(NOT {})", argument)
             case IsNull(argument=argument):
-                return f"({text(argument)} IS NULL)"
+                return made("({} IS NULL)", argument)
             case IsDistinct(left=left, right=right):
-                return dialect.distinct.format(text(left), text(right))
+                return made(dialect.distinct, left, right, between=dialect.distinct_sign)
             case InList(argument=argument, items=items):
-                return f"({text(argument)} IN ({', '.join(map(text, items))}))"
+                found, listed = written(argument), made("({})", *items) if not dialect.plain_lists else _listed(items, written)
+                return Written(checked(f"({found.text} IN {listed.text})"), found.size + listed.size)
             case Case(branches=branches, otherwise=otherwise):
-                whens = " ".join(f"WHEN {text(c)} THEN {text(t)}" for c, t in branches)
-                return f"(CASE {whens} ELSE {text(otherwise)} END)"
+                parts = [(written(c), written(t)) for c, t in branches]
+                last = written(otherwise)
+                whens = " ".join(f"WHEN {c.text} THEN {t.text}" for c, t in parts)
+                size = sum(c.size + t.size + len("WHEN  THEN ") for c, t in parts) + last.size
+                return Written(checked(f"(CASE {whens} ELSE {last.text} END)"), size)
             case Coalesce(arguments=arguments):
-                return f"coalesce({', '.join(map(text, arguments))})"
+                return made("coalesce({})", *arguments)
             case Extreme(which=which, arguments=arguments):
-                return f"{which}({', '.join(map(text, arguments))})"
+                return made(f"{which}({{}})", *arguments)
             case _:
                 assert_never(s)
 
-    return text(scalar)
+    return written(scalar).text
+
+
+def _listed(items: Sequence[Scalar], written: Callable[[Scalar], Written]) -> Written:
+    """The items of IN. Integers are digits alone: what they are compared with has their type, and there may be many of them."""
+    texts = [
+        str(i.value) if isinstance(i, Literal) and i.type.name in INTEGERS and isinstance(i.value, int) else written(i).text for i in items
+    ]
+    return atom(checked(f"({', '.join(texts)})"))
 
 
 def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, int], str]:
     """What stands for the regular expression that is argument `index`; its flags are the last argument, or follow from an operator's sign.
 
     `test`: for whether a text matches; `search`: for where; `global`: 0 if the flags say all matches, else 1; `like`: DuckDB's whole
-    test of argument 0, by its own engine where that can, for it takes time in proportion to the text whatever the pattern.
+    test of argument 0, by its own engine where that can, for it takes time in proportion to the text whatever the pattern; `fits`: the
+    whole test by LIKE.
     """
 
     def value(index: int) -> str:
@@ -121,6 +165,8 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
     def spelled(kind: str, index: int) -> str:
         if kind == "like":
             return like(index)
+        if kind == "fits":
+            return fits(index)
         flags = value(len(call.arguments) - 1) if len(call.arguments) > index + 1 and call.function.flagged else ""
         flags += "i" if call.function.name.endswith("~*") else ""
         plain, everywhere = patterns.options(flags, everywhere=call.function.name in ("regexp_replace", "regexp_matches"))
@@ -136,6 +182,22 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
             if (made := patterns.for_duckdb(value(index), patterns.options(flags)[0])) is not None:
                 return f"regexp_matches({texts[0]}, {dialect.quoted(made)})"
         return f"tg_regexp_like({texts[0]}, {texts[index]}, {texts[-1] if call.function.flagged else dialect.quoted(implied)})"
+
+    def fits(index: int) -> str:
+        """Whether argument 0 is LIKE the pattern, or ILIKE it."""
+        pattern, folds = call.arguments[index], call.function.name.endswith("*")
+        known = pattern.value if isinstance(pattern, Literal) and isinstance(pattern.value, str) else None
+        if dialect.parameter is None:
+            if known is not None and likes.is_plain(known):
+                return f"{texts[0]} {'ILIKE' if folds else 'LIKE'} tg_like_pattern({texts[index]})"
+            sides = [f"lower({texts[i]})" if folds else texts[i] for i in (0, index)]
+            return f"tg_like({', '.join(sides)})"
+        if known is not None and not folds:
+            return likes.for_duckdb(texts[0], known)
+        if known is not None and len(known.lower()) == len(known):
+            return likes.for_duckdb(f"lower({texts[0]})", known.lower())
+        sides = [f"lower({texts[i]})" if folds else texts[i] for i in (0, index)]
+        return f"tg_like_any({', '.join(sides)})"
 
     return spelled
 
@@ -186,7 +248,8 @@ SPARK = Dialect(
     quoted=_backslashed,
     where=" in a view",
     parameter=None,
-    distinct="(NOT ({} <=> {}))",
+    distinct="(NOT ({}))",
+    distinct_sign=" <=> ",
     array="array({})",
     bytes="X'{}'",
     date="DATE'{}'",
@@ -194,6 +257,9 @@ SPARK = Dialect(
     timestamptz="TIMESTAMP_LTZ'{}+00:00'",
     interval="named_struct('months', CAST({} AS INT), 'days', CAST({} AS INT), 'micros', CAST({} AS BIGINT))",
     plain_integers=True,
+    plain_lists=False,
+    let="element_at(transform(array({value}), {variable} -> {text}), 1)",
+    macros=NO_MACROS,
 )
 DUCKDB = Dialect(
     template=lambda f: f.duckdb,
@@ -201,7 +267,8 @@ DUCKDB = Dialect(
     quoted=lambda text: "'" + text.replace("'", "''") + "'",
     where="",
     parameter="CAST(${} AS {})",
-    distinct="({} IS DISTINCT FROM {})",
+    distinct="({})",
+    distinct_sign=" IS DISTINCT FROM ",
     array="[{}]",
     bytes="from_hex('{}')",
     date="DATE '{}'",
@@ -209,4 +276,7 @@ DUCKDB = Dialect(
     timestamptz="TIMESTAMPTZ '{}+00'",
     interval="{{'months': {}::INTEGER, 'days': {}::INTEGER, 'micros': {}::BIGINT}}",
     plain_integers=False,  # beside a smallint they would be a smallint
+    plain_lists=True,
+    let="list_transform([{value}], lambda {variable}: {text})[1]",
+    macros=Macros(MACROS),
 )

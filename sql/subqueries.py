@@ -48,6 +48,10 @@ class Subquery:
     column: int = 0
     position: int | None = field(default=None, compare=False)
 
+    def __hash__(self) -> int:
+        """Of what is not a relation: hashing that would visit its parts once for each of their places."""
+        return hash((self.kind, self.depth, self.column, self.type))
+
 
 @dataclass(frozen=True, slots=True)
 class Dependent:

@@ -9,7 +9,7 @@ from lake.types import Type
 from sql.functions.arithmetic import divisor
 
 HOLE = re.compile(
-    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|precision\d*|scale\d*|length|now|distinct|order|filter|present|(?:test|search|global|like)\d+)\}"
+    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|precision\d*|scale\d*|length|now|distinct|order|filter|present|(?:test|search|global|like|fits)\d+)\}"
 )
 
 
@@ -61,7 +61,7 @@ def filled(
         if name == "length":
             return str(result.modifiers[0])
         fact, index = re.fullmatch(r"([a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]
-        if fact in ("test", "search", "global", "like"):
+        if fact in ("test", "search", "global", "like", "fits"):
             assert pattern is not None
             return pattern(fact, int(index))
         decimal = (types[int(index)] if index else result).decimal

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from lake.errors import SyntaxError_, TailgateError
 
@@ -230,12 +230,17 @@ def _unicode(raw: str, position: int) -> str:
 
 
 class Cursor:
-    """A place in a row of tokens. Methods with a question's name move only if the answer is yes."""
+    """A place in a row of tokens. Methods with a question's name move only if the answer is yes.
+
+    `remembered`: what the grammar found between parentheses, by the index of the opening one: a tree and the index behind the closing
+    one, or the error.
+    """
 
     def __init__(self, text: str, row: tuple[Token, ...] | None = None, index: int = 0) -> None:
         self.text = text
         self.row = tokens(text) if row is None else row
         self.index = index
+        self.remembered: dict[int, tuple[Any, int] | TailgateError] = {}
 
     @property
     def token(self) -> Token:

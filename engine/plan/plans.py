@@ -8,15 +8,28 @@ from engine.plan import compile
 from engine.plan.change import Stream
 from engine.plan.sizes import sized
 from lake.catalog import Catalog, Item
+from lake.errors import StatementTooComplex
 from sql.definitions import bind_definition
 from sql.plan import Relation
+from sql.relations import places
 
 PlanOf = Callable[[Item, Catalog], Relation]
 
 
+# Nodes of a view's plan. Each becomes an operator or part of one, wherever it stands; TPC-H's largest query has 60.
+NODES_MAX = 10_000
+
+
 def bound(item: Item, catalog: Catalog) -> Relation:
-    """The plan of a view's text."""
-    return bind_definition(item, catalog).plan
+    """The plan of a view's text. Raises 54001 if it is too large to be maintained."""
+    plan = bind_definition(item, catalog).plan
+    if places(plan) > NODES_MAX:
+        raise StatementTooComplex(
+            f'the query of {item.kind} "{item.name}" is too complex',
+            detail=f"Its plan may have at most {NODES_MAX} nodes; a query that is named more than once counts as often.",
+            hint="Make a materialized view of what is named more than once.",
+        )
+    return plan
 
 
 class Streams:

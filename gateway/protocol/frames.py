@@ -7,7 +7,8 @@ no type byte; there may be several such (SSLRequest, GSSENCRequest, then the sta
                                    └─ no ──► wait for more
 
 The buffer never holds more than one incomplete frame, and a frame's length is checked when its first five bytes are there.
-After a fatal `Malformed` nothing more is read.
+After a fatal `Malformed` nothing more is read. Until the client is authenticated, messages are read one at a time, only those of
+the authentication are read, and each has at most AUTHENTICATION_BYTES_MAX bytes.
 
 Source: PostgreSQL 15, chapter "Frontend/Backend Protocol", "Message Formats"; h11 for the shape.
 """
@@ -19,18 +20,23 @@ from struct import error as StructError
 
 from gateway.protocol import messages as m
 from gateway.protocol.decode import PROTOCOL_VIOLATION, READERS, Unreadable, read_startup
-from gateway.protocol.limits import STARTUP_BYTES_MAX
+from gateway.protocol.limits import AUTHENTICATION_BYTES_MAX, STARTUP_BYTES_MAX
+
+AUTHENTICATING = frozenset(b"pX")  # letters of the messages that a client may send before it is authenticated
 
 _length_at = Struct("!I").unpack_from
 
 
 class Decoder:
-    """`started`: the start-up has been read, so frames have a type byte. Set by the decoder itself."""
+    """`started`: the start-up has been read, so frames have a type byte. Set by the decoder itself.
 
-    __slots__ = ("_buffer", "_dead", "_needed", "started")
+    `authenticated`: all messages are allowed. Set by the owner, who then calls `feed(b"")` for what is buffered.
+    """
+
+    __slots__ = ("_buffer", "_dead", "_needed", "authenticated", "started")
 
     def __init__(self, *, started: bool = False) -> None:
-        self.started = started
+        self.started = self.authenticated = started
         self._buffer = bytearray()
         self._needed = 0  # bytes the buffer must hold before another look at it is worth while
         self._dead = False
@@ -40,7 +46,10 @@ class Decoder:
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[m.Message]:
-        """The messages that `data` completes, in order. Never raises; what cannot be read is a `Malformed` among them."""
+        """Returns the messages that `data` completes, in order. Never raises; what cannot be read is a `Malformed` among them.
+
+        Returns at most one message while the client is not authenticated: the answer to it decides what may follow.
+        """
         if self._dead:
             return []
         if self._buffer:
@@ -56,6 +65,9 @@ class Decoder:
             if not taken:
                 break
             at += taken
+            if not self.authenticated:
+                self._needed = 0
+                break
         if at < size and not self._dead:
             self._buffer += data[at:] if at else data
         return out
@@ -63,6 +75,8 @@ class Decoder:
     def _frame(self, data: bytes, at: int, size: int, out: list[m.Message]) -> int:
         """Reads one frame at `at` into `out`; its size, or 0 if it is not all there."""
         reader = READERS.get(data[at])
+        if not self.authenticated and data[at] not in AUTHENTICATING:
+            return self._fatal(out, "", f"expected password response, got message type {data[at]}")
         if reader is None:
             return self._fatal(out, "", f"invalid frontend message type {data[at]}")
         if size - at < 5:
@@ -70,6 +84,8 @@ class Decoder:
             return 0
         length: int = _length_at(data, at + 1)[0]
         read, limit = reader
+        if not self.authenticated:
+            limit = min(limit, AUTHENTICATION_BYTES_MAX)
         letter = chr(data[at])
         if length < 4 or length - 4 > limit:
             return self._fatal(out, letter, "invalid message length")

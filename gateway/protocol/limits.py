@@ -3,6 +3,10 @@
 # PostgreSQL's MAX_STARTUP_PACKET_LENGTH: whoever is not authenticated gets no memory from us.
 STARTUP_BYTES_MAX = 10_000
 
+# PostgreSQL's PG_MAX_AUTH_TOKEN_LENGTH is 65,535 for Kerberos tickets, which are not supported; a SCRAM message has about 200.
+# It is also how many bytes are queued before a connection that is not authenticated stops being read.
+AUTHENTICATION_BYTES_MAX = 10_000
+
 # PostgreSQL's PQ_SMALL_MESSAGE_LIMIT, for messages that hold a name or nothing.
 SMALL_FRAME_BYTES_MAX = 10_000
 

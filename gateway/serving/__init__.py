@@ -42,6 +42,7 @@ from gateway.serving.snapshots import Snapshot, Snapshots, raise_error_of
 from lake.catalog import Catalog, Item
 from lake.errors import UndefinedTable
 from lake.types import Field, Type, arrow_schema
+from sql.duckdb import arguments
 from sql.statements import QueryText, Select
 
 if TYPE_CHECKING:
@@ -401,7 +402,8 @@ def _catalog_tree(query: Select | QueryText | exp.Expression) -> exp.Expression 
 
 def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
     """The answer in stored form, with the columns' names."""
-    result = cursor.execute(prepared.sql, list(values)) if values else cursor.execute(prepared.sql)
+    given = arguments(values, prepared.constants)
+    result = cursor.execute(prepared.sql, given) if given else cursor.execute(prepared.sql)
     return fetched(result, _schema(prepared.columns))
 
 

@@ -26,7 +26,7 @@ from lake.errors import ProgramLimitExceeded
 from lake.types import WEIGHT, arrow_schema
 from lake.weights import formed, total
 from sql import plan
-from sql.duckdb import render
+from sql.duckdb import arguments, render
 
 if TYPE_CHECKING:
     from lake import Lake
@@ -96,7 +96,8 @@ class QueryFeed:
     def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object]) -> None:
         self.key: Hashable = ("query", prepared.sql, tuple(map(repr, values)))
         self.items = prepared.items
-        self.lake, self._sandbox, self._prepared, self._values = lake, sandbox, prepared, list(values)
+        self.lake, self._sandbox, self._prepared = lake, sandbox, prepared
+        self._arguments = arguments(values, prepared.constants)
         self._schema = arrow_schema(prepared.columns, weight=True)
         self._lock = threading.Lock()
 
@@ -110,7 +111,7 @@ class QueryFeed:
         pass
 
     def _query(self, connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-        return mirror.conform(connection.execute(sql, self._values).to_arrow_table(), self._schema)
+        return mirror.conform(connection.execute(sql, self._arguments).to_arrow_table(), self._schema)
 
     def _counted(self, sql: str, rest: str = "") -> str:
         """Rows of a query, each once, with how often it came; `rest`: more lines of (columns, weight) to add."""
@@ -127,7 +128,9 @@ class LinearFeed(QueryFeed):
         self._read = arrow_schema(item.columns, weight=True)
         names = ", ".join([*(f"c{i}" for i in range(len(prepared.columns))), WEIGHT])
         columns = names.removesuffix(f", {WEIGHT}")
-        changes = f"({render(over_changes)}) AS q({names})"
+        constants: list[plan.Value] = []
+        changes = f"({render(over_changes, constants=constants)}) AS q({names})"
+        self._arguments = arguments(values, constants)
         self._sql = f"SELECT {columns}, CAST(sum({WEIGHT}) AS BIGINT) FROM {changes} GROUP BY {columns} HAVING sum({WEIGHT}) <> 0"
 
     def rows(self, n: int, time: int) -> pa.Table:

@@ -16,7 +16,7 @@ from lake.types import FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from sql import plan
 from sql.bind import bind_query
 from sql.duckdb import render
-from sql.relations import inputs
+from sql.relations import once_each, walk
 from sql.statements import QueryText, Select
 
 KEPT = 2000  # bound queries; a client with its own literals in every statement must not fill memory
@@ -29,7 +29,7 @@ UNSPECIFIED = (0, FACTS["unknown"].oid)
 class Prepared:
     """`relations`: ids of what it reads. `catalog_n`: the entry whose catalog it was bound against. `volatile`: it may change though no
     relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, … `failed_at`: the newest time at which all is readable if it
-    reads views that have failed, otherwise None."""
+    reads views that have failed, otherwise None. `constants`: its long literals, parameters of `sql`."""
 
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...]
@@ -40,6 +40,7 @@ class Prepared:
     items: tuple[Item, ...] = field(repr=False)
     volatile: bool = False
     failed_at: int | None = None
+    constants: tuple[plan.Value, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,10 +85,13 @@ def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int)
         replace(column, origin=origin) if origin is not None and origin[0] in query.depends else column
         for column, origin in zip(query.columns, origins(query.plan), strict=True)
     )
-    text, varies = render(query.plan), volatile(query.plan)
-    return Prepared(columns, query.parameters, relations, catalog_n, text, query, items, varies, readable_at(items))
+    constants: list[plan.Value] = []
+    sql = render(query.plan, constants=constants)
+    varies = volatile(query.plan)
+    return Prepared(columns, query.parameters, relations, catalog_n, sql, query, items, varies, readable_at(items), tuple(constants))
 
 
+@once_each
 def origins(relation: plan.Relation) -> list[tuple[int, int] | None]:
     """Which column of which relation each column is, as it stands there; None where it is computed, or comes through more than a filter."""
     match relation:
@@ -118,22 +122,22 @@ def readable(item: Item) -> Item:
     return item
 
 
-def nodes(value: object) -> Iterator[object]:
-    """Every node of a plan, relations and scalars."""
-    if isinstance(value, tuple):
-        for part in value:
-            yield from nodes(part)
-    elif getattr(type(value), "__module__", "") == plan.__name__:
-        yield value
-        for name in type(value).__dataclass_fields__:  # type: ignore[attr-defined]
-            yield from nodes(getattr(value, name))
+def nodes(plan_or_part: object) -> Iterator[object]:
+    """Every node of a plan, relations and scalars, each once."""
+    seen: set[int] = set()
+    waiting = [plan_or_part]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple):
+            waiting += value
+        elif getattr(type(value), "__module__", "") == plan.__name__ and id(value) not in seen:
+            seen.add(id(value))
+            yield value
+            waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]
 
 
 def scans(relation: plan.Relation) -> Iterator[plan.Scan]:
-    if isinstance(relation, plan.Scan):
-        yield relation
-    for input in inputs(relation):
-        yield from scans(input)
+    return (node for node in walk(relation) if isinstance(node, plan.Scan))
 
 
 def volatile(relation: plan.Relation) -> bool:

@@ -30,7 +30,7 @@ from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
 from sql import plan
 from sql.binding.targets import constraint_of
-from sql.duckdb import render
+from sql.duckdb import named_constants, render
 from sql.input.numbers import RANGES
 from sql.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, TruncateTables
 
@@ -69,9 +69,10 @@ class Evaluation:
 
     def query(self, relation: plan.Relation) -> pa.Table:
         """The rows of a plan; columns are c0, c1, … whatever they are called."""
-        sql = render(relation)
+        constants: list[plan.Value] = []
+        sql = render(relation, constants=constants)
         used = {n.number for n in nodes(relation) if isinstance(n, plan.Parameter)}
-        given = {str(n): self.values[n - 1] for n in used}
+        given = {str(n): self.values[n - 1] for n in used} | named_constants(constants)
         table = (self.cursor.execute(sql, given) if given else self.cursor.execute(sql)).to_arrow_table()
         return conform(table, pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(relation.columns)]))
 

@@ -88,7 +88,10 @@ class Expressions:
         return replace(self, clause=clause, aggregates=clause in ("SELECT", "HAVING", "ORDER BY"))
 
     def bind(self, node: exp.Expr) -> Scalar:
-        """The scalar of a tree; literals in quotes and NULL may still be of type unknown."""
+        """The scalar of a tree; literals in quotes and NULL may still be of type unknown. Raises 54001 if it is too large."""
+        return self.level.queries.sizes.check(self._bound(node))
+
+    def _bound(self, node: exp.Expr) -> Scalar:
         match node:
             case exp.Column():
                 return self._column(node)

@@ -32,6 +32,7 @@ from sql.binding.places import aggregate_place, leftmost
 from sql.binding.recursion import bind_recursive, names_itself
 from sql.binding.scope import Scope, placed
 from sql.binding.sets import combined
+from sql.binding.sizes import Sizes
 from sql.binding.tables import Names, Source, beside, bind_table
 from sql.binding.windows import Windows, named_windows
 from sql.correlation import arguments_of, has_subqueries
@@ -57,11 +58,13 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class Queries:
-    """Binds queries. `view`: for a view, where no parameters and nothing that changes by itself may stand; `outer`: the queries around."""
+    """Binds queries. `view`: for a view, where no parameters and nothing that changes by itself may stand; `outer`: the queries around.
+    `sizes`: of the expressions of the whole statement."""
 
     parameters: Parameters = field(default_factory=Parameters)
     view: bool = False
     outer: Closure | None = None
+    sizes: Sizes = field(default_factory=Sizes, compare=False)
 
     def query(self, tree: exp.Expr, names: Names) -> Relation:
         """A query with its WITH; output columns of unknown type are text."""

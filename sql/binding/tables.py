@@ -63,6 +63,7 @@ class Names:
     places: dict[int, int] = field(default_factory=dict)
     depth: int = 0
     inside: tuple[int, ...] = ()  # ids of the functions whose bodies these names stand in
+    views: dict[tuple[int, tuple[int, ...]], Relation] = field(default_factory=dict)  # those expanded so far, by id and `inside`
     widths: Mapping[int, int] = field(default_factory=dict)
     recursions: list[str] = field(default_factory=list)  # the names of recursive queries so far; their places are their numbers
 
@@ -71,7 +72,8 @@ class Names:
 
     def within(self, function: Item) -> Names:
         """Those in a function's body."""
-        return Names(self.catalog.stored, depth=self.depth, inside=(*self.inside, function.id), widths=function.widths)
+        inside = (*self.inside, function.id)
+        return Names(self.catalog.stored, depth=self.depth, inside=inside, views=self.views, widths=function.widths)
 
 
 @lru_cache(maxsize=512)  # views are bound once a statement that names them
@@ -190,14 +192,18 @@ def _relation(node: exp.Table, level: Level) -> Source:
 
 
 def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Relation:
-    """A plain view's plan, from its text, with its columns' names."""
+    """A plain view's plan, from its text, with its columns' names. The same object wherever a statement names the view."""
+    known = names.views.get((item.id, names.inside))
+    if known is not None:
+        return known
     if names.depth >= VIEW_DEPTH_MAX:
         raise ProgramLimitExceeded("views over views are nested too deep", position=at)
-    inner = Names(names.catalog.stored, depth=names.depth + 1, inside=names.inside, widths=item.widths)
+    inner = Names(names.catalog.stored, depth=names.depth + 1, inside=names.inside, views=names.views, widths=item.widths)
     plan = replace(queries, parameters=Parameters(), view=True, outer=None).nested(tree_of(item.query), inner)
-    if plan.columns == item.columns:
-        return plan
-    return Project(plan, tuple(Column(i, f.type) for i, f in enumerate(plan.columns)), item.columns)
+    if plan.columns != item.columns:
+        plan = Project(plan, tuple(Column(i, f.type) for i, f in enumerate(plan.columns)), item.columns)
+    names.views[item.id, names.inside] = plan
+    return plan
 
 
 def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None, name: str, item: int = 0) -> Source:

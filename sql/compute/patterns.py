@@ -9,12 +9,15 @@ import re
 from functools import lru_cache
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue, of
+from sql.compute.likes import UNCHANGED
 from sql.compute.regexpchoices import choices
 from sql.compute.regexps import Translator, invalid
 from sql.compute.regexpsearch import Match, Searched
 from sql.compute.registry import own
 
 FLAGS = "bceimnpqstwxg"
+PATTERN_MAX = 10_000  # characters; compiling takes Python a second for 100,000
+KEPT = 256  # patterns that are remembered: at most 100 MB
 
 
 def options(flags: str, *, everywhere: bool = False) -> tuple[str, bool]:
@@ -29,9 +32,11 @@ def options(flags: str, *, everywhere: bool = False) -> tuple[str, bool]:
     return flags.replace("g", ""), "g" in flags
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=KEPT)
 def translated(pattern: str, flags: str) -> str:
-    """The pattern for Python's or Java's engine, with its flags in front. Raises 2201B."""
+    """The pattern for Python's or Java's engine, with its flags in front. Raises 2201B, 54000."""
+    if len(pattern) > PATTERN_MAX:
+        raise of("54000", f"a regular expression may have at most {PATTERN_MAX} characters")
     if pattern.startswith("***="):
         pattern, flags = pattern[4:], flags + "q"
     elif pattern.startswith("***:"):
@@ -80,7 +85,8 @@ def for_java(pattern: str, flags: str, searching: bool) -> str:
 
 def for_duckdb(pattern: str, flags: str) -> str | None:
     """The translation for a test by DuckDB's engine; None if that cannot."""
-    return compiled(pattern, flags, False).linear
+    linear = compiled(pattern, flags, False).linear
+    return None if linear is None else linear + UNCHANGED
 
 
 def for_re2(text: str) -> str | None:
@@ -89,7 +95,7 @@ def for_re2(text: str) -> str | None:
     return None if re.search(r"\(\?<?[=!]|\(\?:\\[1-9]\)", made) else made
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=KEPT)
 def compiled(pattern: str, flags: str, searching: bool = True) -> Searched:
     """`searching`: whether the place of a match matters. Raises 0A000 where that may not be PostgreSQL's."""
     text = translated(pattern, flags)

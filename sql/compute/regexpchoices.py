@@ -49,8 +49,18 @@ def choices(pattern: str) -> Choices:
     # the parser makes a set of (a|b)
     kinds = frozenset(_kinds(tree)) | ({c.BRANCH} if "|" in pattern else set())
     walk = _Walk(kinds, bool(tree.state.flags & re.IGNORECASE))
-    walk.first(tree, frozenset({END}), ())
+    try:
+        walk.first(tree, frozenset({END}), ())
+    except _TooMany:
+        return Choices(False, None)
     return Choices(not walk.different, None if True in walk.undecided else 1 + max(1, len(walk.undecided)))
+
+
+LOOKS_MAX = 20_000  # at parts of a pattern: what is repeated is looked at twice, and what is repeated within it four times
+
+
+class _TooMany(Exception):
+    """A pattern that nests repetitions too deep to be looked at."""
 
 
 def _kinds(items: Iterable[Node]) -> Iterator[Any]:
@@ -104,6 +114,7 @@ class _Walk:
     choices: frozenset[Any]
     ignoring: bool
     strict: bool = False
+    looks: list[int] = field(default_factory=lambda: [0])
     different: list[Any] = field(default_factory=list)  # where the first match may be another one than the longest
     undecided: list[bool] = field(default_factory=list)  # choices that one character does not decide: whether they are repeated
 
@@ -118,6 +129,9 @@ class _Walk:
         return follow
 
     def _one(self, item: Node, follow: Set, behind: tuple[Node, ...]) -> Set:
+        self.looks[0] += 1
+        if self.looks[0] > LOOKS_MAX:
+            raise _TooMany
         op, argument = item
         found = characters(op, argument)
         if found is not None:

@@ -1,13 +1,14 @@
-"""A regular expression looked for in a bounded number of steps.
+"""A search for a regular expression, in a time that is known before or that can be cut off.
 
-Python's engine is the fastest for what is short, but has no limit, cannot be cancelled and holds the interpreter while it looks. So where
-it might take too long, RE2 looks instead, in a time in proportion to the text; and what neither can do in bounds is an error, 54000.
+few steps                 Python's engine, here: it holds the interpreter's lock and cannot be interrupted
+no look-around            RE2, in a time in proportion to the text
+anything else             `elsewhere`: Python's engine in a process that can be killed; without one 54000
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -17,8 +18,27 @@ import pyarrow.compute as pc
 
 from lake.errors import of
 
-STEPS_MAX = 100_000_000  # of Python's engine at worst, a second or a few
-SHORT_MAX = 20  # characters of a text for which even every combination may be tried
+STEPS_MAX = 1_000_000  # of Python's engine while nobody else can run: some 20 ms
+
+Spans = Sequence[tuple[int, int]]  # of the match and its groups: where each begins and ends, -1 of a group that matched nothing
+
+
+def spans(match: re.Match[str]) -> Spans:
+    return [match.span(group) for group in range(match.re.groups + 1)]
+
+
+def found(pattern: str, text: str, at: int) -> Spans | None:
+    """The first match of one of Python's expressions from a character on; takes any time."""
+    match = re.compile(pattern).search(text, at)
+    return None if match is None else spans(match)
+
+
+def nowhere(pattern: str, text: str, at: int) -> Spans | None:
+    raise of("54000", "regular expression takes too long", hint="Look for it in a shorter text.")
+
+
+# What a process sets that can run `found` somewhere else, and stop it.
+elsewhere: Callable[[str, str, int], Spans | None] = nowhere
 
 
 class Match(Protocol):
@@ -42,11 +62,12 @@ class Searched:
 
     def search(self, text: str, at: int = 0) -> Match | None:
         """The first match from a character on. Raises 54000."""
-        length = len(text) - at
-        if length <= SHORT_MAX or (self.power is not None and length**self.power <= STEPS_MAX):
+        length = max(len(text) - at, 1)
+        if self.power is not None and len(self.python.pattern) * length**self.power <= STEPS_MAX:
             return self.python.search(text, at)
         if self._named is None or (at and self._looks_back):
-            raise of("54000", "regular expression takes too long", hint="Look for it in a shorter text.")
+            places = elsewhere(self.python.pattern, text, at)
+            return None if places is None else _Spans(text, places)
         return self._by_re2(text, at)
 
     @cached_property
@@ -75,21 +96,21 @@ class Searched:
         found = pc.extract_regex_span(pa.array([bytes.decode()]), self._named)[0].as_py()
         if found is None:
             return None
-        spans = []
+        places = []
         for place in found.values():
             if place is None:
-                spans.append((-1, -1))
+                places.append((-1, -1))
                 continue
             start, length = place
             before = len(bytes[:start].decode())
-            spans.append((at + before, at + before + len(bytes[start : start + length].decode())))
-        return _Spans(text, spans)
+            places.append((at + before, at + before + len(bytes[start : start + length].decode())))
+        return _Spans(text, places)
 
 
 @dataclass(frozen=True)
 class _Spans:
     text: str
-    spans: Sequence[tuple[int, int]]
+    spans: Spans
 
     def __getitem__(self, group: int) -> str | None:
         start, end = self.spans[group]

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Literal
 
 from lake.errors import FeatureNotSupported, InvalidParameterValue, of
 from lake.names import quoted
-from sql.compute.patterns import compiled, translated
+from sql.compute.patterns import compiled, for_re2, translated
+from sql.compute.regexpchoices import choices
+from sql.compute.regexpsearch import Searched
 from sql.compute.registry import own
 
-LENGTH_MAX = 2**28  # characters of a result: PostgreSQL's limit is a GiB
+LENGTH_MAX = 2**26  # characters of a result, which Python writes in 20 ms; PostgreSQL's limit is a GiB
 
 
 def _checked(length: int) -> int:
@@ -291,10 +294,16 @@ def substring_similar(text: str, pattern: str, escape: str) -> str | None:
     if "){1,1}?(" not in similar:
         match = compiled(similar, "").search(text)
         return match[0] if match else None
+    match = _between_quotes(similar).search(text)
+    return match[1] if match else None
+
+
+@lru_cache(maxsize=64)
+def _between_quotes(similar: str) -> Searched:
     before, _, rest = similar.partition("){1,1}?(")
     inner, _, after = rest.partition("){1,1}(?:")
     parts = (before + ")", "(?:" + inner + ")", "(?:" + after)
     head, middle, tail = (translated(part, "").removeprefix("(?s)") for part in parts)
     head = re.sub(r"(?<!\\)([*+}])", r"\1?", head)  # as little as may be before what is wanted
-    match = re.search(f"{head}({middle}){tail}", text, re.S)
-    return match[1] if match else None
+    text = f"(?s){head}({middle}){tail}"
+    return Searched(re.compile(text), for_re2(text), choices(text).power)

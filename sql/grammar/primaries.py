@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lake import words
-from lake.errors import SyntaxError_
+from lake.errors import SyntaxError_, TailgateError
 from sql.grammar import calls, expressions, queries
 from sql.grammar.names import identifier, is_name, label, place
 from sql.grammar.types import interval_fields, type_name
@@ -167,11 +167,8 @@ def _parentheses(cursor: Cursor) -> exp.Expr:
     if queries.at_query(cursor, 1):
         start = cursor.index
         try:
-            cursor.advance()
-            tree = queries.query(cursor)
-            cursor.expect(")")
-            return place(exp.Subquery(this=tree), at)
-        except Exception:
+            return queries.subquery(cursor)
+        except TailgateError:
             # ((SELECT 1) + 1) begins like a query too
             if not cursor.row[start + 1].value == "(":
                 raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lake import words
-from lake.errors import FeatureNotSupported, StatementTooComplex
+from lake.errors import FeatureNotSupported, StatementTooComplex, TailgateError
 from sql.grammar import calls, expressions, primaries, tables
 from sql.grammar.names import identifier, label, name, names, place, relation
 from sql.tokens import Cursor
@@ -107,14 +107,35 @@ def _set_operation(cursor: Cursor, *, intersect: bool = False) -> exp.Expr:
         tree = place(kinds[word](this=tree, expression=right, distinct=distinct), at)
 
 
+def subquery(cursor: Cursor) -> exp.Subquery:
+    """( query )
+
+    Remembered by its place: a query, an expression and a joined table may all begin with one, and are tried in turn, so that
+    without a memory the time doubles with each level of parentheses.
+    """
+    start, at = cursor.index, cursor.position
+    known = cursor.remembered.get(start)
+    if known is None:
+        try:
+            cursor.expect("(")
+            if not at_query(cursor):
+                raise cursor.error()
+            tree = query(cursor)
+            cursor.expect(")")
+            known = tree, cursor.index
+        except TailgateError as error:
+            known = error
+        cursor.remembered[start] = known
+    if isinstance(known, TailgateError):
+        raise known
+    tree, cursor.index = known
+    return place(exp.Subquery(this=tree), at)
+
+
 def _simple(cursor: Cursor) -> exp.Expr:
     at = cursor.position
-    if cursor.sign("("):
-        if not at_query(cursor):
-            raise cursor.error()
-        tree = query(cursor)
-        cursor.expect(")")
-        return place(exp.Subquery(this=tree), at)
+    if cursor.at("("):
+        return subquery(cursor)
     if cursor.word("values"):
         return place(exp.Values(expressions=_rows(cursor)), at)
     if cursor.word("table"):

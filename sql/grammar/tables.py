@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lake.errors import TailgateError
 from sql.grammar import calls, expressions, primaries, queries
 from sql.grammar.names import is_name, label, name, names, place, relation
 from sql.grammar.types import type_name
@@ -62,7 +63,7 @@ def _item(cursor: Cursor) -> exp.Expr:
         return _parentheses(cursor)
     lateral = cursor.word("lateral")
     if lateral and cursor.at("("):
-        tree = _subquery(cursor)
+        tree = queries.subquery(cursor)
         return place(exp.Lateral(this=tree, alias=_alias(cursor)), at)
     if cursor.at_word("rows", "from"):
         cursor.word("rows", "from")
@@ -103,23 +104,16 @@ def _is_call(cursor: Cursor) -> bool:
     return cursor.at("(", ahead) and not cursor.at_word("only")
 
 
-def _subquery(cursor: Cursor) -> exp.Subquery:
-    at = cursor.expect("(").position
-    tree = queries.query(cursor)
-    cursor.expect(")")
-    return place(exp.Subquery(this=tree), at)
-
-
 def _parentheses(cursor: Cursor) -> exp.Expr:
     """( query ) [alias], or ( a joined table ) [alias]."""
     at = cursor.position
     if queries.at_query(cursor):
         start = cursor.index
         try:
-            node = _subquery(cursor)
+            node = queries.subquery(cursor)
             node.set("alias", _alias(cursor))
             return node
-        except Exception:
+        except TailgateError:
             # ((SELECT 1) a JOIN b ON …) begins like a query too
             if not cursor.row[start + 1].value == "(":
                 raise

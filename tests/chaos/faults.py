@@ -1,6 +1,6 @@
 """Faults that strike a running Tailgate at random: processes are killed or paused, and go on after a while.
 
-    step() ──► [time for the next?] ──► a random fault whose process is there ──► strike ──► after a while: heal
+step() ──► [time for the next?] ──► a random fault whose process is there ──► strike ──► after a while: heal
 """
 
 from __future__ import annotations

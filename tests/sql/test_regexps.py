@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import duckdb
 import psycopg
 import pytest
 
+from lake.catalog import Catalog, Change, Item
 from lake.errors import FeatureNotSupported, TailgateError
-from sql.compute import patterns, regexpsearch
+from lake.types import TEXT, Field
+from sql.bind import bind_query
+from sql.compute import likes, patterns, regexpsearch, strings
+from sql.duckdb import render
+from sql.duckdb_functions import install
+from tests.limited import limited
 
 PATTERNS, TEXTS = 400, 25
 ASKED = {
@@ -43,7 +51,10 @@ def piece(chance: random.Random, depth: int) -> str:
 
 @pytest.mark.parametrize("function", ASKED)
 @pytest.mark.parametrize("times", [pytest.param(1, id="some"), pytest.param(30, id="many", marks=pytest.mark.long)])
-def test_found_where_postgresql_finds_it(function: str, times: int, server: psycopg.Connection[Any], seed: int) -> None:
+def test_found_where_postgresql_finds_it(
+    function: str, times: int, server: psycopg.Connection[Any], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(regexpsearch, "elsewhere", regexpsearch.found)
     chance = random.Random(seed)
     asked = wrong = 0
     shown = []
@@ -73,24 +84,54 @@ def test_a_test_ends(made: str, text: str) -> None:
     assert patterns.regexp_like(text, made, "") is False
 
 
-def test_without_bounds_is_refused() -> None:
-    with pytest.raises(TailgateError) as error:
-        patterns.regexp_like("a" * 60 + "b", r"(a|aa)+\1c", "")
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (r"(a|aa)+\1c", "a" * 60 + "b"),
+        ("(((a*)*)*)*(?=b)", "a" * 20),
+        ("(" * 30 + "a" + "*)" * 30 + "(?=b)", "a" * 5),
+        ("(?=(a+)+b)x", "a" * 5000),
+    ],
+)
+def test_without_bounds_is_refused(made: str, text: str) -> None:
+    with limited(), pytest.raises(TailgateError) as error:
+        patterns.regexp_like(text, made, "")
     assert error.value.sqlstate == "54000"
 
 
-def test_both_engines_find_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_with_quotes_has_bounds_too() -> None:
+    """SUBSTRING(text SIMILAR pattern ESCAPE '#')"""
+    assert strings.substring_similar("the answer is 42", '%#"[0-9]+#"%', "#") == "42"
+    with limited():
+        assert strings.substring_similar("a" * 100, '((a*)*)*#"b#"%', "#") is None
+
+
+# --- LIKE ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pattern", ["%a%a%a%a%a%a%a%a%b", "%a_%a_%a_%a_%b", r"%\a%a%a%a%a%a%b", "%" * 9_000 + "b"])
+@pytest.mark.parametrize("known", [True, False], ids=["literal", "column"])
+def test_like_takes_no_time(pattern: str, known: bool) -> None:
+    connection = duckdb.connect(config={"threads": 1})
+    install(connection)
+    connection.execute("CREATE TABLE r16384 AS SELECT repeat('a', 200) AS c0, $1 AS c1", [pattern])
+    table = Item(16384, "table", "t", (Field("x", TEXT), Field("p", TEXT)), None, stored=True)
+    catalog = Catalog().apply(Change(put=(replace(table, key=(0,)),)))
+    side = f"'{pattern}'" if known else "p"
+    with limited():
+        for words in ("LIKE", "ILIKE", "NOT LIKE"):
+            found = connection.execute(render(bind_query(f"SELECT x {words} {side} FROM t", catalog).plan)).fetchall()
+            assert found == [(words.startswith("NOT"),)]
+
+
+def test_like_is_as_postgresqls(server: psycopg.Connection[Any], seed: int) -> None:
     chance = random.Random(seed)
-    for _ in range(PATTERNS):
-        made, text = pattern(chance), "".join(chance.choice("aabbcxé😀") for _ in range(chance.randint(0, 12)))
-        try:
-            searched = patterns.compiled(made, "")
-        except FeatureNotSupported:
-            continue
-        expected = searched.search(text)
-        with monkeypatch.context() as patch:
-            patch.setattr(regexpsearch, "SHORT_MAX", -1)
-            patch.setattr(regexpsearch, "STEPS_MAX", -1)
-            found = searched.search(text)
-        shown = [m and [(m.start(i), m.end(i), m[i]) for i in range(searched.groups + 1)] for m in (expected, found)]
-        assert shown[0] == shown[1], (made, text)
+    for _ in range(1500):
+        text = "".join(chance.choice("ab%_\\é") for _ in range(chance.randint(0, 8)))
+        like = "".join(chance.choice("ab%%%_\\é") for _ in range(chance.randint(0, 7)))
+        if (len(like) - len(like.rstrip("\\"))) % 2:
+            with pytest.raises(TailgateError, match="must not end with escape character"):
+                likes.like(text, like)
+        else:
+            row = server.execute("SELECT %s::text LIKE %s::text", (text, like)).fetchone()
+            assert row == (likes.like(text, like),), (text, like)

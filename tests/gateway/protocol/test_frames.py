@@ -12,7 +12,7 @@ from gateway.protocol import messages as m
 from gateway.protocol.backend import frame
 from gateway.protocol.decode import READERS
 from gateway.protocol.frames import Decoder
-from gateway.protocol.limits import STATEMENT_BYTES_MAX
+from gateway.protocol.limits import AUTHENTICATION_BYTES_MAX, STATEMENT_BYTES_MAX
 from gateway.protocol.states import Machine, Phase, ProtocolError
 
 STARTUP = pack("!II", 4 + 4 + len(b"user\0ann\0database\0shop\0\0"), 196608) + b"user\0ann\0database\0shop\0\0"
@@ -67,13 +67,20 @@ MESSAGES = [
 ]
 
 
+def _trusting() -> Decoder:
+    """A decoder of a client that needs no password."""
+    decoder = Decoder()
+    decoder.authenticated = True
+    return decoder
+
+
 def test_a_conversation_in_one_piece() -> None:
-    assert Decoder().feed(CONVERSATION) == MESSAGES
+    assert _trusting().feed(CONVERSATION) == MESSAGES
 
 
 @given(st.lists(st.integers(0, len(CONVERSATION)), max_size=40))
 def test_cuts_do_not_matter(cuts: list[int]) -> None:
-    decoder, out = Decoder(), []
+    decoder, out = _trusting(), []
     places = [0, *sorted(cuts), len(CONVERSATION)]
     for start, end in pairwise(places):
         out += decoder.feed(CONVERSATION[start:end])
@@ -147,3 +154,37 @@ def test_a_large_frame_in_small_pieces_is_read_once() -> None:
     for at in range(0, len(data), 1024):
         out += decoder.feed(data[at : at + 1024])
     assert len(out) == 1
+
+
+def test_before_authentication_only_its_messages_are_read() -> None:
+    for letter in READERS:
+        decoder = Decoder()
+        assert decoder.feed(STARTUP) == [MESSAGES[2]]
+        (message,) = decoder.feed(bytes([letter]) + pack("!I", 4 + 9_000) + b"x" * 9_000)[:1] or [None]
+        if letter in b"pX":
+            assert not isinstance(message, m.Malformed) or letter == ord("X")
+            continue
+        assert message == m.Malformed("", "08P01", f"expected password response, got message type {letter}", True)
+        assert decoder.feed(b"x" * 100_000) == []
+        assert decoder.buffered == 0
+
+
+def test_a_message_of_the_authentication_has_a_limit() -> None:
+    decoder = Decoder()
+    decoder.feed(STARTUP)
+    (bad,) = decoder.feed(b"p" + pack("!I", 4 + AUTHENTICATION_BYTES_MAX + 1))
+    assert bad == m.Malformed("p", "08P01", "invalid message length", True)
+
+
+def test_before_authentication_messages_are_read_one_at_a_time() -> None:
+    decoder = Decoder()
+    assert decoder.feed(STARTUP + frame(b"Q", b"select 1\0") * 2) == [MESSAGES[2]]
+    decoder.authenticated = True
+    assert decoder.feed(b"") == [m.Query(b"select 1")] * 2
+
+
+def test_what_follows_a_start_up_in_pieces_is_read() -> None:
+    decoder = Decoder()
+    assert decoder.feed(STARTUP[:10]) == []
+    assert decoder.feed(STARTUP[10:] + frame(b"p", b"md5")) == [MESSAGES[2]]
+    assert decoder.feed(b"") == [m.PasswordMessage(b"md5")]

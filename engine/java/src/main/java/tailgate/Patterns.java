@@ -46,6 +46,40 @@ public final class Patterns {
     @Override public String toString() { return text; }
   }
 
+  /** LIKE in a time in proportion to the text and the pattern: of all `%` only the last one that was reached is tried again. */
+  public static boolean like(UTF8String value, UTF8String pattern) {
+    byte[] text = value.getBytes(), like = pattern.getBytes();
+    int at = 0, next = 0, behind = -1, tried = 0;
+    long steps = STEPS_MAX;
+    while (at < text.length) {
+      if (steps-- == 0) throw new SqlError("54000", "LIKE takes too long");
+      if (next < like.length && like[next] == '%') {
+        behind = ++next;
+        tried = at;
+        continue;
+      }
+      if (next < like.length && like[next] == '_') {
+        at += UTF8String.numBytesForFirstByte(text[at]);
+        next++;
+        continue;
+      }
+      int plain = next < like.length && like[next] == '\\' ? next + 1 : next;
+      if (plain > next && plain == like.length) throw new SqlError("22025", "LIKE pattern must not end with escape character");
+      if (plain < like.length && text[at] == like[plain]) {
+        at++;
+        next = plain + 1;
+      } else if (behind < 0) {
+        return false;
+      } else {
+        tried += UTF8String.numBytesForFirstByte(text[tried]);
+        at = tried;
+        next = behind;
+      }
+    }
+    while (next < like.length && like[next] == '%') next++;
+    return next == like.length;
+  }
+
   private static Matcher matcher(Pattern pattern, String text) { return matcher(pattern, text, STEPS_MAX); }
 
   static Matcher matcher(Pattern pattern, String text, long steps) { return pattern.matcher(new Bounded(text, steps)); }

@@ -1,0 +1,47 @@
+"""How large expressions become while they are bound.
+
+NULLIF(x, y) is CASE WHEN x = y THEN NULL ELSE x END, BETWEEN and CASE x WHEN … repeat x too, and a function's body may name its argument
+twice. Such a part is one object in several places, but all that walks an expression visits each place: of forty NULLIFs within each
+other there would be 2^40.
+"""
+
+from __future__ import annotations
+
+from lake.errors import StatementTooComplex
+from sql.binding.grouping import aggregate, windowed
+from sql.plan import Scalar
+from sql.relations import read_by
+from sql.rewrite import parts
+
+# Parts of one expression. An IN list of as many literals takes a second to bind.
+PARTS_MAX = 100_000
+
+
+class Sizes:
+    """Of one statement: the parts of each expression so far, by its identity."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Scalar, int]] = {}
+
+    def check(self, scalar: Scalar) -> Scalar:
+        """The same scalar. Raises 54001 if it has too many parts, one that stands in several places counted in each."""
+        if self._size(scalar) > PARTS_MAX:
+            raise StatementTooComplex(
+                "statement is too complex",
+                detail=f"An expression may have at most {PARTS_MAX} parts; what is computed more than once counts as often.",
+                hint="Compute it once, in a subquery in FROM, and refer to its column.",
+            )
+        return scalar
+
+    def _size(self, scalar: Scalar) -> int:
+        known = self._known.get(id(scalar))
+        if known is None:
+            known = self._known[id(scalar)] = scalar, 1 + sum(map(self._size, _parts(scalar)))
+        return known[1]
+
+
+def _parts(scalar: Scalar) -> tuple[Scalar, ...]:
+    if (window := windowed(scalar)) is not None:
+        return window.scalars
+    call = aggregate(scalar)
+    return parts(scalar) if call is None else read_by(call)

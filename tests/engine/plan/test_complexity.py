@@ -1,0 +1,32 @@
+"""A view whose plan, written out as a tree, is too large to be maintained is refused, by a count and not by trying."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.plan.plans import Streams
+from lake.catalog import Catalog, Change, Item
+from lake.errors import StatementTooComplex
+from lake.types import INT8, Field
+from sql.definitions import bind_definition
+from tests.limited import limited
+
+TABLE = Item(16384, "table", "t", (Field("x", INT8, False),), (0,), stored=True)
+
+
+def view(levels: int) -> tuple[Item, Catalog]:
+    parts = ", ".join(f"c{i} AS (SELECT a.x FROM c{i - 1} a JOIN c{i - 1} b USING (x))" for i in range(1, levels + 1))
+    text = f"WITH c0 AS (SELECT x FROM t), {parts} SELECT x FROM c{levels}"
+    catalog = Catalog().apply(Change(put=(TABLE,)))
+    item = Item(catalog.next_id, "materialized view", "v", (Field("x", INT8),), sql=text, query=text, ready=False)
+    item = Item(item.id, item.kind, item.name, bind_definition(item, catalog).columns, sql=text, query=text, depends=(TABLE.id,))
+    return item, catalog.apply(Change(put=(item,)))
+
+
+def test_a_view_that_names_each_query_twice() -> None:
+    with limited():
+        item, catalog = view(4)
+        assert Streams(catalog)(item) is not None
+        item, catalog = view(30)
+        with pytest.raises(StatementTooComplex, match='materialized view "v" is too complex'):
+            Streams(catalog)(item)
