@@ -3,8 +3,8 @@
     Kafka + registry + engine + gateway + sinks (embedded.supervisor)
     load ──► topics          statements.sql ──psycopg──► gateway          poller ──every 20 ms──► freshness
 
-Freshness is how old the newest page view in the views is when a poll sees it: the poller reads `newest_pageview` in one block with
-the view, and takes its age. With `--check` the load stops, and view and sink must equal a recompute of the topics.
+examples.shop.freshness defines freshness. With `--check` the load stops, and view and sink must equal a
+recompute of the topics.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import threading
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from rich.console import Console
@@ -26,52 +25,14 @@ from rich.live import Live
 from rich.table import Table
 
 from embedded.supervisor import Plan, Supervisor
+from examples.shop.freshness import VIEW, Freshness, Poller
 from examples.shop.load import Load
 from examples.shop.recompute import Rows, Topics, plain
 from lake import Lake
 
-VIEW, NEWEST, SINK_TOPIC = "pageviews_by_user_segment", "newest_pageview", "pageviews-user-segment-sink"
-POLL_S = 0.02
+SINK_TOPIC = "pageviews-user-segment-sink"
 SHOW_S = 0.5
-WARM_S = 5.0  # the first seconds after the first result are the JVM's compiler at work; they are not samples
 SETTLE = timedelta(seconds=60)  # how long view and sink may take to reach the end of the topics
-
-
-class Poller(threading.Thread):
-    """Polls the view as a client would, and keeps how old the newest page view was at each poll, in ms."""
-
-    def __init__(self, dsn: str) -> None:
-        super().__init__(name="poller", daemon=True)
-        self._dsn = dsn
-        self.rows: list[tuple[Any, ...]] = []
-        self.samples: list[float] = []
-        self.polls = 0
-        self.ended = threading.Event()
-        self.error: Exception | None = None
-
-    def run(self) -> None:
-        try:
-            with psycopg.connect(self._dsn, autocommit=True) as db:
-                warm = 0.0
-                while not self.ended.wait(POLL_S):
-                    with db.transaction():
-                        newest = db.execute(f"SELECT sent_at FROM {NEWEST}").fetchone()
-                        self.rows = db.execute(f"SELECT * FROM {VIEW} ORDER BY 1, 2, 3").fetchall()
-                    self.polls += 1
-                    if newest is not None and newest[0] is not None:
-                        now = time.time()
-                        warm = warm or now + WARM_S
-                        if now > warm:
-                            self.samples.append(now * 1000 - newest[0])
-        except Exception as e:  # noqa: BLE001  # told to who started the thread
-            self.error = e
-
-    def percentiles(self) -> dict[str, int]:
-        ordered = sorted(self.samples)
-        if not ordered:
-            return {}
-        at = {name: ordered[min(int(len(ordered) * q), len(ordered) - 1)] for name, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))}
-        return {name: round(value) for name, value in {**at, "max": ordered[-1]}.items()}
 
 
 def statements(kafka: str, registry: str) -> list[str]:
@@ -127,7 +88,8 @@ def _demo(supervisor: Supervisor, console: Console, stop: threading.Event, rate:
             db.execute(statement)
             console.print(f"[dim]demo: {' '.join(statement.split())[:100]}… [{time.monotonic() - began:.1f} s]")
     console.print(supervisor.ready_line)
-    poller = Poller(dsn)
+    freshness = Freshness(load.sending)
+    poller = Poller(dsn, freshness)
     poller.start()
     deadline = None if seconds is None else time.monotonic() + seconds
     tables = 0
@@ -136,11 +98,9 @@ def _demo(supervisor: Supervisor, console: Console, stop: threading.Event, rate:
             supervisor.watch()
             if poller.error is not None:
                 console.print(f"[yellow]demo: the poller connects again: {poller.error}")
-                samples = poller.samples
-                poller = Poller(dsn)
-                poller.samples = samples
+                poller = Poller(dsn, freshness)
                 poller.start()
-            live.update(_table(poller, load, f"psql -h {host} -p {port} -U demo tailgate"))
+            live.update(_table(poller, freshness, load, f"psql -h {host} -p {port} -U demo tailgate"))
             tables += 1
             stop.wait(SHOW_S)
     load.stop()
@@ -152,15 +112,15 @@ def _demo(supervisor: Supervisor, console: Console, stop: threading.Event, rate:
         "events": load.events,
         "ticks": newest.n if newest else 0,
         "polls": poller.polls,
-        "freshness_ms": poller.percentiles(),
+        "freshness_ms": freshness.percentiles(),
     }
     if check:
         print(json.dumps({**answer, "equal": equal}), flush=True)
     return 0 if equal in (None, True) else 1
 
 
-def _table(poller: Poller, load: Load, psql: str) -> Table:
-    fresh = poller.percentiles()
+def _table(poller: Poller, freshness: Freshness, load: Load, psql: str) -> Table:
+    fresh = freshness.percentiles()
     title = f"{VIEW}: {load.events} events sent; freshness p50 {fresh.get('p50', '-')} ms, p95 {fresh.get('p95', '-')} ms"
     table = Table(
         "is_vip",

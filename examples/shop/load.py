@@ -64,6 +64,10 @@ class Load:
     def start(self) -> None:
         self._thread.start()
 
+    def sending(self) -> bool:
+        """Whether the generator sends page views now."""
+        return self._thread.is_alive() and not self._ended.is_set()
+
     def stop(self) -> None:
         self._ended.set()
         if self._thread.ident is not None:
