@@ -33,7 +33,7 @@ STRICT = lake sql gateway/protocol engine/plan embedded
 PURE = lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-clients test-cdc java lint format bench docs clean
+.PHONY: help setup demo test test-long test-clients test-cdc java lint format bench bench-peers docs clean
 
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -81,12 +81,15 @@ format: .venv/.installed ## let ruff format and sort
 bench: setup ## the measurements of bench/, one after the other
 	@set -e; for script in bench/[!_]*.py; do echo "bench: $$script"; $(BIN)/python $$script; done
 
+bench-peers: setup .peers/streams/.built .peers/flink/.built .peers/pathway/.installed ## Tailgate, Kafka Streams, Flink SQL, Pathway and PostgreSQL on one workload, in turns; docs/benchmarks.md: ARGS="--for 15"
+	@$(BIN)/python -m bench.peers.run $(ARGS)
+
 docs: .venv/.installed ## run the examples in docstrings
 	@echo "docs: examples in docstrings"
 	@$(BIN)/python -m pytest -q --doctest-modules $(PURE)
 
 clean: ## remove all that setup made
-	rm -rf .venv .jars engine/java/target build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .jars .peers engine/java/target build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # The steps of setup.
 
@@ -142,3 +145,20 @@ $(CLASSES): $(ENGINE_JAR) .jars/spark/.resolved
 	@echo "setup: keeping the classes that the engine loads, so that it starts faster (110 MB, half a minute)"
 	@rm -f $@
 	@$(BIN)/python -m engine.runtime.classes $@
+
+# The peers of `make bench-peers`: their jars and their programs' classes, or an environment of their own.
+
+.peers/%/.built: bench/peers/%/pom.xml bench/peers/%/*.java
+	@$(MAKE) --no-print-directory jdk
+	@echo "bench-peers: fetching $* into .peers/$*, and building its program"
+	@rm -rf $(@D)
+	@$(MAVEN) -f $< $(COPY) -DoutputDirectory="$(CURDIR)/$(@D)"
+	@javac -cp "$(@D)/*" -d $(@D)/classes bench/peers/$*/*.java
+	@touch $@
+
+.peers/pathway/.installed: bench/peers/pathway/requirements.txt
+	@echo "bench-peers: installing Pathway into .peers/pathway (1.1 GB)"
+	@rm -rf $(@D)
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@

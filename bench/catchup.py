@@ -1,9 +1,11 @@
-"""Catching up: 1,000,000 orders joined with 10,000 customers that change, grouped by segment and item; how soon is the view complete?
+"""Catching up with 1,000,000 orders of workload W1 (bench/w1): how soon is the view complete?
 
-Kafka holds everything before the engine starts. The clock runs from the start of the engine's process to the entry of the log with
-which the view is filled, durable; then once more from a restart over another 1,000,000 orders that came meanwhile (catching up in
-ticks). In the same run DuckDB computes the query once over the same rows, as the least that anybody could do. At the end the view
-equals DuckDB's answer.
+Kafka holds 10,000 customers, the orders and 10,000 changes of customers before the engine starts. The
+clock runs from the start of the engine's process to the log entry with which the view is filled, which
+is durable. Then the engine is stopped, as many orders and changes are produced, and the clock runs from
+the engine's start to the entry that contains the last order: the engine catches up in ticks. After both
+the view equals a recompute; DuckDB's time for it is the least that the query costs. The last line is
+JSON.
 
     .venv/bin/python bench/catchup.py [--orders 1000000] [--customers 10000]
 """
@@ -12,170 +14,119 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import tempfile
-import threading
 import time
 from collections import Counter
-from decimal import Decimal
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
-from _processes import cpu_s  # beside this file
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
+from bench.w1 import report
+from bench.w1.load import Load, Produced
+from bench.w1.orders import ORDERS, QUERY, VIEW, Workload
+from bench.w1.systems import SOURCES
+from bench.w1.turns import BROKER
+from bench.w1.usage import Usage
 from embedded.kafka import Kafka
 from lake import Lake
 from tests.engine.runtime.parts import EngineProcess, rows, until
 
-STATEMENTS = (
-    """CREATE SOURCE orders (id bigint, customer_id int, item text, amount numeric(10,2))
-       FROM KAFKA BROKER '{kafka}' TOPIC 'orders' FORMAT JSON""",
-    """CREATE SOURCE customers (id int, segment text)
-       FROM KAFKA BROKER '{kafka}' TOPIC 'customers' KEY FORMAT TEXT VALUE FORMAT JSON INCLUDE KEY AS key ENVELOPE UPSERT""",
-    """CREATE MATERIALIZED VIEW revenue AS
-       SELECT c.segment, o.item, count(*) AS orders, sum(o.amount) AS amount
-       FROM orders o JOIN customers c ON o.customer_id = c.id GROUP BY c.segment, o.item""",
-)
-SEGMENTS, ITEMS = 10, 100
 ANSWER_S = 600.0
+START_S, COMPLETE_S, PEAK_MIB = 3.5, 10.0, 2048  # marks, at most
+FILL_PER_S, TICKS_PER_S = 250_000, 100_000  # marks, at least
 
 
-class Shop:
-    """Its topics, and what was produced, so that the answer can be computed again."""
-
-    def __init__(self, kafka: str, customers: int) -> None:
-        admin = AdminClient({"bootstrap.servers": kafka})  # named: it ends its work when it goes
-        for made in admin.create_topics([NewTopic(t, 1, 1) for t in ("orders", "customers")]).values():
-            made.result(30)
-        self.producer = Producer({"bootstrap.servers": kafka, "queue.buffering.max.messages": 500_000, "linger.ms": 50})
-        self.chance = random.Random(1)
-        self.customers = {c: f"segment {c % SEGMENTS}" for c in range(customers)}
-        self.orders: list[tuple[int, int, str, str]] = []
-        for c in self.customers:
-            self._customer(c)
-
-    def _customer(self, c: int) -> None:
-        self.producer.produce("customers", key=str(c), value=json.dumps({"id": c, "segment": self.customers[c]}))
-
-    def order(self, count: int) -> None:
-        """So many orders, and a change of a customer for each hundred."""
-        chance, known = self.chance, len(self.customers)
-        for n in range(count):
-            order = (
-                len(self.orders),
-                chance.randrange(known),
-                f"item {chance.randrange(ITEMS)}",
-                f"{chance.randrange(100, 100_000) / 100:.2f}",
-            )
-            self.orders.append(order)
-            value = f'{{"id": {order[0]}, "customer_id": {order[1]}, "item": "{order[2]}", "amount": {order[3]}}}'
-            self.producer.produce("orders", value=value)
-            if n % 100 == 0:
-                c = chance.randrange(known)
-                self.customers[c] = f"segment {chance.randrange(SEGMENTS)}"
-                self._customer(c)
-            if n % 10_000 == 0:
-                self.producer.poll(0.01)
-        self.producer.flush()
-
-    def answer(self) -> tuple[Counter[tuple[Any, ...]], float]:
-        """What the view has to hold, and the seconds that DuckDB took for it."""
-        orders = pa.table(
-            {n: list(c) for n, c in zip(("id", "customer_id", "item", "amount"), zip(*self.orders, strict=True), strict=True)}
-        )
-        customers = pa.table({"id": list(self.customers), "segment": list(self.customers.values())})
-        with duckdb.connect() as engine:
-            engine.register("orders", orders)
-            engine.register("customers", customers)
-            began = time.monotonic()
-            found = engine.execute(
-                "SELECT c.segment, o.item, count(*), sum(o.amount::DECIMAL(10,2))"
-                " FROM orders o JOIN customers c ON o.customer_id = c.id GROUP BY ALL"
-            ).fetchall()
-            took = time.monotonic() - began
-        return Counter({(s, i, n, Decimal(a)): 1 for s, i, n, a in found}), took
-
-
-class Memory(threading.Thread):
-    """The most that a process and its children had in memory, in MiB."""
-
-    def __init__(self, engine: EngineProcess) -> None:
-        super().__init__(daemon=True)
-        self.engine, self.peak, self.ended = engine, 0.0, threading.Event()
-        self.start()
-
-    def run(self) -> None:
-        while not self.ended.wait(0.2):
-            try:
-                self.peak = max(self.peak, sum(_resident(pid) for pid in (self.engine.pid, self.engine.jvm)))
-            except (OSError, ValueError, AssertionError):
-                continue
-
-
-def _cpu(engine: EngineProcess) -> float:
-    return cpu_s(engine.pid) + cpu_s(engine.jvm)
-
-
-def _read(lake: Lake) -> int:
+def orders_read(lake: Lake) -> int:
     """How many orders the newest entry of the log has read."""
-    return sum(topics["orders"]["0"] for topics in lake.log.newest().offsets.values() if "orders" in topics)
+    newest = lake.log.newest()
+    assert newest is not None
+    return sum(topics[ORDERS]["0"] for topics in newest.offsets.values() if ORDERS in topics)
 
 
-def _resident(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
+def check(lake: Lake, workload: Workload, produced: Produced) -> float:
+    """Raises AssertionError if the view is not its query; returns the seconds that DuckDB took for it."""
+    with duckdb.connect() as db:
+        workload.fill(db, len(produced.times), produced.changes)
+        began = time.monotonic()
+        answer = db.execute(QUERY).fetchall()
+        took = time.monotonic() - began
+    assert rows(lake, VIEW) == Counter(answer), "the view is not its query"
+    return took
+
+
+def measured(orders: int, workload: Workload) -> dict[str, Any]:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailgate-bench-")))
+        kafka = Kafka(folder / "kafka", jvm=BROKER)
+        stack.callback(kafka.stop)
+        kafka.start()
+        load = Load(kafka.address, workload)
+        stack.callback(load.stop)
+        load.prepare()
+        produced = load.fill(orders)
+        engine = EngineProcess(folder / "lake")
+        engines: list[EngineProcess] = []
+        usage = stack.enter_context(Usage({"engine": engines}))
+        out: dict[str, Any] = {}
+
+        began = time.monotonic()
+        engine.start()
+        stack.callback(engine.stop)
+        engines.append(engine)
+        out["start_s"], out["start_cpu_s"] = time.monotonic() - began, usage.cpu_s()["engine"]
+        for source in SOURCES:
+            engine.execute(source.format(kafka=kafka.address))
+        filling = time.monotonic()
+        engine.execute(f"CREATE MATERIALIZED VIEW {VIEW} AS {QUERY}")  # answers when the view is filled and durable
+        filled = time.monotonic()
+        out["fill_s"], out["fill_per_s"] = filled - filling, orders / (filled - filling)
+        out["complete_s"], out["complete_cpu_s"] = filled - began, usage.cpu_s()["engine"]
+        lake = Lake(folder / "lake")
+        out["duckdb_s"] = check(lake, workload, produced)
+
+        engines.clear()
+        engine.stop()
+        produced = load.fill(orders)
+        began = time.monotonic()
+        engine.start()
+        engines.append(engine)
+        started, used = time.monotonic(), usage.cpu_s()["engine"]
+        until(lambda: orders_read(lake) == len(produced.times), ANSWER_S)
+        ended = time.monotonic()
+        out["restart_s"], out["ticks_s"], out["ticks_per_s"] = ended - began, ended - started, orders / (ended - started)
+        out["ticks_cpu_s"] = usage.cpu_s()["engine"] - used
+        check(lake, workload, produced)
+        out["peak_mib"] = usage.peak_mib["engine"]
+        return out
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--orders", type=int, default=1_000_000)
-    options.add_argument("--customers", type=int, default=10_000)
-    chosen = options.parse_args()
-    with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as folder:
-        kafka = Kafka(Path(folder) / "kafka")
-        kafka.start()
-        engine = EngineProcess(Path(folder) / "lake")
-        try:
-            shop = Shop(kafka.address, chosen.customers)
-            shop.order(chosen.orders)
-            memory = Memory(engine)
-            out: dict[str, Any] = {"orders": chosen.orders}
-            began = time.monotonic()
-            engine.start()
-            out["start_s"], out["start_cpu_s"] = round(time.monotonic() - began, 1), round(_cpu(engine), 1)
-            out["statements_s"] = []
-            for statement in STATEMENTS:
-                asked = time.monotonic()
-                engine.execute(statement.format(kafka=kafka.address))  # the last one answers when the view is filled and durable
-                out["statements_s"].append(round(time.monotonic() - asked, 1))
-            out["filled_s"], out["filled_cpu_s"] = round(time.monotonic() - began, 1), round(_cpu(engine), 1)
-            lake = Lake(Path(folder) / "lake")
-            expected, out["duckdb_s"] = shop.answer()
-            assert rows(lake, "revenue") == expected, "the view is not its query"
-            engine.stop()
-            shop.order(chosen.orders)
-            expected, _ = shop.answer()
-            began = time.monotonic()
-            engine.start()
-            started, used = time.monotonic(), _cpu(engine)
-            until(lambda: _read(lake) == len(shop.orders), ANSWER_S)
-            ended = time.monotonic()
-            assert rows(lake, "revenue") == expected, "the view is not its query"
-            out["restarted_s"], out["orders_per_s"] = round(ended - began, 1), round(chosen.orders / (ended - started))
-            out["ticks_cpu_s"] = round(_cpu(engine) - used, 1)
-            out["peak_mib"] = round(memory.peak)
-            memory.ended.set()
-            print(json.dumps(out))
-        finally:
-            if engine.child is not None:
-                engine.stop()
-            kafka.stop()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--orders", type=int, default=1_000_000)
+    parser.add_argument("--customers", type=int, default=10_000, help="an even number")
+    chosen = parser.parse_args()
+    report.use_cores()
+    print(report.header(), flush=True)
+    out = measured(chosen.orders, Workload(chosen.customers))
+    lines = (
+        ("start of the process to its first answer, s", "start_s", START_S, False, "start_cpu_s"),
+        ("start of the process to the complete view, s", "complete_s", COMPLETE_S, False, "complete_cpu_s"),
+        ("of it the view's statement: backfill, s", "fill_s", None, False, ""),
+        ("backfill, orders/s", "fill_per_s", FILL_PER_S, True, ""),
+        ("start to complete after a restart, s", "restart_s", None, False, ""),
+        ("of it in ticks, s", "ticks_s", None, False, "ticks_cpu_s"),
+        ("ticks after a restart, orders/s", "ticks_per_s", TICKS_PER_S, True, ""),
+        ("peak memory of the engine, MiB", "peak_mib", PEAK_MIB, False, ""),
+        ("DuckDB, the query once over rows in memory, s", "duckdb_s", None, False, ""),
+    )
+    print(report.head((f"{chosen.orders} orders, {chosen.customers} customers", "measured", "mark", "engine's CPU, s")))
+    for name, key, mark, least, cpu in lines:
+        figure = round(out[key]) if out[key] >= 1_000 else round(out[key], 2)
+        print(report.line((name, figure, report.mark(out[key], mark, least), round(out[cpu], 1) if cpu else "")))
+    print("\nThe view equals the recompute after both.\n")
+    print(json.dumps({"orders": chosen.orders, "customers": chosen.customers, **{name: round(value, 2) for name, value in out.items()}}))
 
 
 if __name__ == "__main__":

@@ -13,17 +13,18 @@ import argparse
 import json
 import os
 import tempfile
-import threading
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 from _processes import cpu_s  # beside this file
-from catchup import STATEMENTS, Shop  # beside this file
 
+from bench.w1.load import Load, Produced
+from bench.w1.orders import Workload
+from bench.w1.systems import SOURCES
+from bench.w1.turns import BROKER
 from embedded.kafka import Kafka
 from engine.runtime import kafka as broker
 from lake import Lake
@@ -33,31 +34,11 @@ BEFORE = 50_000  # orders that were there before the views
 CUSTOMERS = 10_000
 WARM_S = 30.0  # the JVM's compiler
 ANSWER_S = 300.0
-STEP_S = 0.05
 
 OWN = """SELECT c.segment, o.item, count(*) AS orders, sum(o.amount) AS amount
          FROM orders o JOIN customers c ON o.customer_id = c.id WHERE o.amount > {n} GROUP BY c.segment, o.item"""
 SHARED = """SELECT c.segment, o.item, count(*) AS orders, sum(o.amount + {n}) AS amount
             FROM orders o JOIN customers c ON o.customer_id = c.id GROUP BY c.segment, o.item"""
-
-
-class Steady(threading.Thread):
-    """Orders, with a change of a customer for each hundred, until it is told to stop."""
-
-    def __init__(self, shop: Shop, rate: int) -> None:
-        super().__init__(daemon=True)
-        self.shop, self.rate, self.ended = shop, rate, threading.Event()
-
-    def run(self) -> None:
-        began, sent = time.monotonic(), 0
-        while not self.ended.wait(STEP_S):
-            due = int((time.monotonic() - began) * self.rate)
-            self.shop.order(due - sent)
-            sent = due
-
-    def stop(self) -> None:
-        self.ended.set()
-        self.join()
 
 
 def caught_up(lake: Lake, brokers: str) -> bool:
@@ -86,15 +67,9 @@ def ticks_ms(lake: Lake, seconds: float) -> list[float]:
     return sorted(found)
 
 
-def duckdb_ms(shop: Shop, queries: list[str]) -> tuple[float, list[Counter[tuple[Any, ...]]]]:
-    names = ("id", "customer_id", "item", "amount")
-    orders = pa.table({n: list(c) for n, c in zip(names, zip(*shop.orders, strict=True), strict=True)})
-    customers = pa.table({"id": list(shop.customers), "segment": list(shop.customers.values())})
+def duckdb_ms(produced: Produced, queries: list[str]) -> tuple[float, list[Counter[tuple[Any, ...]]]]:
     with duckdb.connect() as engine:
-        engine.register("o", orders)
-        engine.register("c", customers)
-        engine.execute("CREATE TABLE orders AS SELECT id, customer_id, item, amount::DECIMAL(10,2) AS amount FROM o")
-        engine.execute("CREATE TABLE customers AS FROM c")
+        Workload(CUSTOMERS).fill(engine, len(produced.times), produced.changes)
         began = time.monotonic()
         answers = [Counter(engine.execute(q).fetchall()) for q in queries]
         return (time.monotonic() - began) * 1000, answers
@@ -102,28 +77,28 @@ def duckdb_ms(shop: Shop, queries: list[str]) -> tuple[float, list[Counter[tuple
 
 def measured(name: str, queries: list[str], rate: int, seconds: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as folder:
-        kafka = Kafka(Path(folder) / "kafka")
+        kafka = Kafka(Path(folder) / "kafka", jvm=BROKER)
         kafka.start()
+        load = Load(kafka.address, Workload(CUSTOMERS))
         engine = EngineProcess(Path(folder) / "lake")
         try:
-            shop = Shop(kafka.address, CUSTOMERS)
-            shop.order(BEFORE)
+            load.prepare()
+            load.fill(BEFORE)
             engine.start()
-            for statement in STATEMENTS[:2]:
+            for statement in SOURCES:
                 engine.execute(statement.format(kafka=kafka.address))
             for i, query in enumerate(queries):
                 engine.execute(f"CREATE MATERIALIZED VIEW v{i} AS {query}")
             lake = Lake(Path(folder) / "lake")
-            load = Steady(shop, rate)
-            load.start()
+            load.start(rate, rate / 100)
             time.sleep(WARM_S)
             pids = {"driver": engine.pid, "jvm": engine.jvm}
             before, began = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic()
             found = ticks_ms(lake, seconds)
             after, took = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic() - began
-            load.stop()
+            produced = load.finish()
             until(lambda: caught_up(lake, kafka.address), ANSWER_S)
-            recomputed, answers = duckdb_ms(shop, queries)
+            recomputed, answers = duckdb_ms(produced, queries)
             for i, answer in enumerate(answers):
                 assert rows(lake, f"v{i}") == answer, f"v{i} is not DuckDB's answer"
             return {
@@ -141,6 +116,7 @@ def measured(name: str, queries: list[str], rate: int, seconds: float) -> dict[s
         finally:
             if engine.child is not None:
                 engine.stop()
+            load.stop()
             kafka.stop()
 
 

@@ -19,7 +19,7 @@ import os
 import secrets
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -127,14 +127,21 @@ class Kafka:
     """A broker on 127.0.0.1 over a data folder.
 
     `port` is for a folder's first start; afterwards the folder's own port stays, and another one is refused. With a `guard` it listens
-    on `guarded` too; its users are those of the folder's first start. `environment`: what the broker's has besides ours.
+    on `guarded` too; its users are those of the folder's first start. `environment`: what the broker's has besides ours. `jvm`:
+    options of its JVM.
     """
 
     def __init__(
-        self, data: Path, port: int | None = None, guard: Guard | None = None, environment: Mapping[str, str] | None = None
+        self,
+        data: Path,
+        port: int | None = None,
+        guard: Guard | None = None,
+        environment: Mapping[str, str] | None = None,
+        jvm: Sequence[str] = JVM,
     ) -> None:
         self.data = data.absolute()
         self._environment = environment
+        self._jvm = jvm
         self._child: Child | None = None
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.port, self._controller_port = self._ports(port)
@@ -260,7 +267,7 @@ class Kafka:
         jars = JARS / "kafka"
         if not any(jars.glob("kafka_*.jar")):
             raise FileNotFoundError(f"no Kafka in {jars}: `make setup` brings it")
-        return [java(), *JVM, f"-Dlog4j2.configurationFile={self.data / 'log4j2.properties'}", "-cp", f"{jars}/*", *arguments]
+        return [java(), *self._jvm, f"-Dlog4j2.configurationFile={self.data / 'log4j2.properties'}", "-cp", f"{jars}/*", *arguments]
 
 
 def java() -> str:

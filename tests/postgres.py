@@ -48,9 +48,14 @@ class Postgres:
         return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
 
     @property
-    def pid(self) -> int:
+    def child(self) -> Child:
+        """The server's process; known after `start`."""
         assert self._child is not None
-        return self._child.pid
+        return self._child
+
+    @property
+    def pid(self) -> int:
+        return self.child.pid
 
     @property
     def log(self) -> str:

@@ -1,0 +1,63 @@
+"""How old an order is when a reader of the view has it: workload W1 (bench/w1), p50, p95, p99 and max.
+
+Broker, load, engine, gateway and reader are processes on two cores. One run follows the view with
+`COPY (TAIL …)`, one reads it with a SELECT every 20 ms. Each begins with an empty lake and ends when
+the reader's copy of the view equals a recompute. The last line is JSON.
+
+    .venv/bin/python bench/freshness.py [--rate 5000] [--changes 50] [--customers 10000]
+        [--for 60] [--warm-up 15] [--reader tail]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from functools import partial
+
+from bench.w1 import report, turns
+from bench.w1.orders import Workload
+from bench.w1.readers import POLL_S
+from bench.w1.systems import Tailgate
+
+# Of ages in ms through TAIL, by orders per second; a poll adds half of its interval.
+MARKS = {5_000: {"p50": 45, "p95": 80, "p99": 150}, 1_000: {"p50": 35, "p95": 70}}
+COLUMNS = ("orders", "p50 ms", "p95 ms", "p99 ms", "max ms", "engine and gateway: cores", "peak MiB", "load late, p99 ms")
+READERS = {"tail": 0.0, "select": POLL_S * 1000 / 2}  # what reading by this may add to the marks
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rate", type=float, default=5_000, help="orders per second (5000)")
+    parser.add_argument("--changes", type=float, default=50, help="changes of customers per second (50)")
+    parser.add_argument("--customers", type=int, default=10_000, help="an even number (10000)")
+    parser.add_argument("--for", dest="seconds", type=float, default=60, metavar="SECONDS", help="measured interval (60)")
+    parser.add_argument("--warm-up", type=float, default=15, metavar="SECONDS", help="before the measured interval (15)")
+    parser.add_argument("--reader", choices=READERS, help="only this one")
+    return parser.parse_args()
+
+
+def main() -> None:
+    chosen = options()
+    report.use_cores()
+    print(report.header(), flush=True)
+    print(report.head(("reader", *COLUMNS)), flush=True)
+    found = {}
+    for reader, allowance in READERS.items():
+        if chosen.reader not in (None, reader):
+            continue
+        turn = turns.freshness(
+            partial(Tailgate, reader=reader), Workload(chosen.customers), chosen.rate, chosen.changes, chosen.warm_up, chosen.seconds
+        )
+        found[reader] = asdict(turn)
+        cells = (turn.orders, *turn.ages_ms.values(), turn.cores["system"], turn.peak_mib, turn.late_ms["p99"])
+        print(report.line((turn.reader, *cells)), flush=True)
+        if marks := MARKS.get(chosen.rate):
+            met = [report.mark(age, marks[name] + allowance) if name in marks else "" for name, age in turn.ages_ms.items()]
+            print(report.line(("its marks", "", *met, "", "", "")), flush=True)
+    print("\nThe reader's copy of the view equals the recompute.\n")
+    print(json.dumps({"rate": chosen.rate, "changes": chosen.changes, "customers": chosen.customers, **found}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Tailgate and its peers on workload W1 (bench/w1), in turns, in one run, on the same two cores.
+
+Each turn has a fresh broker, the same load and the same measuring client. `--turns 2` runs all systems
+twice, one after the other, so that a slow hour of the machine meets all of them. A system that cannot
+hold the load, or whose result differs from the recompute, is printed with the reason.
+
+    make bench-peers ARGS="[--turns 1] [--rate 5000] [--changes 50] [--customers 10000] [--for 60]
+        [--warm-up 15] [--orders 1000000] [--systems tailgate,flink-sql] [--only freshness]"
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from bench.peers.systems import systems
+from bench.w1 import report, turns
+from bench.w1.orders import Workload
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=1, help="how often each system runs (1)")
+    parser.add_argument("--rate", type=float, default=5_000, help="orders per second (5000)")
+    parser.add_argument("--changes", type=float, default=50, help="changes of customers per second (50)")
+    parser.add_argument("--customers", type=int, default=10_000, help="an even number (10000)")
+    parser.add_argument("--for", dest="seconds", type=float, default=60, metavar="SECONDS", help="measured interval (60)")
+    parser.add_argument("--warm-up", type=float, default=15, metavar="SECONDS", help="before the measured interval (15)")
+    parser.add_argument("--orders", type=int, default=1_000_000, help="to catch up with (1000000)")
+    parser.add_argument("--systems", default=",".join(systems()), help=f"some of {','.join(systems())}")
+    parser.add_argument("--only", choices=("freshness", "catch-up"))
+    return parser.parse_args()
+
+
+def attempted(turn: Callable[[], Any]) -> tuple[Any, str]:
+    """What a turn returns, or None and why there is nothing."""
+    try:
+        return turn(), ""
+    except Exception as error:  # noqa: BLE001  # of one system: the others go on
+        print(f"{error!r}", file=sys.stderr, flush=True)
+        return None, str(error).splitlines()[0]
+
+
+def print_systems(chosen: list[str]) -> None:
+    print(report.head(("system", "version", "guarantees", "SQL reader", "settings")))
+    for word in chosen:
+        kind, make = systems()[word]
+        system = make(report.ROOT, "")
+        print(report.line((kind.name, system.version, system.guarantee, "yes" if system.sql else "no", system.settings)))
+    print(flush=True)
+
+
+def freshness(given: argparse.Namespace, workload: Workload, chosen: list[str]) -> list[dict[str, Any]]:
+    print(report.head(("system", "read by", "p50 ms", "p95 ms", "p99 ms", "max ms", "cores", "peak MiB", "cores of the broker")))
+    found = []
+    for word in chosen * given.turns:
+        kind, make = systems()[word]
+        turn, why = attempted(lambda: turns.freshness(make, workload, given.rate, given.changes, given.warm_up, given.seconds))  # noqa: B023
+        if turn is None:
+            print(report.line((kind.name, why, *[""] * 7)), flush=True)
+            continue
+        found.append({"system": word, **asdict(turn)})
+        cells = (kind.name, turn.reader, *turn.ages_ms.values(), turn.cores["system"], turn.peak_mib, turn.cores["broker"])
+        print(report.line(cells), flush=True)
+    print()
+    return found
+
+
+def catch_up(given: argparse.Namespace, workload: Workload, chosen: list[str]) -> list[dict[str, Any]]:
+    print(report.head(("system", "read by", f"s to catch up with {given.orders} orders", "CPU s", "peak MiB")))
+    found = []
+    for word in [word for word in chosen if word != "tailgate-select"] * given.turns:
+        kind, make = systems()[word]
+        turn, why = attempted(lambda: turns.catch_up(make, workload, given.orders))  # noqa: B023
+        if turn is None:
+            print(report.line((kind.name, why, *[""] * 3)), flush=True)
+            continue
+        found.append({"system": word, **asdict(turn)})
+        print(report.line((kind.name, turn.reader, turn.seconds, turn.cpu_s, turn.peak_mib)), flush=True)
+    print()
+    return found
+
+
+def main() -> None:
+    given = options()
+    chosen = given.systems.split(",")
+    if unknown := set(chosen) - systems().keys():
+        sys.exit(f"unknown systems: {', '.join(sorted(unknown))}; there are {', '.join(systems())}")
+    report.use_cores()
+    print(report.header(), flush=True)
+    workload = Workload(given.customers)
+    print_systems(chosen)
+    figures: dict[str, Any] = {"rate": given.rate, "changes": given.changes, "customers": given.customers}
+    if given.only != "catch-up":
+        figures["freshness"] = freshness(given, workload, chosen)
+    if given.only != "freshness":
+        figures["catch_up"] = catch_up(given, workload, chosen)
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

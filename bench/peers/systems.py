@@ -1,0 +1,222 @@
+"""The peers: how each maintains workload W1, with which settings, and what it guarantees.
+
+Settings are those that each system's manual names for low latency; what is not named is as shipped. All
+of them run on the cores that Tailgate has, as one process (PostgreSQL: a server, and one process that
+copies the topics into tables and refreshes the view).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+from bench.w1.orders import VIEW
+from bench.w1.readers import Output
+from bench.w1.systems import READY, System, Tailgate
+from bench.w1.turns import Make
+from embedded.children import Child
+from embedded.kafka import java
+from tests.postgres import JARS, Postgres
+
+HERE = Path(__file__).parent
+INSTALLED = HERE.parents[1] / ".peers"
+HEAP = "-Xmx2g"
+LINGER_MS = 5  # Kafka's own default; Kafka Streams sets 100
+COMMIT_MS = 100  # of exactly-once sinks: Kafka Streams' default with exactly_once_v2
+JAVA_OPENS = ("--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED")
+
+
+class Peer(System):
+    """A peer that writes the view to a Kafka topic, as one process."""
+
+    topics = (VIEW,)
+    sql = False
+    isolation = "read_uncommitted"
+    form = "upserts"
+    unit = Decimal(1)
+
+    @property
+    def output(self) -> Output:
+        return Output("topic", self.brokers, self.form, self.isolation, self.unit)  # type: ignore[arg-type]
+
+    def run(self, *command: str, **environment: str) -> None:
+        log = self.folder / f"{self.name}.log"
+        self.children.append(Child(self.name, command, log=log, folder=self.folder, environment=environment))
+
+    def run_java(self, kind: str, program: str, *arguments: str) -> None:
+        jars = _installed(kind)
+        logging = f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}"
+        self.run(java(), HEAP, logging, *JAVA_OPENS, "-cp", f"{jars / 'classes'}:{jars}/*", program, *arguments)
+
+
+class KafkaStreams(Peer):
+    name = "Kafka Streams"
+    guarantee = "at least once"
+    chosen: Mapping[str, object] = {
+        "processing.guarantee": "at_least_once",
+        "statestore.cache.max.bytes": 0,
+        "commit.interval.ms": COMMIT_MS,
+    }
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        return _jar_version("streams", "kafka-streams")
+
+    @property
+    def given(self) -> dict[str, object]:
+        """Settings besides addresses and folders."""
+        return {**self.chosen, "producer.linger.ms": LINGER_MS, "topology.optimization": "all", "num.stream.threads": 2}
+
+    @property
+    def settings(self) -> str:  # type: ignore[override]
+        return _words(self.given)
+
+    def start(self) -> None:
+        own = {"application.id": "w1", "bootstrap.servers": self.brokers, "state.dir": self.folder / "state"}
+        # From the beginning of topics: Kafka Streams' default for its own consumers.
+        self.run_java("streams", "Orders", *(f"{name}={value}" for name, value in {**own, **self.given}.items()))
+
+
+class KafkaStreamsExactlyOnce(KafkaStreams):
+    name = "Kafka Streams, exactly once"
+    guarantee = "exactly once, up to read_committed readers of the topic"
+    isolation = "read_committed"
+    chosen: Mapping[str, object] = {"processing.guarantee": "exactly_once_v2", "commit.interval.ms": COMMIT_MS}
+
+
+class Flink(Peer):
+    name = "Flink SQL"
+    guarantee = "at least once in the topic; exactly once in its state"
+    checkpoint_ms = 1_000
+    sink: Mapping[str, object] = {"properties.linger.ms": LINGER_MS}
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        return f"{_jar_version('flink', 'flink-table-runtime')}, connector {_jar_version('flink', 'flink-connector-kafka')}"
+
+    @property
+    def given(self) -> dict[str, object]:
+        """Settings besides addresses and folders."""
+        return {
+            "execution.buffer-timeout.interval": "5 ms",
+            "execution.checkpointing.interval": f"{self.checkpoint_ms} ms",
+            "state.backend.type": "hashmap",
+            "pipeline.object-reuse": "true",
+            "parallelism.default": 1,
+        }
+
+    @property
+    def settings(self) -> str:  # type: ignore[override]
+        return _words({**self.given, **{f"sink: {name}": value for name, value in self.sink.items()}})
+
+    def start(self) -> None:
+        statements = (HERE / "flink" / "orders.sql").read_text()
+        sink = ", ".join(f"'{name}' = '{value}'" for name, value in self.sink.items())
+        script = self.folder / "orders.sql"
+        script.write_text(statements.replace("{brokers}", self.brokers).replace("{sink}", sink))
+        own = {"execution.checkpointing.dir": (self.folder / "checkpoints").as_uri()}
+        self.run_java("flink", "Sql", str(script), *(f"{name}={value}" for name, value in {**own, **self.given}.items()))
+
+
+class FlinkExactlyOnce(Flink):
+    name = "Flink SQL, exactly once"
+    guarantee = "exactly once, up to read_committed readers of the topic"
+    isolation = "read_committed"
+    checkpoint_ms = COMMIT_MS
+    sink: Mapping[str, object] = {
+        "properties.linger.ms": LINGER_MS,
+        "sink.delivery-guarantee": "exactly-once",
+        "sink.transactional-id-prefix": "w1",
+        "properties.transaction.timeout.ms": 600_000,
+    }
+
+
+class Pathway(Peer):
+    name = "Pathway"
+    guarantee = "none after a crash: without persistence it begins anew"
+    form = "changes"
+    unit = Decimal("0.01")
+    commit_ms = 10
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        (found,) = _installed("pathway").glob("lib/python*/site-packages/pathway-*.dist-info")
+        return found.name.removeprefix("pathway-").removesuffix(".dist-info")
+
+    @property
+    def settings(self) -> str:  # type: ignore[override]
+        return f"autocommit_duration_ms={self.commit_ms}, output linger.ms={LINGER_MS}, no persistence, one thread"
+
+    def start(self) -> None:
+        program = str(HERE / "pathway" / "program.py")
+        self.run(str(_installed("pathway") / "bin" / "python"), program, self.brokers, str(self.commit_ms), PYTHONPATH="")
+
+
+class PostgreSQL(System):
+    """Tables that a process fills from the topics, and REFRESH MATERIALIZED VIEW CONCURRENTLY without a pause."""
+
+    name = "PostgreSQL, REFRESH in a loop"
+    guarantee = "each answer is the view at one time; at least once from the topics into its tables"
+    sql = True
+    given: Mapping[str, str] = {"fsync": "on", "shared_buffers": "1GB", "work_mem": "64MB", "max_wal_size": "4GB"}
+
+    _server: Postgres | None = None
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        (jar,) = JARS.glob("embedded-postgres-binaries-*.jar")
+        return jar.stem.rpartition("-")[2]
+
+    @property
+    def settings(self) -> str:  # type: ignore[override]
+        return f"{_words(self.given)}; REFRESH … CONCURRENTLY, one after the other"
+
+    @property
+    def output(self) -> Output:
+        assert self._server is not None, "not started"
+        return Output("select", self._server.dsn)
+
+    def start(self) -> None:
+        self._server = Postgres(dict(self.given))
+        self._server.start()
+        self.children.append(self._server.child)
+        command = [sys.executable, "-m", "bench.peers.refresh", self.brokers, self._server.dsn]
+        loop = Child("refresh", command, log=self.folder / "refresh.log", folder=HERE.parents[1], announces="ready")
+        self.children.append(loop)
+        loop.wait_ready(loop.announced, READY)
+
+    def stop(self) -> None:
+        super().stop()
+        if self._server is not None:
+            self._server.stop()
+
+
+def systems() -> dict[str, tuple[type[System], Make]]:
+    """All of them by the words of the command line, Tailgate first."""
+    found: dict[str, tuple[type[System], Make]] = {
+        "tailgate": (Tailgate, partial(Tailgate, reader="tail")),
+        "tailgate-select": (Tailgate, partial(Tailgate, reader="select")),
+    }
+    for kind in (KafkaStreams, KafkaStreamsExactlyOnce, Flink, FlinkExactlyOnce, Pathway, PostgreSQL):
+        word = kind.name.split(", REFRESH")[0].lower().replace(", ", "-").replace(" ", "-")
+        found[word] = (kind, kind)
+    return found
+
+
+def _installed(kind: str) -> Path:
+    folder = INSTALLED / kind
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is missing: `make bench-peers` installs it")
+    return folder
+
+
+def _jar_version(kind: str, artifact: str) -> str:
+    versions: Iterator[str] = (jar.stem.removeprefix(f"{artifact}-") for jar in _installed(kind).glob(f"{artifact}-[0-9]*.jar"))
+    return next(versions)
+
+
+def _words(settings: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in settings.items())

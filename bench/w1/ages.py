@@ -1,0 +1,58 @@
+"""Ages of orders, from when they were produced and what a reader received.
+
+    produced     order n ──► time                    (the load's record)
+    received     (time, group, count), in order      (the reader's record)
+
+The kth order of a group is readable at the first time at which a count of k or more was received.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What a reader received of the groups whose counts only grow, in the order of its arrival."""
+
+    times: np.ndarray
+    groups: np.ndarray
+    counts: np.ndarray
+
+
+class Missing(Exception):
+    """Orders of the measured interval that the reader never received."""
+
+
+def ages_ms(produced: np.ndarray, groups: np.ndarray, received: Received, since: float, until: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ages in ms of the orders that were produced in [since, until), and the times at which they were produced.
+
+    `groups` has each order's group, or -1 for an order whose age is not taken. Raises Missing.
+    """
+    found: list[np.ndarray] = []
+    times: list[np.ndarray] = []
+    by_group = np.argsort(received.groups, kind="stable")
+    bounds = np.searchsorted(received.groups[by_group], np.arange(groups.max(initial=-1) + 2))
+    for group in np.unique(groups[groups >= 0]):
+        mine = produced[groups == group]
+        rows = by_group[bounds[group] : bounds[group + 1]]
+        highest = np.maximum.accumulate(received.counts[rows])  # a count that was received late takes nothing back
+        wanted = np.arange(1, len(mine) + 1)
+        measured = (mine >= since) & (mine < until)
+        first = np.searchsorted(highest, wanted[measured])
+        if (first == len(highest)).any():
+            raise Missing(f"{(first == len(highest)).sum()} orders of group {group} were not received")
+        found.append((received.times[rows][first] - mine[measured]) * 1000)
+        times.append(mine[measured])
+    return np.concatenate([[], *found]), np.concatenate([[], *times])
+
+
+def quantiles(values: np.ndarray) -> dict[str, float]:
+    """p50, p95, p99 and max; each is a value that occurs."""
+    ordered = np.sort(values)
+    last = len(ordered) - 1
+    return {name: round(float(ordered[min(int(len(ordered) * q), last)]), 1) for name, q in QUANTILES.items()} if last >= 0 else {}

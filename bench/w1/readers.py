@@ -1,0 +1,264 @@
+"""The measuring client: a process that reads the view of any system and records what it receives, when.
+
+    TAIL     COPY (TAIL …) TO STDOUT: changes as they come
+    SELECT   the whole view, every 20 ms; a poll that takes longer is followed by the next one at once
+    topic    a Kafka topic, of upserts by key or of changes; the system's manual says which isolation
+
+Whatever the source, the reader keeps a copy of the view. It records the counts of the groups whose
+counts only grow (bench.w1 says why) with the time at which the row was received, and compares its
+copy with the recompute when it gets that.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import select
+import time
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from multiprocessing.connection import Connection
+from typing import Any, Literal
+
+import numpy as np
+import psycopg
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from bench._load import Client, query
+from bench.w1.ages import Received
+from bench.w1.orders import VIEW, Row, named_group
+
+POLL_S = 0.02
+LOOK_S = 0.05  # how long a reader waits for the system before it looks for its parent's requests
+BATCH = 1_000  # messages of a topic that are taken before the parent's requests are looked for
+END_S = 30.0
+SHOWN = 3  # rows of a difference
+
+Change = tuple[str, str, int, str, int]  # segment, item, orders, amount as text, +1 or -1
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where and how a system's view is read; `name` is that of the relation or topic.
+
+    `address`: a DSN, or Kafka's brokers. `form`, of a topic: messages are upserts by key, or changes
+    whose fields say in `diff` whether a row came or went. `unit`: amounts are multiples of it.
+    """
+
+    kind: Literal["tail", "select", "topic"]
+    address: str
+    form: Literal["upserts", "changes"] = "upserts"
+    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    unit: Decimal = Decimal(1)
+    name: str = VIEW
+
+    @property
+    def words(self) -> str:
+        """For tables."""
+        return {"tail": "COPY (TAIL …)", "select": "SELECT every 20 ms", "topic": f"Kafka topic, {self.isolation}"}[self.kind]
+
+
+class Different(Exception):
+    """The reader's copy of the view did not become the recompute in time."""
+
+
+class Reader:
+    """The reader's process: reads from `read` until `stop`."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), name="reader", daemon=True)
+        self._process.start()
+        theirs.close()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def read(self, output: Output) -> None:
+        """Begins to read."""
+        self._pipe.send(output)
+
+    def await_first(self, seconds: float) -> None:
+        """Returns when a row of the view was received."""
+        self._ask("first", seconds)
+
+    def await_answer(self, answer: frozenset[Row], seconds: float) -> float:
+        """Returns the time at which the reader's copy became this; raises Different after so many seconds."""
+        return float(self._ask("answer", answer, seconds))
+
+    def received(self) -> Received:
+        """What was received until now."""
+        times, groups, counts = self._ask("received")
+        return Received(np.frombuffer(times, np.float64), np.frombuffer(groups, np.int32), np.frombuffer(counts, np.int64))
+
+    def stop(self) -> None:
+        self._pipe.close()
+        self._process.join(END_S)
+
+    def _ask(self, *request: Any) -> Any:
+        with suppress(BrokenPipeError):  # the reader has failed: its last answer says why
+            self._pipe.send(request)
+        answer = self._pipe.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class _Copy:
+    """The reader's copy of the view, and the record of what was received."""
+
+    def __init__(self, unit: Decimal) -> None:
+        self.times, self.groups, self.counts = array("d"), array("i"), array("q")
+        self._unit = unit
+        self._rows: Counter[tuple[str, str, int, str]] = Counter()
+
+    def apply(self, changes: list[Change], now: float) -> None:
+        rows = self._rows
+        for segment, item, orders, amount, diff in changes:
+            row = (segment, item, orders, amount)
+            rows[row] += diff
+            if not rows[row]:
+                del rows[row]
+            if diff > 0 and (group := named_group(segment, item)) >= 0:
+                self.times.append(now)
+                self.groups.append(group)
+                self.counts.append(orders)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def difference(self, answer: frozenset[Row]) -> str | None:
+        """None if the copy is the answer."""
+        mine = Counter({(s, i, n, Decimal(amount) * self._unit): copies for (s, i, n, amount), copies in self._rows.items()})
+        wanted = Counter(answer)
+        if mine == wanted:
+            return None
+        more, less = dict(list((mine - wanted).items())[:SHOWN]), dict(list((wanted - mine).items())[:SHOWN])
+        return f"{len(mine)} rows, {len(wanted)} in the recompute; there are {more} that it lacks, and it has {less}"
+
+
+def _serve(pipe: Connection) -> None:
+    request: tuple[Any, ...] | None = None
+    deadline = 0.0
+    try:
+        output = pipe.recv()
+        copy = _Copy(output.unit)
+        for changes in {"tail": _tail, "select": _select, "topic": _topic}[output.kind](output):
+            now = time.monotonic()
+            copy.apply(changes, now)
+            if request is None and pipe.poll():
+                request = pipe.recv()
+                deadline = now + (request[-1] if len(request) > 1 else 0.0)
+            if request is not None and (changes or now > deadline or request[0] == "received"):
+                answer = _answered(copy, request, now, deadline)
+                if answer is not None:
+                    pipe.send(answer)
+                    request = None
+    except (EOFError, BrokenPipeError):
+        return  # the parent has no more requests, or has ended
+    except Exception as error:  # noqa: BLE001  # raised where the reader was asked
+        pipe.send(RuntimeError(f"the reader failed: {error!r}"))
+
+
+def _answered(copy: _Copy, request: tuple[Any, ...], now: float, deadline: float) -> Any:
+    """The answer to a request, or None if it has to wait."""
+    match request:
+        case ("received",):
+            return copy.times.tobytes(), copy.groups.tobytes(), copy.counts.tobytes()
+        case ("first", _):
+            return now if len(copy) else TimeoutError("no row of the view was received") if now > deadline else None
+        case ("answer", answer, _):
+            difference = copy.difference(answer)
+            return now if difference is None else Different(difference) if now > deadline else None
+    raise ValueError(request)
+
+
+def _tail(output: Output) -> Iterator[list[Change]]:
+    """Text rows of COPY: time, diff, segment, item, orders, amount; a CopyData message each."""
+    connection = Client(output.address).socket
+    connection.sendall(query(f"COPY (TAIL {output.name}) TO STDOUT"))
+    rest = b""
+    while True:
+        if not select.select((connection,), (), (), LOOK_S)[0]:
+            yield []
+            continue
+        data = connection.recv(1 << 20)
+        if not data:
+            raise ConnectionError("the server closed the connection")
+        rest += data
+        changes: list[Change] = []
+        at = 0
+        while len(rest) - at >= 5:
+            end = at + 1 + int.from_bytes(rest[at + 1 : at + 5], "big")
+            if end > len(rest):
+                break
+            if rest[at] == 0x64:  # CopyData
+                _, diff, segment, item, orders, amount = rest[at + 5 : end - 1].decode().split("\t")
+                changes.append((segment, item, int(orders), amount, int(diff)))
+            elif rest[at] != 0x48:  # CopyOutResponse
+                raise ConnectionError(f"the server ended TAIL: {rest[at:end]!r}")
+            at = end
+        rest = rest[at:]
+        yield changes
+
+
+def _select(output: Output) -> Iterator[list[Change]]:
+    """What each poll shows that the one before did not."""
+    before: dict[tuple[str, str], tuple[int, str]] = {}
+    with psycopg.connect(output.address, autocommit=True) as db:
+        db.adapters.register_loader("numeric", psycopg.types.string.TextLoader)
+        due = time.monotonic()
+        while True:
+            rows = db.execute(f"SELECT segment, item, orders, amount FROM {output.name}").fetchall()
+            found = {(segment, item): (orders, amount) for segment, item, orders, amount in rows}
+            gone = [(*key, *was, -1) for key, was in before.items() if found.get(key) != was]
+            yield [*gone, *((*key, *row, 1) for key, row in found.items() if before.get(key) != row)]
+            before = found
+            due = max(due + POLL_S, time.monotonic())
+            time.sleep(max(due - time.monotonic(), 0.0))
+
+
+def _topic(output: Output) -> Iterator[list[Change]]:
+    """Messages of a topic's one partition, with the fields segment, item, orders and amount.
+
+    An upsert replaces the earlier one with its key; without a value it removes it.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": output.address,
+            "group.id": "reader",
+            "isolation.level": output.isolation,
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.assign([TopicPartition(output.name, 0, OFFSET_BEGINNING)])  # without a group, which would take seconds to join
+    before: dict[bytes, tuple[str, str, int, str]] = {}
+    while True:
+        changes: list[Change] = []
+        message = consumer.poll(LOOK_S)
+        while message is not None:
+            error = message.error()
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+            key, value = message.key(), message.value()
+            fields = json.loads(value, parse_float=str) if value is not None else None
+            row = None if fields is None else (fields["segment"], fields["item"], int(fields["orders"]), str(fields["amount"]))
+            if output.form == "changes":
+                assert fields is not None and row is not None
+                changes.append((*row, fields["diff"]))
+            else:
+                assert key is not None
+                if (was := before.pop(key, None)) is not None:
+                    changes.append((*was, -1))
+                if row is not None:
+                    before[key] = row
+                    changes.append((*row, 1))
+            message = consumer.poll(0) if len(changes) < BATCH else None
+        yield changes

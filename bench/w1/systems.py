@@ -1,0 +1,99 @@
+"""What a system under test is, and Tailgate as one."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+
+from bench.w1.orders import CUSTOMERS, ORDERS, QUERY, VIEW
+from bench.w1.readers import Output
+from embedded.children import Child, free_port
+
+READY = timedelta(seconds=120)
+SOURCES = (
+    f"""CREATE SOURCE {ORDERS} (id bigint, customer_id int, item text, amount numeric(10,2))
+        FROM KAFKA BROKER '{{kafka}}' TOPIC '{ORDERS}' FORMAT JSON""",
+    f"""CREATE SOURCE {CUSTOMERS} (id int, segment text)
+        FROM KAFKA BROKER '{{kafka}}' TOPIC '{CUSTOMERS}' KEY FORMAT TEXT VALUE FORMAT JSON INCLUDE KEY AS key ENVELOPE UPSERT""",
+)
+STATEMENTS = (*SOURCES, f"CREATE MATERIALIZED VIEW {VIEW} AS {QUERY}")
+
+
+class System(ABC):
+    """A system that maintains the view from the workload's topics, with processes of its own below `folder`.
+
+    A system is started once. Its topics are there before, with all customers and at least one order.
+    """
+
+    name: str
+    version: str
+    settings: str  # what was set, and what was left as it is where that matters for latency
+    guarantee: str  # of what a reader sees
+    sql: bool  # whether a reader can query the view in SQL
+    topics: tuple[str, ...] = ()  # topics of its own that it needs
+
+    def __init__(self, folder: Path, brokers: str) -> None:
+        self.folder, self.brokers = folder, brokers
+        self.children: list[Child] = []
+
+    @abstractmethod
+    def start(self) -> None:
+        """Starts the processes and defines the view. Returns when `output` can be read, with or without rows."""
+
+    @property
+    @abstractmethod
+    def output(self) -> Output:
+        """Where the view is read; known after `start`."""
+
+    def stop(self) -> None:
+        for child in reversed(self.children):
+            child.stop()
+
+    def check(self) -> None:
+        """Raises RuntimeError if a process of the system has ended."""
+        for child in self.children:
+            if not child.running():
+                raise RuntimeError(f"{child.name} ended with {child.returncode()}:\n{child.last_lines()}")
+
+
+class Tailgate(System):
+    """An engine and a gateway; `reader` says how the view is read."""
+
+    name = "Tailgate"
+    settings = "as shipped"
+    guarantee = "exactly once, up to the SQL reader; each answer is the view at one time"
+    sql = True
+
+    def __init__(self, folder: Path, brokers: str, reader: str = "tail") -> None:
+        super().__init__(folder, brokers)
+        self.port = free_port()
+        self._reader = reader
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        from bench.w1.report import commit
+
+        return commit()
+
+    @property
+    def dsn(self) -> str:
+        return f"postgresql://bench@127.0.0.1:{self.port}/tailgate"
+
+    @property
+    def output(self) -> Output:
+        return Output("tail" if self._reader == "tail" else "select", self.dsn)
+
+    def start(self) -> None:
+        data = str(self.folder / "lake")
+        for name, arguments in (("engine", ()), ("gateway", ("--listen", f"127.0.0.1:{self.port}"))):
+            command = [sys.executable, "-m", "cli", name, "--data", data, *arguments]
+            child = Child(name, command, log=self.folder / f"{name}.log", announces="ready ")
+            self.children.append(child)
+            child.wait_ready(child.announced, READY)
+        with psycopg.connect(self.dsn, autocommit=True) as db:
+            for statement in STATEMENTS:
+                db.execute(statement.format(kafka=self.brokers))

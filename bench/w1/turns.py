@@ -1,0 +1,127 @@
+"""One run of one system: for the ages of orders, or for the time that a backlog takes.
+
+Kafka ──► load: customers and a backlog ──► system ──► reader: the first row
+      ──► load at its rates, warm-up and measured interval ──► reader equals the recompute ──► ages
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from bench.w1.ages import ages_ms, quantiles
+from bench.w1.load import Load, Produced
+from bench.w1.orders import Workload
+from bench.w1.readers import Reader
+from bench.w1.systems import System
+from bench.w1.usage import Usage
+from embedded.kafka import Kafka
+
+FIRST = 1_000  # orders before the load begins, so that the view has rows
+FIRST_S = 180.0  # a JVM's start and a first result, on a busy machine
+EQUAL_S = 300.0  # from the last message to the complete view; longer means that the system does not hold the load
+CATCH_UP_S = 600.0
+BROKER = ("-Xms1g", "-Xmx1g")  # a broker as Kafka starts it: with the JVM's second compiler
+
+Make = Callable[[Path, str], System]
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """Ages in ms of the orders of the measured interval. `parts`: of equal parts of the interval, in order."""
+
+    orders: int
+    ages_ms: dict[str, float]
+    parts: tuple[dict[str, float], ...]
+    late_ms: dict[str, float]  # of the load, behind its own times
+    cores: dict[str, float]  # used over the measured interval, by who
+    peak_mib: int  # of the system, without broker, load and reader
+    reader: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """From the start of the system's first process to the complete view in the reader's hands."""
+
+    seconds: float
+    cpu_s: float
+    peak_mib: int
+    reader: str
+
+
+@contextmanager
+def _prepared(make: Make, workload: Workload, orders: int, changing: bool) -> Iterator[tuple[Kafka, Load, Produced, System, ExitStack]]:
+    """A broker with the topics, all customers and so many orders; a load; a system that is not started."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tailgate-bench-")))
+        kafka = Kafka(folder / "kafka", jvm=BROKER)
+        stack.callback(kafka.stop)
+        kafka.start()
+        system = make(folder, kafka.address)
+        stack.callback(system.stop)
+        load = Load(kafka.address, workload)
+        stack.callback(load.stop)
+        load.prepare(system.topics)
+        produced = load.fill(orders, changing)
+        try:
+            yield kafka, load, produced, system, stack
+        except Exception:
+            system.check()  # a process that has ended says more than a reader that waits in vain
+            raise
+
+
+def freshness(make: Make, workload: Workload, rate: float, changes: float, warm_up: float, seconds: float, parts: int = 1) -> Freshness:
+    """Raises if the view is not its recompute, or an order of the interval was not received."""
+    with _prepared(make, workload, FIRST, False) as (kafka, load, _, system, stack):
+        reader = Reader()
+        stack.callback(reader.stop)
+        system.start()
+        reader.read(system.output)
+        reader.await_first(FIRST_S)
+        began = load.start(rate, changes, warm_up + seconds)
+        since, until = began + warm_up, began + warm_up + seconds
+        with Usage({"system": system.children, "broker": [kafka], "load": [load], "reader": [reader]}) as usage:
+            _sleep_until(since, system)
+            before = usage.cpu_s()
+            _sleep_until(until, system)
+            after = usage.cpu_s()
+        produced = load.finish()
+        reader.await_answer(workload.answer(len(produced.times), produced.changes), EQUAL_S)
+        groups = workload.groups(len(produced.times))
+        ages, times = ages_ms(produced.times, groups, reader.received(), since, until)
+        bounds = np.linspace(since, until, parts + 1)
+        return Freshness(
+            orders=len(ages),
+            ages_ms=quantiles(ages),
+            parts=tuple(quantiles(ages[(times >= low) & (times < high)]) for low, high in pairwise(bounds)),
+            late_ms=quantiles(produced.late_ms),
+            cores={name: round((after[name] - before[name]) / seconds, 2) for name in before},
+            peak_mib=usage.peak_mib["system"],
+            reader=system.output.words,
+        )
+
+
+def catch_up(make: Make, workload: Workload, orders: int) -> CatchUp:
+    """Raises if the view does not become its recompute."""
+    with _prepared(make, workload, orders, True) as (_, _, produced, system, stack), Usage({"system": system.children}) as usage:
+        answer = workload.answer(len(produced.times), produced.changes)
+        reader = Reader()
+        stack.callback(reader.stop)
+        began = time.monotonic()
+        system.start()
+        reader.read(system.output)
+        ended = reader.await_answer(answer, CATCH_UP_S)
+        return CatchUp(round(ended - began, 1), round(usage.cpu_s()["system"], 1), usage.peak_mib["system"], system.output.words)
+
+
+def _sleep_until(moment: float, system: System) -> None:
+    while (left := moment - time.monotonic()) > 0:
+        system.check()
+        time.sleep(min(left, 0.5))

@@ -1,0 +1,74 @@
+"""CPU and memory of processes and of what they started, as the kernel counts them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from bench._processes import cpu_s, resident_mib
+
+LOOK_S = 1.0
+
+
+class Process(Protocol):
+    @property
+    def pid(self) -> int: ...
+
+
+class Usage:
+    """Use as a context: looks at named lists of processes until it is left. The lists may grow meanwhile.
+
+    `peak_mib`: the most resident memory of a list's processes together.
+    """
+
+    def __init__(self, processes: Mapping[str, Sequence[Process]]) -> None:
+        self._processes = processes
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="usage", daemon=True)
+        self.peak_mib = dict.fromkeys(processes, 0)
+
+    def __enter__(self) -> Usage:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def cpu_s(self) -> dict[str, float]:
+        """Seconds of CPU so far, of the processes that live."""
+        return {name: sum(_of_each(cpu_s, pids)) for name, pids in self._pids().items()}
+
+    def _look(self) -> None:
+        while not self._ended.wait(LOOK_S):
+            for name, pids in self._pids().items():
+                self.peak_mib[name] = max(self.peak_mib[name], round(sum(_of_each(resident_mib, pids))))
+
+    def _pids(self) -> dict[str, list[int]]:
+        children: dict[int, list[int]] = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                for parent in _of_each(_parent, [int(entry.name)]):
+                    children.setdefault(int(parent), []).append(int(entry.name))
+
+        def family(pid: int) -> list[int]:
+            return [pid, *(each for child in children.get(pid, ()) for each in family(child))]
+
+        return {name: [pid for process in list(processes) for pid in family(process.pid)] for name, processes in self._processes.items()}
+
+
+def _parent(pid: int) -> float:
+    return float(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _of_each(figure, pids: Sequence[int]) -> list[float]:  # type: ignore[no-untyped-def]
+    """Of those processes that live."""
+    found = []
+    for pid in pids:
+        try:
+            found.append(figure(pid))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found

@@ -1,0 +1,28 @@
+"""A short run of Tailgate on workload W1, by each reader, and a small backlog."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from bench.w1 import turns
+from bench.w1.orders import Workload
+from bench.w1.systems import Tailgate
+
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.spark]
+
+
+@pytest.mark.parametrize("reader", ["tail", "select"])
+def test_freshness(reader: str) -> None:
+    found = turns.freshness(partial(Tailgate, reader=reader), Workload(200), rate=500, changes=10, warm_up=1, seconds=4, parts=2)
+    assert 900 < found.orders < 1100
+    assert 0 < found.ages_ms["p50"] <= found.ages_ms["p95"] <= found.ages_ms["max"] < turns.EQUAL_S * 1000
+    assert len(found.parts) == 2
+    assert found.cores["system"] > 0
+    assert found.peak_mib > 100
+
+
+def test_catch_up() -> None:
+    found = turns.catch_up(partial(Tailgate, reader="select"), Workload(200), orders=5_000)
+    assert 0 < found.seconds < turns.CATCH_UP_S
