@@ -178,11 +178,10 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
     routes.check_failed(session, portal.bound.statement)
     if portal.key is not None and portal.rows is None and not portal.done and session.reads_newest:
         assert portal.bound.prepared is not None
-        session.access.check_query(portal.bound.prepared)
-        prepared = portal.bound.prepared
-        lookup = session.gateway.lookups.of(prepared)
+        query = session.access.authorize(portal.bound.prepared)
+        lookup = session.gateway.lookups.of(query.plan)
         if lookup is not None and message.max_rows != 1:
-            rows = session.gateway.lookups.rows(lookup, prepared, portal.values)
+            rows = session.gateway.lookups.rows(lookup, query, portal.values)
             if rows is not None and (message.max_rows == 0 or len(rows) < message.max_rows):
                 portal.done = True
                 session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
@@ -219,14 +218,16 @@ async def _begin(session: Session, portal: Portal, max_rows: int) -> None:
     """Starts a portal. What has no rows, or has them ready, is answered here; otherwise `rows` is there afterwards."""
     bound = portal.bound
     if portal.key is not None and session.reads_newest:
-        lookup = session.gateway.lookups.of(bound.prepared) if bound.prepared is not None else None
-        if lookup is not None and bound.prepared is not None and max_rows != 1:
-            rows = await session.gateway.lookups.rows_soon(lookup, bound.prepared, portal.values)
+        assert bound.prepared is not None
+        query = session.access.authorize(bound.prepared)
+        lookup = session.gateway.lookups.of(query.plan)
+        if lookup is not None and max_rows != 1:
+            rows = await session.gateway.lookups.rows_soon(lookup, query, portal.values)
             if rows is not None and (max_rows == 0 or len(rows) < max_rows):
                 portal.done = True
                 session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
                 return
-        answer = await delivery.poll(session, portal.key, bound, portal.values, portal.formats)
+        answer = await delivery.poll(session, portal.key, bound, query, portal.values, portal.formats)
         if isinstance(answer, Poll) and (max_rows == 0 or answer.count < max_rows):
             portal.done = True
             session.out.write(answer.rows)

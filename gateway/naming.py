@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gateway.serving.prepared import Seen
 from lake.catalog import Catalog, Item
 from lake.errors import TailgateError
-from lake.names import list_of, listed
+from lake.names import listed
 from lake.roles import Role
 from lake.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
 from sql.definitions import bind_definition, restated
@@ -55,11 +55,6 @@ class Naming:
             self._base, self._held, self._asked = base, held, asked
             self._known = self._see(base, n, path)
         return self._known
-
-    @property
-    def path(self) -> str:
-        """For the engine, which knows no temporary views."""
-        return list_of(tuple(p for p in self.seen.catalog.path if not p.startswith(TEMPORARY)))
 
     def _path(self, base: Catalog) -> tuple[str, ...]:
         """The schemas that are there, and that the role may use; where its role is gone, whoever asks in earnest is told."""

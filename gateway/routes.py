@@ -35,6 +35,7 @@ from lake.failed import failure
 from lake.types import TEXT, UNKNOWN, Field, Type
 from sql import explain
 from sql import statements as s
+from sql.authorization import Followed
 
 if TYPE_CHECKING:
     from gateway.serving import Prepared
@@ -98,9 +99,9 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
 async def _bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
     serving = session.serving
     seen = session.naming.seen
-    if await beside(bound.text, serving.is_catalog_query, statement):
-        columns, parameters, body = await serving.describe_catalog(statement, oids, session, session.catalog)
-        return replace(bound, columns=columns, parameters=parameters, is_catalog=True, body=body)
+    if (query := await beside(bound.text, serving.catalog_query, statement)) is not None:
+        columns, parameters = await serving.describe_catalog(session.access.authorize(query), oids, session, session.catalog)
+        return replace(bound, columns=columns, parameters=parameters, is_catalog=True, body=query)
     prepared = await beside(bound.text, serving.prepare, statement, oids, seen)
     return replace(bound, columns=prepared.columns, parameters=_declared(prepared.parameters, oids), prepared=prepared)
 
@@ -147,24 +148,23 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return CopyOut(encoder, rows)
         case s.Show(what="errors"):
             serving = session.serving
-            table = await asyncio.to_thread(
-                show.errors, statement, session.gateway.lake, session.catalog, serving.time, session.access.reads_rows
-            )
+            views = show.failing(statement, session.catalog, session.access)
+            table = await asyncio.to_thread(show.errors, views, session.gateway.lake, session.catalog, serving.time)
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Show(what="topics") | s.Print():
             session.access.check_superuser("look into topics")
-            lines = (await session.control.statement(bound.text, session.statement_settings())).lines
+            lines = (await ddl.sent(session, bound)).lines
             said = (
                 show.topics(statement, lines) if isinstance(statement, s.Show) else pa.table([pa.array(lines, pa.string())], names=["c0"])
             )
             return Tagged(TableRows(bound.columns or (), said), "SHOW" if isinstance(statement, s.Show) else "PRINT", counted=False)
         case s.Show(what="subscriptions"):
             status = {"subscriptions": await asyncio.to_thread(session.subscriptions)}
-            table = show.answer(statement, session.catalog, session.settings, session.database, status)
+            table = show.answer(statement, session.catalog, session.settings, session.database, status, session.may_see)
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Show():
             status = await session.control.status() if show.needs_engine(statement) else {}
-            table = show.answer(statement, session.catalog, session.settings, session.database, status)
+            table = show.answer(statement, session.catalog, session.settings, session.database, status, session.may_see)
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Explain():
             lines = pa.table([pa.array(await _explain(session, bound, statement), pa.string())], names=["c0"])
@@ -200,14 +200,12 @@ async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequ
         target = s.Select(target.target) if isinstance(target.target, s.QueryText) else s.Select(times.of_relation(target.target))
     if isinstance(target, s.Select):
         seen = session.naming.seen
-        if await beside(bound.text, session.serving.is_catalog_query, target):
+        if await beside(bound.text, session.serving.catalog_query, target) is not None:
             raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
         prepared = await beside(bound.text, session.serving.prepare, target, (), seen)
-        session.access.check_query(prepared)
-        return explain.tree(prepared.query.plan).splitlines()
+        return explain.tree(session.access.authorize(prepared).plan.query.plan).splitlines()
     temporary.answer(session, bound)
-    session.access.check_explain(target)
-    return (await session.control.statement(bound.text, session.statement_settings())).lines
+    return (await ddl.sent(session, bound)).lines
 
 
 def is_poll(bound: Bound) -> bool:
@@ -238,15 +236,15 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
     serving = session.serving
     columns = bound.columns or ()
     if bound.is_catalog:
-        asks = not isinstance(bound.body, str) and asks_engine(bound.body)
-        status = await session.control.status() if asks else None
-        columns, table = await serving.run_catalog(bound.body, values, session, session.catalog, status)
+        query = session.access.authorize(bound.body)
+        status = await session.control.status() if asks_engine(query.plan.tree) else None
+        columns, table = await serving.run_catalog(query, values, session, session.catalog, status)
         return TableRows(columns, table)
     assert bound.prepared is not None
-    session.access.check_query(bound.prepared)
+    plan = session.access.authorize(bound.prepared)
     at = session.settings.as_of
     if statement.as_of is not None:
-        at = await times.as_of(serving, statement.as_of)
+        at = await times.as_of(session, statement.as_of)
     if at is not None:
         times.check_readable(serving, at)
     else:
@@ -256,7 +254,7 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
             await serving.wait(serving.time, 1.0)
         snapshot = serving.snapshot(at)
         try:
-            return TableRows(columns, await serving.run(bound.prepared, values, at=snapshot))
+            return TableRows(columns, await serving.run(plan, values, at=snapshot))
         finally:
             snapshot.close()
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
@@ -264,7 +262,7 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations)
     snapshot = session.transaction.snapshot(serving)
-    return TableRows(columns, await serving.run(bound.prepared, values, at=snapshot))
+    return TableRows(columns, await serving.run(plan, values, at=snapshot))
 
 
 async def _recent(session: Session, prepared: Prepared) -> None:
@@ -278,21 +276,18 @@ async def _recent(session: Session, prepared: Prepared) -> None:
 async def _tail(session: Session, bound: Bound, statement: s.Tail, values: Sequence[object], at: int | None) -> Rows:
     serving = session.serving
     target, prepared = bound.body, bound.prepared
-    if prepared is None:
-        session.access.check("SELECT", target.item)
-    else:
-        session.access.check_query(prepared)
+    plan = session.access.authorize(Followed(target.item) if prepared is None else prepared)
     after = session.settings.as_of or session.transaction.time or at or serving.time
     if statement.as_of is not None:
-        after = await times.as_of(serving, statement.as_of, strict=statement.subscribes)
+        after = await times.as_of(session, statement.as_of, strict=statement.subscribes)
     up_to = None
     if statement.up_to is not None:
-        up_to = await times.as_of(serving, statement.up_to, readable=False, strict=True)
+        up_to = await times.as_of(session, statement.up_to, readable=False, strict=True)
     if up_to is not None and up_to < after:
         raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
     return tail.TailRows(
         serving,
-        target.item.id if prepared is None else prepared,
+        plan,
         target.shape,
         values=values,
         after=after,
@@ -311,7 +306,7 @@ async def _execute(session: Session, statement: s.Execute, formats: Sequence[int
     check_failed(session, prepared.bound.statement)
     values: list[object] = []
     if statement.arguments is not None:
-        values = await times.row(session.serving, statement.arguments)
+        values = await times.arguments(session, statement.arguments)
     wanted = prepared.bound.parameters
     if len(values) != len(wanted):
         raise e.SyntaxError_(

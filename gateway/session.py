@@ -31,7 +31,7 @@ from lake import errors as e
 if TYPE_CHECKING:
     from gateway.server import Gateway
     from gateway.tls import Identity
-    from lake.catalog import Catalog
+    from lake.catalog import Catalog, Item
     from lake.roles import Role
 
 log = logging.getLogger("tailgate.gateway")
@@ -273,7 +273,7 @@ class Session:
     def statement_settings(self) -> dict[str, str]:
         """What a statement's meaning depends on, for the engine."""
         named = {name: self.settings[name] for name in ("timezone", "datestyle", "intervalstyle")}
-        return {**named, "search_path": self.naming.path, "role": self.access.role.name}
+        return {**named, "role": self.access.role.name}
 
     @property
     def catalog(self) -> Catalog:
@@ -286,6 +286,10 @@ class Session:
     def role(self) -> Role:
         """With whose privileges statements run."""
         return self.access.role
+
+    def may_see(self, item: Item) -> bool:
+        """Whether the role may see errors of an item, which tell of rows: it owns it, or may read it or what it reads."""
+        return self.access.owns(item) or self.access.may_read(item if item.is_relation else self.serving.catalog[item.depends[0]])
 
     def sessions(self) -> list[dict[str, Any]]:
         """The rows of pg_stat_activity, those of other gateways too; on a thread."""

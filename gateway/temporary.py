@@ -19,7 +19,7 @@ from lake.dropping import described, dropping
 from lake.names import Name
 from lake.schemas import TEMPORARY, TEMPORARY_ID, Schema
 from sql import statements as s
-from sql.bind import bind_view
+from sql.bind import bind_query, bind_view
 from sql.definitions import restated
 from sql.replacing import check_columns
 
@@ -34,9 +34,10 @@ def answer(session: Session, bound: Bound) -> str | None:
     match statement:
         case s.CreateView():
             return _create(session, statement, bound.text) if _is_temporary(session, statement) else None
-        case s.CreateSink(from_item=name):
-            if isinstance(name, Name) and _found(session, name) is not None:
-                raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
+        case s.CreateSink(from_item=source) if _reads_temporary(session, source):
+            raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
+        case s.CreateSubscription(from_item=name) if _found(session, name) is not None:
+            raise e.FeatureNotSupported("a subscription to a temporary view is not supported", hint="Use TAIL.")
         case s.CreateIndex(relation=name) if (view := _found(session, name)) is not None:
             detail = "This operation is not supported for views."
             raise e.WrongObjectType(f'cannot create index on relation "{view.name}"', detail=detail)
@@ -47,6 +48,11 @@ def answer(session: Session, bound: Bound) -> str | None:
             _check_own(session, [schema for n in names if (schema := catalog.find_schema(n.name)) is not None], statement.cascade)
         case s.AlterItem():
             return _alter(session, statement)
+        case s.Pause() | s.RetryDeadLetters() | s.RefreshSchema() | s.AlterSecret() | s.ValidateConnection():
+            _check_kind(session, statement)
+        case s.Grant(kind="secret" | "connection" as kind, objects=names):
+            for item in filter(None, (_found(session, n) for n in names)):
+                raise e.WrongObjectType(f'"{item.name}" is not a {kind}')
         case s.Comment(kind=kind, name=name) if kind != "schema" and _found(session, name) is not None:
             raise e.FeatureNotSupported("comments on temporary views are not supported")
         case s.Grant(kind="relation", objects=names) if any(_found(session, n) is not None for n in names):
@@ -78,6 +84,20 @@ def _found(session: Session, name: Name) -> Item | None:
     return item if item is not None and session.naming.is_temporary(item) else None
 
 
+def _check_kind(session: Session, statement: s.Pause | s.RetryDeadLetters | s.RefreshSchema | s.AlterSecret | s.ValidateConnection) -> None:
+    """Raises 42809: the statement is about something that a temporary view is not."""
+    kind = {s.AlterSecret: "secret", s.ValidateConnection: "connection"}.get(type(statement), "source")
+    for name in statement.names if isinstance(statement, s.Pause) else (statement.name,):
+        if (item := _found(session, name)) is not None:
+            raise e.WrongObjectType(f'"{item.name}" is not a {kind}', position=name.position)
+
+
+def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool:
+    if isinstance(source, Name) or not session.naming.has_temporary:
+        return isinstance(source, Name) and _found(session, source) is not None
+    return any(id in session.naming.temporary for id in bind_query(source, session.catalog, view=True).depends)
+
+
 def _is_temporary(session: Session, statement: s.CreateView) -> bool:
     """Whether a view is to be temporary: it is said, or the view reads one that is."""
     if statement.temporary or statement.name.schema in (TEMPORARY, session.naming.own.name):
@@ -107,8 +127,7 @@ def _create(session: Session, statement: s.CreateView, text: str) -> str:
         return "CREATE VIEW"
     if old is not None and not statement.replace:
         raise e.DuplicateTable(f'relation "{name}" already exists')
-    session.access.check_read(statement.query)
-    query = bind_view(statement, catalog)
+    query = session.access.authorize(bind_view(statement, catalog)).plan
     item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.role.id)
     item = replace(item, schema=TEMPORARY_ID)
     if old is not None:

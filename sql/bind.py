@@ -52,7 +52,7 @@ def bind_query(
         if type == UNKNOWN:
             place = next((position(p) for p in tree.find_all(exp.Parameter) if p.name == str(number)), None)
             raise IndeterminateDatatype(f"could not determine data type of parameter ${number}", position=place)
-    return Query(plan, plan.columns, tuple(types.types), tuple(names.used), tuple(names.places.items()))
+    return Query(plan, plan.columns, tuple(types.types), tuple(names.used), tuple(names.places.items()), names.demanded())
 
 
 def bind_view(statement: CreateView, catalog: Catalog) -> Query:

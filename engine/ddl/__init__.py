@@ -8,6 +8,7 @@ feature's name for what is not supported.
 
 from engine.ddl.alter import alter, comment
 from engine.ddl.connection import alter_secret, create_connection, create_secret
+from engine.ddl.definitions import check_definitions
 from engine.ddl.drop import Notice, drop, drop_schemas
 from engine.ddl.function import comment_on_function, create_function, drop_function
 from engine.ddl.index import create_index
@@ -32,6 +33,7 @@ __all__ = [
     "alter_schema",
     "alter_secret",
     "change_roles",
+    "check_definitions",
     "comment",
     "comment_on_function",
     "create_connection",

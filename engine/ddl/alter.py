@@ -15,7 +15,6 @@ from lake.errors import (
     UndefinedColumn,
     UndefinedTable,
 )
-from lake.names import Name
 from lake.schemas import SYSTEM, TEMPORARY, Schema
 from sql.definitions import bind_definition, restated
 from sql.statements import AlterItem, Comment
@@ -37,7 +36,7 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
         schema = _target(statement.schema, catalog)
         if schema.id == item.schema:
             return Change(), []
-        if catalog.find(Name(item.name, schema.name)) is not None:
+        if catalog.at(item.name, schema) is not None:
             raise DuplicateTable(f'relation "{item.name}" already exists in schema "{schema.name}"')
         return moved(item, item.name, schema, catalog), []
     return moved(item, statement.rename, catalog.schema_of(item), catalog), []

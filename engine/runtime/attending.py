@@ -18,6 +18,7 @@ from engine.runtime.readers import beginning, reader_name
 from lake.catalog import CONNECTION, Catalog, Change, Item
 from lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
 from lake.inbox import Record
+from lake.resolution import Resolution
 from sql.statements import Name, Pause, Print
 
 PIECE = 5_000  # dead letters that are retried in one tick
@@ -38,10 +39,10 @@ class Attending:
 
     # ---- pause and resume ------------------------------------------------------------------------------------------------
 
-    def pause(self, statement: Pause, path: tuple[str, ...]) -> str:
+    def pause(self, statement: Pause, names: Resolution) -> str:
         """Sources that share a reader have one place in their topic, so they stop and go on together."""
         with self._installation.lock:
-            catalog = self._engine.catalog.along(path)
+            catalog = names.over(self._engine.catalog)
             sources = {i.id: i for i in (_source(n, catalog) for n in statement.names)}
             channels = {i.options["channel"] for i in sources.values()}
             for other in catalog.items.values():
@@ -56,10 +57,10 @@ class Attending:
 
     # ---- dead letters ----------------------------------------------------------------------------------------------------
 
-    def retry(self, name: Name, path: tuple[str, ...]) -> str:
+    def retry(self, name: Name, names: Resolution) -> str:
         """Every letter there is, once; the tag says how many."""
         engine = self._engine
-        source = _source(name, engine.catalog.along(path))
+        source = _source(name, names.over(engine.catalog))
         letters = next(i for i in engine.catalog.dependents(source.id) if i.kind == "dead letters")
         rows = engine.lake.snapshot(letters.id, engine.newest.time).to_pylist()
         rows.sort(key=lambda r: (r["partition"], r["offset"]))
@@ -80,10 +81,10 @@ class Attending:
                 out.append([name, partitions, replicas, sum(high - low for low, high in bounds.values())])
         return sorted(out)
 
-    def print(self, statement: Print, path: tuple[str, ...]) -> list[str]:
+    def print(self, statement: Print, names: Resolution) -> list[str]:
         """The records of a topic: the first ones, or the last ones that there are."""
         if statement.connection is not None:
-            brokers, settings = self._reached(of_kind(CONNECTION, statement.connection, self._engine.catalog.along(path)))
+            brokers, settings = self._reached(of_kind(CONNECTION, statement.connection, names.over(self._engine.catalog)))
         elif statement.brokers:
             brokers, settings = statement.brokers, {}
         else:

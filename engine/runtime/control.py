@@ -1,6 +1,7 @@
 """The HTTP interface that gateways call: statements that change the catalog, news of entries, the state of the sources.
 
-    POST /statement {"sql", "settings"}   200 {"tag", "n", "time", "notices"}, or 4xx {"sqlstate", "message", "detail", "hint", "position"}
+    POST /statement {"sql", "settings", "resolution"}
+                                          200 {"tag", "n", "time", "notices"}, or 4xx {"sqlstate", "message", "detail", "hint", "position"}
     POST /write, bytes of `engine.runtime.writes.Write`   200 {"number"} or {"conflict"}, or 4xx as above
     GET  /newest?after=n                  {"n", "time"} as soon as an entry later than n is there, after 10 s in any case
     GET  /status                          {"sources": {…}, "ticks": n, …}
@@ -30,6 +31,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from lake.errors import InvalidParameterValue, TailgateError
 from lake.http import BadRequest, body_length
+from lake.resolution import Resolution
 
 log = logging.getLogger("tailgate.control")
 
@@ -56,12 +58,12 @@ class _Server(ThreadingHTTPServer):
 
 
 class Control:
-    """The server. `statement(sql, settings, client)`, `newest(after, timeout)`, `status()`, `write(body)` and `recent(relations,
-    timeout)` give what is sent as JSON."""
+    """The server. `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `status()`, `write(body)` and
+    `recent(relations, timeout)` give what is sent as JSON."""
 
     def __init__(
         self,
-        statement: Callable[[str, dict[str, str], Client], dict[str, Any]],
+        statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]],
         newest: Callable[[int, float], dict[str, Any]],
         status: Callable[[], dict[str, Any]],
         write: Callable[[bytes], dict[str, Any]],
@@ -113,7 +115,8 @@ class Control:
                         self._answer(200, write(body))
                         return
                     request = json.loads(body)
-                    self._answer(200, statement(request["sql"], request.get("settings", {}), self))
+                    resolution = Resolution.from_json(request["resolution"])
+                    self._answer(200, statement(request["sql"], request.get("settings", {}), resolution, self))
                 except TailgateError as e:
                     self._refuse(e)
                 except RecursionError:

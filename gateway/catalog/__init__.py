@@ -18,6 +18,7 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -38,8 +39,9 @@ from lake import errors
 from lake.catalog import Catalog
 from lake.roles import OPERATOR_ID
 from lake.types import FACTS, Field, Type, arrow_schema
+from sql.authorization import SUPERUSER, Authorized, Demand
 
-__all__ = ["SystemCatalog", "asks_engine", "catalog_tree", "is_catalog_query"]
+__all__ = ["CatalogQuery", "SystemCatalog", "asks_engine", "catalog_tree", "is_catalog_query", "parsed"]
 
 ACTIVITY = "pg_stat_activity"  # its rows are those of the moment
 SUBSCRIPTIONS = f"{lists.SCHEMA}.subscriptions"
@@ -117,6 +119,18 @@ WORDS_OF_IT = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CatalogQuery:
+    """A query of the system catalog. Everybody may read it, but for what `SECRET` names."""
+
+    tree: exp.Expression
+
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        named = (table.name.lower() for table in self.tree.find_all(exp.Table))
+        return tuple(Demand(SUPERUSER, 0, what=f"{SECRET[name]} {name}") for name in named if name in SECRET)
+
+
 class SystemCatalog:
     """The catalog's database, opened at its first query. One query at a time: they are short and few."""
 
@@ -130,7 +144,7 @@ class SystemCatalog:
 
     def run(
         self,
-        query: str | exp.Expression,
+        query: Authorized[CatalogQuery],
         values: Sequence[object],
         session: Session,
         catalog: Catalog,
@@ -138,24 +152,23 @@ class SystemCatalog:
     ) -> tuple[tuple[Field, ...], pa.Table]:
         """Columns and rows of a query. `values` of its parameters may be text. `status`: what the engine says of itself, for a query
         that `asks_engine`. Raises SQL errors."""
-        tree = parsed(query) if isinstance(query, str) else query
+        tree = query.plan.tree
         with self._lock:
             connection = self._at(catalog)
             self.functions.session, self.functions.catalog = session, catalog
             self._facts.roles[OPERATOR_ID] = self.functions.privileges.operator()
-            self._check(tree, session)
             if any(table.name.lower() == ACTIVITY for table in tree.find_all(exp.Table)):
                 database.fill(connection, f"pg.{ACTIVITY}", session.sessions())
             for relation in _listed(tree):
                 said = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status or {}
-                database.fill(connection, relation, lists.table(relation, catalog, said))
+                database.fill(connection, relation, lists.table(relation, catalog, said, session.may_see))
             return self._run(connection, tree, values, catalog)
 
     def describe(
-        self, query: str | exp.Expression, oids: Sequence[int], session: Session, catalog: Catalog
+        self, query: Authorized[CatalogQuery], oids: Sequence[int], session: Session, catalog: Catalog
     ) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
-        """Columns and types of the parameters, without running it. `oids`: types that the client gave, 0 where it did not."""
-        tree = parsed(query) if isinstance(query, str) else query
+        """Columns and types of the parameters: it runs, for no rows. `oids`: types that the client gave, 0 where it did not."""
+        tree = query.plan.tree
         types = parameters(tree, oids)
         limited = exp.select("*").from_(tree.copy().subquery("q")).limit(0)  # type: ignore[attr-defined]
         with self._lock:
@@ -164,14 +177,6 @@ class SystemCatalog:
             made = rewrite(limited, self.functions.all, catalog)
             theirs = self._execute(connection, made, [None] * len(types))
             return _fields(tree, theirs.description, columns_of(tree, [str(d[1]) for d in theirs.description])), types
-
-    def _check(self, tree: exp.Expression, session: Session) -> None:
-        """42501 for relations that only superusers read."""
-        for table in tree.find_all(exp.Table):
-            if table.name.lower() in SECRET and not session.role.superuser:
-                raise errors.InsufficientPrivilege(
-                    f"permission denied for {'view' if table.name.lower() == 'pg_shadow' else 'table'} {table.name.lower()}"
-                )
 
     def _at(self, catalog: Catalog) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
@@ -336,7 +341,7 @@ def parsed(text: str) -> exp.Expression:
         trees = [t for t in POSTGRES.parser().parse(_names(_arrays(POSTGRES.tokenize(text))), text) if t is not None]
     except sqlglot.errors.SqlglotError as error:
         raise errors.SyntaxError_("syntax error in a query of the system catalog") from error
-    if len(trees) != 1:
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query) or trees[0].find(exp.DML, exp.DDL, exp.Command) is not None:
         raise errors.SyntaxError_("syntax error in a query of the system catalog")
     return trees[0]
 

@@ -42,6 +42,9 @@ class Session(Protocol):
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """How far each subscription is, by name."""
 
+    def may_see(self, item: Item) -> bool:
+        """Whether the role may see what is in a relation, and errors that tell of its rows."""
+
     def export_snapshot(self) -> str:
         """A name under which other sessions may read at the time of this one's transaction."""
 

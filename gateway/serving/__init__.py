@@ -5,6 +5,7 @@ What happens to one SELECT:
 1. `prepared` binds it against the catalog at the mirrors' time (sql.bind), and asks sql.duckdb for the text; both are kept.
 2. `mirrors` has every relation that a query names as a DuckDB table (`mirror`), filled at the first use and moved along the log from
    tick to tick, all in one transaction. `wake` tells when the log has more, `entries` reads it once for everybody.
+   What is evaluated is an `Authorized`: somebody was asked whether the role may (`sql.authorization`).
 3. `jobs` runs the text on a thread, interruptible, in the `sandbox`; inside BEGIN in the transaction of a `snapshots.Snapshot`.
 4. `failures` turns what DuckDB says into PostgreSQL's errors. A view whose own errors sum above zero answers with them.
 
@@ -26,7 +27,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from gateway.catalog import SystemCatalog, catalog_tree, is_catalog_query
+from gateway.catalog import CatalogQuery, SystemCatalog, catalog_tree, is_catalog_query
 from gateway.catalog.facts import Session
 from gateway.serving import changes as following
 from gateway.serving.changes import Batch
@@ -42,8 +43,10 @@ from gateway.serving.snapshots import Snapshot, Snapshots, raise_error_of
 from lake.catalog import Catalog, Item
 from lake.errors import UndefinedTable
 from lake.types import Field, Type, arrow_schema
+from sql.authorization import Authorized, Followed
 from sql.duckdb import arguments
 from sql.statements import QueryText, Select
+from sql.writes import BoundWrite
 
 if TYPE_CHECKING:
     from lake import Lake
@@ -181,19 +184,25 @@ class Serving:
         return self._statements.prepare(query, parameter_oids, seen or Seen(*self.known))
 
     async def run(
-        self, prepared: Prepared, values: Sequence[object] = (), *, at: Snapshot | None = None, timeout: float | None = None
+        self, query: Authorized[Prepared], values: Sequence[object] = (), *, at: Snapshot | None = None, timeout: float | None = None
     ) -> pa.Table:
         """The rows. Cancelling the task stops the statement. With `at`: in that snapshot."""
+        prepared = query.plan
         if at is not None:
             if not at.past:  # what this block copies for itself, the next finds in memory
                 self._mirrors.need([i for i in prepared.items if i.id in self.catalog.items])
             return await self._jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
         return await self._reading(prepared.items, lambda job: self._run(prepared, values, job), timeout)
 
-    async def work(
-        self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], *, at: Snapshot | None = None
+    async def write(
+        self,
+        write: Authorized[BoundWrite],
+        items: Sequence[Item],
+        work: Callable[[duckdb.DuckDBPyConnection], Result],
+        *,
+        at: Snapshot | None = None,
     ) -> Result:
-        """What `work` gives, on a thread, with a connection that reads these items. Cancelling the task stops it."""
+        """What `work` makes of a write, on a thread, with a connection that reads these items. Cancelling the task stops it."""
         if at is None:
             return await self._reading(items, lambda job: self._work(items, work, job))
         self._mirrors.need([i for i in items if i.id in self.catalog.items])
@@ -231,8 +240,9 @@ class Serving:
             finally:
                 job.running(None)
 
-    def run_now(self, prepared: Prepared, values: Sequence[object] = ()) -> pa.Table:
+    def run_now(self, query: Authorized[Prepared], values: Sequence[object] = ()) -> pa.Table:
         """The rows, on this thread: for what is known to be short, or outside an event loop. Waits for a first filling."""
+        prepared = query.plan
         for left in reversed(range(TRIES)):
             for ready in self._mirrors.need(self._present(prepared.items)):
                 ready.result()
@@ -301,14 +311,14 @@ class Serving:
 
     # --- the system catalog
 
-    def is_catalog_query(self, statement: Select | QueryText | exp.Expression) -> bool:
-        """Whether a query is answered by `run_catalog` and not by `run`."""
+    def catalog_query(self, statement: Select | QueryText | exp.Expression) -> CatalogQuery | None:
+        """A query that is answered by `run_catalog` and not by `run`; None if it is none."""
         tree = _catalog_tree(statement)
-        return tree is not None and is_catalog_query(tree, self.catalog)
+        return CatalogQuery(tree) if tree is not None and is_catalog_query(tree, self.catalog) else None
 
     async def run_catalog(
         self,
-        query: Select | QueryText | exp.Expression | str,
+        query: Authorized[CatalogQuery],
         values: Sequence[object],
         session: Session,
         catalog: Catalog,
@@ -316,18 +326,13 @@ class Serving:
     ) -> tuple[tuple[Field, ...], pa.Table]:
         """Columns and rows of a query of the system catalog. Values of parameters may be text. `catalog`: as the session sees it.
         `status`: what the engine says of itself, for a query that asks it."""
-        tree = query if isinstance(query, str) else _catalog_tree(query)
-        assert tree is not None
-        return await self._jobs.run(lambda job: self._system.run(tree, values, session, catalog, status))
+        return await self._jobs.run(lambda job: self._system.run(query, values, session, catalog, status))
 
     async def describe_catalog(
-        self, query: Select | QueryText | exp.Expression | str, oids: Sequence[int], session: Session, catalog: Catalog
-    ) -> tuple[tuple[Field, ...], tuple[Type, ...], exp.Expression | str]:
-        """Columns and parameter types of such a query, without running it, and what `run_catalog` is to be given."""
-        tree = query if isinstance(query, str) else _catalog_tree(query)
-        assert tree is not None
-        columns, types = await self._jobs.run(lambda job: self._system.describe(tree, oids, session, catalog))
-        return columns, types, tree
+        self, query: Authorized[CatalogQuery], oids: Sequence[int], session: Session, catalog: Catalog
+    ) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
+        """Columns and parameter types of such a query."""
+        return await self._jobs.run(lambda job: self._system.describe(query, oids, session, catalog))
 
     def _opened(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
         sandbox = open_sandbox(prepare, memory_limit=CATALOG_MEMORY_LIMIT)
@@ -338,7 +343,7 @@ class Serving:
 
     async def changes(
         self,
-        source: int | Prepared,
+        source: Authorized[Followed | Prepared],
         *,
         after: int,
         snapshot: bool,
@@ -352,11 +357,11 @@ class Serving:
         that are given, where it has got others since.
         """
         item: Item | Prepared
-        if isinstance(source, int):
-            item = readable(self.catalog[source])
+        if isinstance(source.plan, Followed):
+            item = readable(self.catalog[source.plan.item.id])
             item = item if columns is None else replace(item, columns=columns)
         else:
-            item = source
+            item = source.plan
         feed, shared = await asyncio.get_running_loop().run_in_executor(self._following, self._feed, item, values, after)
         try:
             async for batch in following.follow(

@@ -14,6 +14,7 @@ from lake.errors import ObjectNotInPrerequisiteState
 from lake.failed import readable_at
 from lake.types import FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from sql import plan
+from sql.authorization import SELECT, Demand
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.relations import once_each, walk
@@ -29,7 +30,8 @@ UNSPECIFIED = (0, FACTS["unknown"].oid)
 class Prepared:
     """`relations`: ids of what it reads. `catalog_n`: the entry whose catalog it was bound against. `volatile`: it may change though no
     relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, … `failed_at`: the newest time at which all is readable if it
-    reads views that have failed, otherwise None. `constants`: its long literals, parameters of `sql`."""
+    reads views that have failed, otherwise None. `constants`: its long literals, parameters of `sql`. `demands`: the privileges that
+    it takes to run it."""
 
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...]
@@ -41,6 +43,7 @@ class Prepared:
     volatile: bool = False
     failed_at: int | None = None
     constants: tuple[plan.Value, ...] = field(default=(), repr=False)
+    demands: tuple[Demand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,9 +89,22 @@ def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int)
         for column, origin in zip(query.columns, origins(query.plan), strict=True)
     )
     constants: list[plan.Value] = []
-    sql = render(query.plan, constants=constants)
-    varies = volatile(query.plan)
-    return Prepared(columns, query.parameters, relations, catalog_n, sql, query, items, varies, readable_at(items), tuple(constants))
+    text = render(query.plan, constants=constants)
+    # what the plan reads is asked for even if the binder has noted nothing of it
+    unnoted = relations - {d.item for d in query.demands}
+    return Prepared(
+        columns,
+        query.parameters,
+        relations,
+        catalog_n,
+        text,
+        query,
+        items,
+        volatile=volatile(query.plan),
+        failed_at=readable_at(items),
+        constants=tuple(constants),
+        demands=(*query.demands, *(Demand(SELECT, r) for r in sorted(unnoted))),
+    )
 
 
 @once_each
