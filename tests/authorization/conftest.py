@@ -35,13 +35,18 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """For statements that are refused. low has `lo.own`, `lo.sub` of it and `lo.t()`, which reads it."""
+    """For statements that are refused. low has `lo.own`, `lo.sub` of it and `lo.t()`, which reads it; `own.f()` reads the canary."""
     world = made(tmp_path_factory.mktemp("shared"))
     world.sql(
         "low",
         "CREATE TABLE lo.own (n int PRIMARY KEY)",
         "CREATE SUBSCRIPTION lo.sub FROM lo.own",
         "CREATE FUNCTION lo.t() RETURNS bigint LANGUAGE SQL AS 'SELECT max(n)::bigint FROM lo.own'",
+    )
+    world.sql(
+        "boss",
+        "CREATE FUNCTION own.f() RETURNS bigint LANGUAGE SQL AS 'SELECT sum(n) FROM salaries'",
+        "GRANT USAGE ON SCHEMA own TO PUBLIC",
     )
     yield world
     world.close()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import urllib.request
+
 import pytest
 from psycopg import errors
 
+from gateway.presto import main as presto
 from tests.authorization.conftest import CANARY, refused
 from tests.authorization.world import World
 
@@ -95,6 +100,59 @@ READING = [
 @pytest.mark.parametrize("texts", READING, ids=lambda texts: texts[-1])
 def test_select_is_asked(shared: World, texts: tuple[str, ...]) -> None:
     refused(shared, "low", *texts)
+
+
+# Clauses that take an expression and never evaluate one that reads: `own.f()` reads the canary, `lo.t()` a table of low's own.
+NOT_READING = [
+    ("CREATE TABLE lo.x (n int PRIMARY KEY, m bigint DEFAULT (SELECT max(n) FROM salaries))", "0A000"),
+    ("CREATE TABLE lo.x (n int PRIMARY KEY, m bigint DEFAULT own.f())", "42883"),
+    ("CREATE TABLE lo.x (n int PRIMARY KEY, m bigint DEFAULT lo.t())", "42883"),
+    ("CREATE TABLE lo.x (n int PRIMARY KEY CHECK (EXISTS (SELECT FROM salaries)))", "0A000"),
+    ("CREATE TABLE lo.x (n int PRIMARY KEY, CHECK (n < own.f()))", "42883"),
+    ("CREATE FUNCTION lo.g(a bigint DEFAULT (SELECT n FROM salaries)) RETURNS bigint LANGUAGE SQL AS 'SELECT a'", "0A000"),
+    ("CREATE FUNCTION lo.g(a bigint DEFAULT own.f()) RETURNS bigint LANGUAGE SQL AS 'SELECT a'", "42501"),
+    ("SET application_name = (SELECT n FROM salaries)", "42601"),
+    ("SELECT set_config('application_name', (SELECT n::text FROM salaries), false)", "0A000"),
+    ("SELECT set_config('application_name', own.f()::text, false)", "42883"),
+    ("SELECT 1 LIMIT own.f()", "0A000"),
+    ("SELECT 1 OFFSET lo.t()", "0A000"),
+    ("VALUES (1) AS OF own.f()", "0A000"),
+    ("COPY lo.own FROM STDIN WHERE n < (SELECT n FROM salaries)", "0A000"),
+    ("SELECT * FROM pg_class WHERE oid = (SELECT n FROM salaries)", "0A000"),
+    ("SELECT * FROM generate_series(1, own.f())", "42501"),
+    ("SELECT sum(1) OVER (ORDER BY own.f())", "42501"),
+]
+
+
+@pytest.mark.parametrize(("text", "sqlstate"), NOT_READING, ids=lambda part: part)
+def test_no_other_clause_reads(shared: World, text: str, sqlstate: str) -> None:
+    refused(shared, "low", text, sqlstate=sqlstate)
+
+
+def test_presto_asks_too(shared: World) -> None:
+    server = presto.Server(0, f"127.0.0.1:{shared.served.port}")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1/statement"
+        answers = {user: presto_answer(url, user, "SELECT n FROM public.salaries") for user in ("boss", "low")}
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert str(CANARY) in answers["boss"]
+    assert str(CANARY) not in answers["low"]
+    assert "permission denied for table salaries" in answers["low"]
+
+
+def presto_answer(url: str, user: str, text: str) -> str:
+    """All pages of the answer."""
+    pages, body = [], text.encode() or None
+    while url:
+        request = urllib.request.Request(url, body, {"X-Trino-User": user})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            document = json.loads(answer.read())
+        pages.append(json.dumps(document))
+        url, body = document.get("nextUri", ""), None
+    return "".join(pages)
 
 
 def test_a_view_reads_with_its_owner_s_privileges(world: World) -> None:
