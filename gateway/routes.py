@@ -225,7 +225,8 @@ def _failed_at(session: Session, prepared: Prepared) -> int | None:
         return None
     for item in prepared.items:
         if (why := failure(item)) is not None:
-            session.notice(why.message, "WARNING", "01000", detail=f"The query reads all relations as of {prepared.failed_at}.")
+            message = why.message if session.may_see(item) else f'{item.kind} "{item.name}" has failed'
+            session.notice(message, "WARNING", "01000", detail=f"The query reads all relations as of {prepared.failed_at}.")
     if session.transaction.state is not State.IDLE:
         session.transaction.read_at(session.serving, prepared.failed_at)
         return None

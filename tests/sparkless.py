@@ -69,6 +69,7 @@ class Installation:
         self.fills: dict[int, Any] = {}
         self.failures: dict[int, Exception] = {}
         self.switched: set[int] = set()
+        self.awaited: set[int] = set()
         self._sandbox = open_sandbox(install, memory_limit="1GB") if fills else None
 
     def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -111,7 +112,7 @@ class Installation:
     def _switch(self, coming: list[Item]) -> None:
         """Replacements take their places in one entry, with the difference of the rows."""
         engine, catalog = self.engine, self.engine.catalog
-        change = switched(coming, catalog)
+        change = switched(coming, catalog, lambda item, after: item)
         after = catalog.apply(change)
         changes = []
         for item in coming:
