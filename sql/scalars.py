@@ -20,6 +20,7 @@ from lake.types import Type
 from sql.compute import likes, patterns
 from sql.duckdb_macros import MACROS
 from sql.functions.arithmetic import INTEGERS
+from sql.functions.arrays import EACH
 from sql.functions.entry import Function
 from sql.lets import NO_MACROS, Macros, Written, atom, bound, checked, own_size, uses
 from sql.plan import (
@@ -153,8 +154,13 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
 
     `test`: for whether a text matches; `search`: for where; `global`: 0 if the flags say all matches, else 1; `like`: DuckDB's whole
     test of argument 0, by its own engine where that can, for it takes time in proportion to the text whatever the pattern; `fits`: the
-    whole test by LIKE.
+    whole test by LIKE. Of ANY (array) and ALL (array) the pattern is the element, as in `functions.arrays.quantified`.
     """
+
+    sign = call.function.name.removesuffix(" ANY").removesuffix(" ALL")
+
+    def shown(index: int) -> str:
+        return EACH if call.arguments[index].type.is_array else texts[index]
 
     def value(index: int) -> str:
         argument = call.arguments[index]
@@ -168,7 +174,7 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
         if kind == "fits":
             return fits(index)
         flags = value(len(call.arguments) - 1) if len(call.arguments) > index + 1 and call.function.flagged else ""
-        flags += "i" if call.function.name.endswith("~*") else ""
+        flags += "i" if sign.endswith("~*") else ""
         plain, everywhere = patterns.options(flags, everywhere=call.function.name in ("regexp_replace", "regexp_matches"))
         if kind == "global":
             return "0" if everywhere else "1"
@@ -176,27 +182,27 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
 
     def like(index: int) -> str:
         given = call.arguments[index:]
-        implied = "i" if call.function.name.endswith("~*") else ""
+        implied = "i" if sign.endswith("~*") else ""
         if all(isinstance(a, Literal) and isinstance(a.value, str) for a in given):
             flags = value(index + 1) if call.function.flagged else implied
             if (made := patterns.for_duckdb(value(index), patterns.options(flags)[0])) is not None:
                 return f"regexp_matches({texts[0]}, {dialect.quoted(made)})"
-        return f"tg_regexp_like({texts[0]}, {texts[index]}, {texts[-1] if call.function.flagged else dialect.quoted(implied)})"
+        return f"tg_regexp_like({texts[0]}, {shown(index)}, {texts[-1] if call.function.flagged else dialect.quoted(implied)})"
 
     def fits(index: int) -> str:
         """Whether argument 0 is LIKE the pattern, or ILIKE it."""
-        pattern, folds = call.arguments[index], call.function.name.endswith("*")
+        pattern, folds = call.arguments[index], sign.endswith("*")
         known = pattern.value if isinstance(pattern, Literal) and isinstance(pattern.value, str) else None
         if dialect.parameter is None:
             if known is not None and likes.is_plain(known):
-                return f"{texts[0]} {'ILIKE' if folds else 'LIKE'} tg_like_pattern({texts[index]})"
-            sides = [f"lower({texts[i]})" if folds else texts[i] for i in (0, index)]
+                return f"{texts[0]} {'ILIKE' if folds else 'LIKE'} tg_like_pattern({shown(index)})"
+            sides = [f"lower({shown(i)})" if folds else shown(i) for i in (0, index)]
             return f"tg_like({', '.join(sides)})"
         if known is not None and not folds:
             return likes.for_duckdb(texts[0], known)
         if known is not None and len(known.lower()) == len(known):
             return likes.for_duckdb(f"lower({texts[0]})", known.lower())
-        sides = [f"lower({texts[i]})" if folds else texts[i] for i in (0, index)]
+        sides = [f"lower({shown(i)})" if folds else shown(i) for i in (0, index)]
         return f"tg_like_any({', '.join(sides)})"
 
     return spelled

@@ -8,6 +8,7 @@ from __future__ import annotations
 from sql.functions.entry import Function, duckdb_error, spark_error, strict
 
 ARRAY, ELEMENT = "anycompatiblearray", "anycompatible"
+EACH = "tg_e"  # the element, in the SQL of what is tested or made of each element
 
 
 def _row(name: str, arguments: tuple[str, ...], result: str, spark: str, duckdb: str, kind: str = "function") -> Function:
@@ -122,13 +123,13 @@ PRINTED_BOOL = Function(
 
 def quantified(function: Function, every: bool, arguments: tuple[str, str]) -> Function:
     """x op ANY (array) or, of every element, x op ALL (array), of an operator's row: `arguments` are the types of x and of the array."""
-    element = function.spark.replace("{1}", "tg_e"), function.duckdb.replace("{1}", "tg_e")
+    element = function.spark.replace("{1}", EACH), function.duckdb.replace("{1}", EACH)
     return Function(
         f"{function.name} {'ALL' if every else 'ANY'}",
         arguments,
         "bool",
-        f"{'forall' if every else 'exists'}({{1}}, tg_e -> {element[0]})" if function.spark else "",
-        f"tg_{'all' if every else 'any'}(list_transform({{1}}, lambda tg_e: {element[1]}))",
+        f"{'forall' if every else 'exists'}({{1}}, {EACH} -> {element[0]})" if function.spark else "",
+        f"tg_{'all' if every else 'any'}(list_transform({{1}}, lambda {EACH}: {element[1]}))",
         "operator",
         strict=False,
     )

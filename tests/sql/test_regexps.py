@@ -135,3 +135,21 @@ def test_like_is_as_postgresqls(server: psycopg.Connection[Any], seed: int) -> N
         else:
             row = server.execute("SELECT %s::text LIKE %s::text", (text, like)).fetchone()
             assert row == (likes.like(text, like),), (text, like)
+
+
+@pytest.mark.parametrize(
+    ("test", "answer"),
+    [
+        ("'abc' LIKE ANY (ARRAY['x%', 'a%'])", True),
+        ("'abc' NOT LIKE ALL (ARRAY['x%', '%a%b%'])", False),
+        ("'ABC' ILIKE ANY (ARRAY['x%', '%a%b%'])", True),
+        ("'abc' ~ ANY (ARRAY['x', '^a.c'])", True),
+        ("'abc' !~ ALL (ARRAY['x', '^a.c'])", False),
+        ("'abC' ~* ALL (ARRAY['B', '^a.c'])", True),
+        ("'abc' LIKE ANY (ARRAY['x%', NULL])", None),
+    ],
+)
+def test_each_element_is_a_pattern(test: str, answer: bool | None) -> None:
+    connection = duckdb.connect()
+    install(connection)
+    assert connection.execute(render(bind_query(f"SELECT {test}", Catalog()).plan)).fetchall() == [(answer,)]

@@ -16,6 +16,7 @@ from struct import pack
 
 import pytest
 
+from gateway.connection import AUTHENTICATED
 from gateway.protocol import messages as m
 from gateway.protocol.decode import READERS
 from gateway.protocol.frames import Decoder
@@ -99,16 +100,24 @@ def pieces(chance: random.Random, data: bytes) -> Iterator[bytes]:
         at += size
 
 
+def read(decoder: Decoder, piece: bytes) -> Iterator[m.Message]:
+    """All messages that are there: until the client is authenticated the decoder gives them one at a time."""
+    while found := decoder.feed(piece):
+        yield from found
+        piece = b""
+
+
 def decode_all(seed: int, count: int) -> None:
     chance = random.Random(seed)
     for _ in range(count):
         begins = chance.random() < 0.2
         data = inputs(chance, begins=begins)
-        whole = Decoder(started=not begins).feed(data)
-        cut = Decoder(started=not begins)
+        one, cut = Decoder(started=not begins), Decoder(started=not begins)
+        one.authenticated = cut.authenticated = chance.random() < 0.5
+        whole = list(read(one, data))
         parts: list[m.Message] = []
         for piece in pieces(chance, data):
-            parts += cut.feed(piece)
+            parts += read(cut, piece)
             assert cut.buffered <= max(FRAME_BYTES_MAX + 5, STARTUP_BYTES_MAX)
         assert parts == whole
         assert sum(isinstance(x, m.Malformed) and x.fatal for x in whole) <= 1
@@ -183,10 +192,11 @@ async def converse(live: Live, seed: int, count: int) -> None:
         session = Session(live.gateway, sink)
         try:
             for piece in pieces(chance, data):
-                for message in decoder.feed(piece):
+                for message in read(decoder, piece):
                     work = session.receive(message)
                     if work is not None:
                         await finished(work, session)
+                    decoder.authenticated = session.machine.phase in AUTHENTICATED
                     if sink.closed:
                         break
         finally:
