@@ -46,6 +46,7 @@ from tests.soak.growth import Growth
 
 SECONDS = 3600.0
 EVENTS_AN_HOUR = 300
+WRITES_AN_HOUR = 60  # acknowledged while faults happen, at least: fewer would test nothing
 GAP_S = (3.0, 15.0)  # between two kills or pauses: 400 an hour
 RATE = 200.0  # page views a second
 DISK_BYTES = 6 << 30
@@ -83,6 +84,7 @@ class Run(Report):
         self.events: list[Event] = []
         self.skipped: list[str] = []
         self.port = free_port()
+        self.acknowledged = 0  # writes, while faults happened
 
     def connect(self) -> psycopg.Connection[Any]:
         words = f"host=127.0.0.1 port={self.port} user=soak dbname=tailgate connect_timeout={CONNECT_S}"
@@ -150,6 +152,7 @@ class Run(Report):
                 self.say(f"{crowd}; {sum(struck.counts.values())} events")
             time.sleep(STEP_S)
         struck.end()
+        self.acknowledged = crowd.acknowledged
         self.say("faults end")
 
     def settle(self, supervisor: Supervisor, crowd: Crowd) -> None:
@@ -207,6 +210,9 @@ class Run(Report):
         total = struck.counts.total()
         wanted = int(EVENTS_AN_HOUR * self.options.seconds / 3600)
         self.told(f"{total} events", None if total >= wanted else f"at least {wanted} were to happen")
+        wanted = int(WRITES_AN_HOUR * self.options.seconds / 3600)
+        enough = f"at least {wanted} were to be" if self.acknowledged < wanted else None
+        self.told(f"{self.acknowledged} writes were acknowledged while faults happened", enough)
         others = {part: n - struck.fatal[part] for part, n in supervisor.ends.items() if n > struck.fatal[part]}
         lines = [
             f"Seed {self.seed}, {self.options.seconds:g} s: {crowd}.",
