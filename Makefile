@@ -17,6 +17,8 @@ BIN := .venv/bin
 FAST := "not long and not clients"
 # Processes that share the tests, a file each: servers and JVMs of one wait while those of the other work.
 JOBS ?= 2
+# How long `make test-soak` injects faults.
+SECONDS ?= 3600
 MAVEN := $(MVN) -B -q -Dstyle.color=never $(MAVEN_ARGUMENTS)
 COPY := dependency:copy-dependencies -DincludeScope=runtime
 # Known only once .venv is there, so it is asked for inside the recipes.
@@ -33,7 +35,7 @@ STRICT = lake sql gateway/protocol engine/plan embedded
 PURE = lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-clients test-cdc java lint format bench bench-peers docs clean
+.PHONY: help setup demo test test-long test-clients test-cdc test-soak java lint format bench bench-peers docs clean
 
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -45,9 +47,7 @@ demo: setup ## Kafka, registry, engine, gateway, sinks and the shop, live: ARGS=
 
 test: setup java docs ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
 	@echo "test: Python"
-	@$(BIN)/python -m pytest -m $(FAST) -n $(JOBS) --dist loadfile $(ARGS) || \
-	  { echo "test: what failed once more, by itself: real brokers and servers are late on a busy machine"; \
-	    $(BIN)/python -m pytest -m $(FAST) --last-failed --last-failed-no-failures none $(ARGS); }
+	@$(BIN)/python -m pytest -m $(FAST) -n $(JOBS) --dist loadfile $(ARGS)
 
 test-long: setup ## the law with 10,000 random views (under two hours), then what `make test` leaves out: ARGS="-k kill"
 	@echo "test: the law"
@@ -60,6 +60,9 @@ test-clients: setup ## real clients against a live Tailgate and PostgreSQL 15, o
 
 test-cdc: setup ## MariaDB and PostgreSQL through Debezium, everybody killed at random, in six minutes: ARGS="--for 60"; see docs/cdc.md
 	@$(BIN)/python -m tests.cdc.run $(ARGS)
+
+test-soak: setup ## a whole system under load, faults and DDL for an hour: SECONDS=300, ARGS="--seed 1"; see docs/reliability.md
+	@$(BIN)/python -m tests.soak.run --for $(SECONDS) $(ARGS)
 
 java: setup ## the Java library's own tests
 	@echo "test: the Java library"

@@ -231,6 +231,8 @@ class Session:
         """Tells an error, and all that follows from one."""
         if isinstance(error, RecursionError):
             error = e.StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep: cut it in parts.")
+        if isinstance(error, OSError):
+            error = e.from_system(error) or error
         if isinstance(error, e.TailgateError):
             position = None if error.position is None else error.position + offset + 1
             report = backend.Report("ERROR", error.sqlstate, error.message, error.detail, error.hint, position, error.where, error.names)

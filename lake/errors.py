@@ -13,6 +13,7 @@ Source: PostgreSQL 15, appendix A, "PostgreSQL Error Codes"; "Error Message Styl
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -133,6 +134,7 @@ InvalidRecursion = _condition("InvalidRecursion", "42P19")
 IndeterminateDatatype = _condition("IndeterminateDatatype", "42P18")
 # class 53: resources
 ConfigurationLimitExceeded = _condition("ConfigurationLimitExceeded", "53400")
+DiskFull = _condition("DiskFull", "53100", retriable=True)
 OutOfMemory = _condition("OutOfMemory", "53200")
 TooManyConnections = _condition("TooManyConnections", "53300", retriable=True)
 # class 54, 55: limits and states of objects
@@ -158,3 +160,16 @@ class Replaced(TailgateError):
     """Another writer took the log over (W1); this one stops and touches nothing any more."""
 
     sqlstate = "57P01"
+
+
+def from_system(error: OSError) -> TailgateError | None:
+    """The error for a file system that is full, read-only or broken; None for any other OSError, which may be a bug of ours.
+
+    >>> from_system(OSError(errno.ENOSPC, "No space left on device")).sqlstate, from_system(FileNotFoundError(errno.ENOENT, "no such file"))
+    ('53100', None)
+    """
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"could not write to the data folder: {error.strerror}", hint="Check free disk space.")
+    if error.errno in (errno.EIO, errno.EROFS):
+        return IoError(f"could not access the data folder: {error.strerror}")
+    return None

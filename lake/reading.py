@@ -9,6 +9,7 @@ time can no longer be read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ from lake.weights import formed, negated, positive, total
 if TYPE_CHECKING:
     from lake.folder import Lake
 
-RETAIN_HISTORY_MS = 3_600_000  # how far `since` trails where no relation asks for more
+RETAIN_HISTORY_MS = int(os.environ.get("TAILGATE_RETAIN_HISTORY_MS", 3_600_000))  # how far `since` trails where no relation asks for more
 RETAIN_OPTION = "retain_history_ms"  # of an item: WITH (RETAIN HISTORY FOR …)
 
 ATTEMPTS = 3

@@ -3,7 +3,7 @@
     session ──► claim ──► snapshot, in pieces ──► steps, in batches ──► wait for the log ─┐
        ▲                                              ▲                                   │
        │ pause                                        └───────────────────────────────────┘
-       └── broker or registry absent: `retrying`                    replaced, refused, log gone: `stopped`
+       └── broker or registry absent, disk full: `retrying`         replaced, refused, log gone: `stopped`
 
 Where it is stands in Kafka, in the transaction of the events. The lake's copy of it keeps the log from there, tells SHOW SINKS,
 and is ahead of Kafka only over entries in which the relation did not change.
@@ -21,7 +21,7 @@ from datetime import timedelta
 
 from lake import Lake, crash
 from lake.catalog import Item
-from lake.errors import ConfigurationLimitExceeded, ObjectNotInPrerequisiteState, TailgateError
+from lake.errors import ConfigurationLimitExceeded, IoError, ObjectNotInPrerequisiteState, TailgateError, from_system
 from lake.events import Part, schema
 from lake.types import Field
 from sinks import consistency, forms, protobuf, registry
@@ -127,6 +127,8 @@ class Worker(threading.Thread):
             if not error.retriable:
                 raise
             self._retry(error)
+        except OSError as error:  # of the lake's file system: a full disk, say
+            self._retry(from_system(error) or IoError(str(error)))
         finally:
             if session is not None:
                 session.close()
@@ -260,14 +262,20 @@ class Worker(threading.Thread):
         return self._reported is None or self._reported[2] != self._position.n
 
     def _report(self, status: Status, error: str) -> None:
-        """Writes the copy, if it says something new; where it is, no oftener than COPY_INTERVAL."""
+        """Writes the copy if it has changed, a mere position at most every COPY_INTERVAL. A failure is tried again with the next report."""
         report, now = (status, error, self._position.n), time.monotonic()
         if report == self._reported:
             return
         if self._reported is not None and report[:2] == self._reported[:2] and now - self._reported_at < COPY_INTERVAL.total_seconds():
             return
         crash.point("sink.copy")
-        self._copy.write(self._position.n, self._position.time, status, error, claimed=self._claimed)
+        try:
+            self._copy.write(self._position.n, self._position.time, status, error, claimed=self._claimed)
+        except OSError as failure:  # the position in Kafka counts; the older copy keeps more of the log, not less
+            if self._reported is not None:
+                _say(f"sink {self.item.name}: its status cannot be written: {failure}")
+            self._reported = None
+            return
         self._reported, self._reported_at = report, now
 
 

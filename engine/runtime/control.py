@@ -29,7 +29,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
-from lake.errors import InvalidParameterValue, TailgateError
+from lake.errors import InvalidParameterValue, TailgateError, from_system
 from lake.http import BadRequest, body_length
 from lake.resolution import Resolution
 
@@ -122,6 +122,9 @@ class Control:
                 except RecursionError:
                     self._answer(400, {"sqlstate": "54001", "message": "stack depth limit exceeded"})
                 except Exception as e:
+                    if isinstance(e, OSError) and (known := from_system(e)) is not None:
+                        self._refuse(known)
+                        return
                     log.exception("a statement failed")
                     self._answer(500, {"sqlstate": "XX000", "message": f"{type(e).__name__}: {e}"})
 

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from engine.runtime.jvm import Jvm, attached
 
 STATE_CACHE_MB = 256  # RocksDB's block cache and write buffers, of all stores of this process together
+TEN_YEARS_MS = 10 * 365 * 86_400_000
 ENDING_MS = 2000  # longest exit of the JVM
 
 STREAMING = "spark.sql.streaming"
@@ -24,6 +25,8 @@ SETTINGS: dict[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.variable.substitute": "false",  # '${env:PATH}' in a statement is a text
     "spark.authenticate": "true",  # by a secret that Spark makes for this session: its ports refuse other users of this machine
+    # Spark removes a block manager, its own driver's too, after two silent minutes by the wall clock, which may jump by days.
+    "spark.storage.blockManagerHeartbeatTimeoutMs": str(TEN_YEARS_MS),
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",  # the catalogue's templates say each result's scale

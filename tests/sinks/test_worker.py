@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import time
@@ -21,6 +22,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from embedded.kafka import Kafka
 from embedded.registry import Registry
 from lake.catalog import Change
+from sinks.copies import Copy
 from sinks.main import Sinks
 from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, messages, records, until
 
@@ -310,3 +312,26 @@ def test_a_compatibility_level_is_set_with_the_schemas(feed: Feed, kafka: Kafka,
     until(lambda: reached(feed) and records(kafka.address, topic))
     with SchemaRegistryClient({"url": registry.url}) as client:
         assert client.get_compatibility(f"{topic}-value") == "FULL"
+
+
+def test_a_full_disk_stops_no_sink(
+    feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its status cannot be written for a while. The thread of a sink ended by that for ever, while its process lived on."""
+    feed.create_sink(kafka.address, registry.url, topic)
+    feed.random_tick()
+    until(lambda: reached(feed))
+    refused: list[Path] = []
+
+    def full(self: Copy, data: dict[str, Any]) -> None:
+        refused.append(self._path)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Copy, "_write", full)
+        for _ in range(5):
+            feed.random_tick()
+        until(lambda: len(refused) > 2)
+    until(lambda: reached(feed))
+    assert copy(feed.lake)["status"] == "running"
+    assert events(kafka.address, topic) == feed.expected

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -162,6 +164,22 @@ def test_a_dropped_subscription_ends_a_fetch(live: Live, connect: Connect) -> No
     assert isinstance(ended[0], psycopg.errors.UndefinedObject)
     with pytest.raises(psycopg.errors.UndefinedObject, match='subscription "s" does not exist'):
         fetched(sql)
+
+
+def test_a_full_disk_acknowledges_nothing(live: Live, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    sql = connect()
+    sql.execute("CREATE SUBSCRIPTION s FROM v")
+    first = fetched(sql)
+    with monkeypatch.context() as patch:
+        patch.setattr("lake.files.write", full)
+        with pytest.raises(psycopg.errors.DiskFull, match="could not write to the data folder: No space left on device"):
+            sql.execute(f"ACKNOWLEDGE s UP TO {first[-1][0]}")
+    assert fetched(connect()) == first
+    sql.execute(f"ACKNOWLEDGE s UP TO {first[-1][0]}")
+    assert fetched(connect()) == []
 
 
 def test_a_client_that_left_is_noticed(live: Live, connect: Connect) -> None:
