@@ -77,12 +77,7 @@ def sqlstate_of(error: Exception) -> str:
         return type(error).__name__
     while cause.getCause() is not None:
         cause = cause.getCause()
-    methods = context._jvm.java.lang.Class.forName("tailgate.Errors").getDeclaredMethods()
-    of = next(m for m in methods if m.getName() == "of" and m.getParameterCount() == 1)
-    of.setAccessible(True)
-    arguments = context._gateway.new_array(context._jvm.java.lang.Object, 1)
-    arguments[0] = cause
-    return str(of.invoke(None, arguments).sqlstate())
+    return str(context._jvm.tailgate.errors.SparkErrors.of(cause).sqlstate())
 
 
 def session(jar: str) -> Any:
@@ -107,7 +102,7 @@ def session(jar: str) -> Any:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     jvm: Any = spark._jvm
-    jvm.tailgate.Functions.register(spark._jsparkSession)
+    jvm.tailgate.functions.Functions.register(spark._jsparkSession)
     return spark
 
 
