@@ -21,7 +21,7 @@ from lake.indexes import definition, index
 from lake.schemas import TEMPORARY_ID
 from lake.types import BOOL, INT8, TEXT, WEIGHT, Field
 from sql.authorization import Authorized, Followed
-from sql.compute.likes import fitting
+from sql.compute.regexp import likes
 from sql.definitions import shown
 from sql.statements import Name, Show
 
@@ -106,7 +106,7 @@ def _liked(rows: Sequence[Sequence[Any]], pattern: str | None) -> Sequence[Seque
     """The rows whose name is LIKE the pattern."""
     if pattern is None:
         return rows
-    return [row for row, fits in zip(rows, fitting([str(row[0]) for row in rows], pattern), strict=True) if fits]
+    return [row for row, fits in zip(rows, likes.matches([str(row[0]) for row in rows], pattern), strict=True) if fits]
 
 
 def _table(fields: Sequence[Field], rows: Sequence[Sequence[Any]]) -> pa.Table:

@@ -74,7 +74,7 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSessi
         session.sparkContext._gateway.proc = jvm.process  # type: ignore[union-attr]  # as if PySpark had started it: held as long as used
     session.sparkContext.setLogLevel("ERROR")
     _unwatched(session)
-    session._jvm.tailgate.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
+    session._jvm.tailgate.functions.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
     session._jvm.tailgate.Ending.within(ENDING_MS)  # type: ignore[union-attr]
     return session
 

@@ -362,7 +362,7 @@ def _value_format(options: Options) -> FormatSpec:
 
 
 def _connect_json(options: Options, columns: Sequence[Options], *, envelope: bool, before: bool) -> FormatSpec:
-    """Declared columns, and what their values mean where the message does not say (engine/java, ConnectJson)."""
+    """Declared columns, and what their values mean where the message does not say (engine/java, ConnectColumn)."""
     spec = {
         "columns": [_connect_column(c) for c in columns],
         "envelope": envelope,

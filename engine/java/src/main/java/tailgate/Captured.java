@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.Rows.Bytes;
 import tailgate.Tick.Change;
+import tailgate.formats.connect.UnavailableValue;
 
 /**
  * Out = the rows of a database's table with a key, made of its change events ({@link ChangeEvent}), which come at least once.
@@ -29,7 +30,7 @@ import tailgate.Tick.Change;
 final class Captured extends Operator {
   private static final long serialVersionUID = 1;
   /** What stands in place of a large value which did not change (PostgreSQL's TOAST), as text, as a jsonb and as bytes. */
-  static final UTF8String UNAVAILABLE = UTF8String.fromString("__debezium_unavailable_value"), UNAVAILABLE_JSONB = UTF8String.fromString("\"__debezium_unavailable_value\"");
+  static final UTF8String UNAVAILABLE = UnavailableValue.TEXT, UNAVAILABLE_JSONB = UnavailableValue.JSONB;
   private static final byte[] UNAVAILABLE_BYTES = UNAVAILABLE.getBytes();
   private static final int ROWS = 0, TABLES = 1;
   private final StructType row;

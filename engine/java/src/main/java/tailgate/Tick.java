@@ -9,6 +9,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.Node.Edge;
 import tailgate.Node.Source;
+import tailgate.errors.SparkErrors;
+import tailgate.errors.SqlError;
 
 /**
  * One partition's part of one tick.
@@ -133,7 +135,7 @@ final class Tick {
         throw new SourceStalled(source.channel, e.getCause().getMessage());
       } catch (RuntimeException e) {
         if (!again) count[1]++;
-        failed(source, kafka, Errors.of(e));
+        failed(source, kafka, SparkErrors.of(e));
       }
     }
   }
