@@ -245,9 +245,9 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
     plan = session.access.authorize(bound.prepared)
     at = session.settings.as_of
     if statement.as_of is not None:
-        at = await times.as_of(session, statement.as_of)
-    if at is not None:
-        times.check_readable(serving, at)
+        at = await times.as_of(session, statement.as_of, bound.prepared.relations)
+    elif at is not None:
+        await times.check_readable(serving, at, bound.prepared.relations)
     else:
         at = _failed_at(session, bound.prepared)
     if at is not None:
@@ -279,11 +279,14 @@ async def _tail(session: Session, bound: Bound, statement: s.Tail, values: Seque
     target, prepared = bound.body, bound.prepared
     plan = session.access.authorize(Followed(target.item) if prepared is None else prepared)
     after = session.settings.as_of or session.transaction.time or at or serving.time
+    read = (target.item.id,) if prepared is None else prepared.relations
     if statement.as_of is not None:
-        after = await times.as_of(session, statement.as_of, strict=statement.subscribes)
+        after = await times.as_of(session, statement.as_of, read, strict=statement.subscribes)
+    elif session.settings.as_of:
+        await times.check_readable(serving, after, read)
     up_to = None
     if statement.up_to is not None:
-        up_to = await times.as_of(session, statement.up_to, readable=False, strict=True)
+        up_to = await times.as_of(session, statement.up_to, None, strict=True)
     if up_to is not None and up_to < after:
         raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
     return tail.TailRows(

@@ -172,6 +172,8 @@ def _alter(session: Session, statement: s.AlterItem) -> str | None:
         return None
     if statement.kind not in ("view", "table"):
         raise e.WrongObjectType(f'"{item.name}" is not a {statement.kind}')
+    if statement.options:
+        raise e.WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if statement.schema:
         if session.catalog.find_schema(statement.schema) is None:
             raise e.InvalidSchemaName(f'schema "{statement.schema}" does not exist')

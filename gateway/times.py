@@ -5,7 +5,7 @@ Source: streaming-sql.md 1.1 to 1.3, for the messages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -61,12 +61,14 @@ def _check_no_subquery(text: QueryText, what: str) -> None:
             raise FeatureNotSupported(f"cannot use subquery in {what}", hint=hint, position=position(query))
 
 
-async def as_of(session: Session, given: Time, *, readable: bool = True, strict: bool = False) -> int:
-    """The time in ms; `readable`: not older than what can be read. `strict`: as SUBSCRIBE has it, whose times may not depend on the clock,
-    and whose errors are all the same."""
+async def as_of(session: Session, given: Time, relations: Collection[int] | None, *, strict: bool = False) -> int:
+    """The time in ms. `relations`: those that are read at it, so it is not older than what can be read of them; None if none is.
+
+    `strict`: as SUBSCRIBE has it, whose times may not depend on the clock, and whose errors are all the same.
+    """
     serving = session.serving
     if isinstance(given, AtLeast):
-        return max(await as_of(session, given.time, readable=False, strict=strict), serving.oldest())
+        return max(await as_of(session, given.time, None, strict=strict), await serving.readable_since(relations or ()))
     if isinstance(given, int):
         value: Any = given
     else:
@@ -88,14 +90,16 @@ async def as_of(session: Session, given: Time, *, readable: bool = True, strict:
         if strict:
             raise DataException(NO_TIME)
         raise NumericValueOutOfRange("out of range integral type conversion attempted")
-    if readable:
-        check_readable(serving, time)
+    if relations is not None:
+        await check_readable(serving, time, relations)
     return time
 
 
-def check_readable(serving: Serving, time: int) -> None:
-    if time < serving.oldest():
-        raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {serving.oldest()}")
+async def check_readable(serving: Serving, time: int, relations: Collection[int]) -> None:
+    """Raises 22023 if the relations cannot be read at a time, because that is too old or they did not exist yet."""
+    oldest = await serving.readable_since(relations)
+    if time < oldest:
+        raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {oldest}")
 
 
 def milliseconds(value: Any) -> int:

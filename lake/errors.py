@@ -145,6 +145,7 @@ CantChangeRuntimeParam = _condition("CantChangeRuntimeParam", "55P02")
 # class 57, 58: the operator and the system
 QueryCanceled = _condition("QueryCanceled", "57014")
 AdminShutdown = _condition("AdminShutdown", "57P01", retriable=True)
+CrashShutdown = _condition("CrashShutdown", "57P02", retriable=True)
 CannotConnectNow = _condition("CannotConnectNow", "57P03", retriable=True)
 SystemError_ = _condition("SystemError_", "58000", retriable=True)
 IoError = _condition("IoError", "58030", retriable=True)
@@ -154,6 +155,15 @@ class Gone(TailgateError):
     """What was asked for is older than what is kept (R3): a time below `since`, or an entry that was removed."""
 
     sqlstate = "22023"
+
+
+class Uncertain(TailgateError):
+    """A change may or may not be durable: its name exists, but the operation that makes it durable failed.
+
+    The process ends, and the next start reads from the disk what happened.
+    """
+
+    sqlstate = "58030"
 
 
 class Replaced(TailgateError):

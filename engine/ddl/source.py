@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from engine.ddl import access, connection, protobuf
 from engine.ddl.connection import Reached
+from engine.ddl.history import retained
 from engine.ddl.names import check_columns, free, kept
 from engine.ddl.registry import SchemaLookup
 from engine.ddl.transactions import OPTION as TRANSACTIONS
@@ -112,7 +113,12 @@ def _refuse(statement: CreateSource) -> None:
         raise FeatureNotSupported(
             f"ON ERROR NULL with ENVELOPE {statement.envelope.upper()} is not supported", hint="A value that is NULL deletes a row there."
         )
-    for name, value in statement.options:
+    history, others = retained(statement.options)
+    if history and statement.envelope == "none" and not statement.materialized:
+        raise FeatureNotSupported(
+            "RETAIN HISTORY FOR of a source that is not stored is not supported", hint="Use CREATE MATERIALIZED SOURCE."
+        )
+    for name, value in others:
         if name == "decimal_handling_mode" and statement.envelope == "debezium" and value in DECIMALS:
             continue
         if name in ("start_offset", "kafka_time_offset"):
@@ -161,7 +167,7 @@ class _Statement:
             options["decimals"] = "string"
         if statement.on_error != "dead letter":
             options["on_error"] = statement.on_error
-        options |= {name: value for name, value in statement.options if name in LIMITS}
+        options |= {name: value for name, value in statement.options if name in LIMITS} | retained(statement.options)[0]
         if (start := _start(statement)) is not None:
             options["start"] = start
         for format in (options["value_format"], options["key_format"]):

@@ -5,18 +5,21 @@
     stop ────────┘                         └── restart of the query when readers join, leave or fail
 
 `boundary` is held by a tick from start to end and by whoever appends an entry or changes the circuit, so all of that happens
-between two ticks. A tick that fails, at any point, has left nothing: state that no entry names is garbage, the query starts
-again from the log's newest entry.
+between two ticks. A tick that fails before its entry is in the log has left nothing: state that no entry names is garbage, and the
+query starts again from the log's newest entry. If anything fails after that, memory and log no longer agree: the engine ends
+(`committed_change`), and the next one starts from the log.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
-import shutil
+import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,10 +41,10 @@ from engine.runtime.failing import Failing
 from engine.runtime.readers import Ends, Reader, ends, reader_name, readers, veiled
 from engine.runtime.ticked import Ticked, ticked
 from engine.runtime.writes import written
-from lake import Lake, crash
+from lake import Lake, crash, files
 from lake.catalog import Catalog, Change, Item
 from lake.entry import Header
-from lake.errors import ObjectNotInPrerequisiteState, Replaced, TailgateError
+from lake.errors import CrashShutdown, ObjectNotInPrerequisiteState, Replaced, TailgateError, Uncertain
 from lake.inbox import TABLE, Inbox, Record
 from lake.secrets import Settings, Vault, settings
 from lake.writing import Writer
@@ -55,6 +58,7 @@ RESULTS = "results"  # folder below the state's: changes too large to be sent to
 RETRY_S = 2.0  # how often a stalled source is tried again
 STATE = "state"  # the folder of the lake with Spark's state
 NEVER = (1 << 63) - 1  # ms
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 FAILURES_MAX = 5  # ticks in a row that may fail without a source to blame; then the engine ends with the error
 
 
@@ -85,6 +89,7 @@ class Engine:
         self.inbox = Inbox(lake, writer.epoch, self.newest.inbox)
         jvm: Any = session._jvm
         self._source = jvm.tailgate.InboxSource  # the inbox's reading end
+        self._source.advance(str(self.inbox.folder), self.inbox.newest)
         self._transacted = jvm.tailgate.TransactedKafka
         self.circuits = Circuits(session)
         self._registry = Registry(self.vault)
@@ -95,6 +100,7 @@ class Engine:
         self.sums: dict[tuple[int, int], Sum | None] = {}  # by operator and partition, what its input adds up to (engine.plan.sharing)
         self.failing = Failing(lake, self.catalog)
         self.failure: BaseException | None = None
+        self._fatal: BaseException | None = None
         self.rebuild: Callable[[], None] | None = None  # makes lost state again, while no tick runs
         self.isolate: Callable[[int, int, str], bool] | None = None  # stops what depends on an operator or relation that failed
         self._circuit: Any = None
@@ -131,7 +137,6 @@ class Engine:
         with self.boundary:
             header = self.newest
             if change is not None:
-                self.failing.watch(change.put)
                 wanted = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
                 kept = {r: {t: at for t, at in topics.items() if (r, t) in wanted} for r, topics in header.offsets.items()}
                 offsets = {r: topics for r, topics in _merged(kept, joining or {}).items() if topics}
@@ -140,14 +145,15 @@ class Engine:
                 if state is not None:
                     extra["state"], fields["state"] = state
                 header = self.append(changes(), kind="catalog", catalog=change, extra=extra, **fields)
+            with self.committed_change():
                 self.catalog = after
-            moved = readers(self._live(sources), self.catalog) != self._readers
-            self.graph, self._circuit, self._sources = graph, circuit, sources
-            running = {o.node for o in graph.operators}
-            self.sums = {key: sum for key, sum in self.sums.items() if key[0] in running}
-            self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
-            if moved:
-                self._running = False
+                moved = readers(self._live(sources), self.catalog) != self._readers
+                self.graph, self._circuit, self._sources = graph, circuit, sources
+                running = {o.node for o in graph.operators}
+                self.sums = {key: sum for key, sum in self.sums.items() if key[0] in running}
+                self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
+                if moved:
+                    self._running = False
         if moved:
             self._wake.set()
         return header
@@ -172,28 +178,52 @@ class Engine:
     def append(self, changes: Changes = (), **fields: Any) -> Header:
         """The next entry; call it inside the boundary."""
         fields.setdefault("time", max(time.time_ns() // 1_000_000, self.newest.time + 1))
-        header = self.writer.append(changes=changes, **fields)
-        self.failing.add(changes)
-        with self.committed:
-            self.newest = header
-            self.committed.notify_all()
+        try:
+            header = self.writer.append(changes=changes, **fields)
+        except (Replaced, Uncertain) as error:
+            self.end(error)
+            raise
+        with self.committed_change():
+            if header.catalog is not None:
+                self.failing.watch(header.catalog.put)
+            self.failing.add(changes)
+            with self.committed:
+                self.newest = header
+                self.committed.notify_all()
         return header
+
+    @contextmanager
+    def committed_change(self) -> Iterator[None]:
+        """For all that follows an entry of the log and brings memory to it. If any of it fails, the engine ends."""
+        try:
+            yield
+        except Exception as error:
+            self.end(error)
+            raise CrashShutdown(
+                "the engine ends because its memory no longer agrees with the log",
+                detail=f"The statement was carried out. Then this failed: {error}",
+                hint="The engine starts again from the log.",
+            ) from error
 
     def enter(self, records: Iterable[Record]) -> int:
         """Adds an entry to the inbox and starts a tick; the entry's number."""
-        number = self.inbox.write(records)
+        try:
+            number = self.inbox.write(records)
+        except (Replaced, Uncertain) as error:
+            self.end(error)
+            raise
         self._source.advance(str(self.inbox.folder), number)
         return number
 
     def wait_inbox(self, number: int, alive: Callable[[], bool]) -> None:
         """Until the tick that read this entry of the inbox is in the log."""
         with self.committed:
-            while self.newest.inbox < number and alive() and not self._stopping:
+            while self.newest.inbox < number and alive() and not self.stopping:
                 self.committed.wait(1.0)
 
     def wait_newer(self, n: int, timeout: float) -> Header:
         with self.committed:
-            self.committed.wait_for(lambda: self.newest.n > n or self._stopping, timeout)
+            self.committed.wait_for(lambda: self.newest.n > n or self.stopping, timeout)
             return self.newest
 
     def figures(self) -> Figures:
@@ -251,13 +281,20 @@ class Engine:
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.state, "checkpoint": self._checkpoint.name, "batch": number}
         self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
+        with self.committed_change():
+            self._committed(before, at, changes, result)
+        self.ticks += 1
+        self.durations.append(time.time_ns() / 1e6 - began)
+
+    def _committed(self, before: int, at: Ends, changes: list[tuple[int, Any]], result: Ticked) -> None:
+        """What follows a tick's entry."""
         self.sums.update(result.sums)
         for reader in self._readers:
             if reader.transactions and (warning := self._transacted.warning(reader.name)) is not None:
                 log.warning("%s: %s", reader.name, warning)
         for _, given in changes:
             if isinstance(given, Path):
-                given.unlink()  # the entry has a name of its own for it
+                files.discard(given)  # the entry has a name of its own for it
         if result.due != self._due:
             self._due = result.due
             self._source.due(str(self.inbox.folder), result.due)
@@ -266,8 +303,6 @@ class Engine:
             node, what = name.split(".")
             counts = self.counters.setdefault(int(node), {})
             counts[what] = max(counts.get(what, 0), count) if what == "last_message" else counts.get(what, 0) + count
-        self.ticks += 1
-        self.durations.append(time.time_ns() / 1e6 - began)
 
     # ---- the query -------------------------------------------------------------------------------------------------------
 
@@ -282,6 +317,8 @@ class Engine:
                     break
                 self._wake.wait(timeout=RETRY_S)
             self._end(query)
+            if self._fatal is not None:
+                raise self._fatal
             if self.failure is not None and not self._stopping:
                 if self.rebuild is not None and _is(self.failure, "tailgate.StateLost"):
                     log.warning("state that the log names is missing or damaged: %s", self.failure)
@@ -296,11 +333,20 @@ class Engine:
                 rebuild()
                 return
             except TailgateError as e:
-                if isinstance(e, Replaced):
+                if self._fatal is not None:
                     raise
                 log.warning("the state cannot be made again yet: %s", e.message)
                 self._wake.clear()
                 self._wake.wait(RETRY_S)
+
+    def end(self, error: BaseException) -> None:
+        """The engine cannot go on: `run` raises the error, and nothing is committed any more."""
+        if self._fatal is None:
+            self._fatal = error
+        self._running = False
+        self._wake.set()
+        with self.committed:
+            self.committed.notify_all()
 
     def stop(self) -> None:
         """At the next boundary."""
@@ -313,7 +359,8 @@ class Engine:
 
     @property
     def stopping(self) -> bool:
-        return self._stopping
+        """Whether it was stopped, or ends because of an error."""
+        return self._stopping or self._fatal is not None
 
     def _live(self, sources: tuple[Item, ...]) -> tuple[Item, ...]:
         return tuple(s for s in sources if self.stall(s) is None and not s.options.get("paused"))
@@ -334,6 +381,7 @@ class Engine:
 
     def _start(self) -> Any:
         with self.boundary:
+            self.writer.check()
             self._starts += 1
             start = self._starts
             wanted = readers(self._live(self._sources), self.catalog)
@@ -356,10 +404,11 @@ class Engine:
             with self.committed:
                 self.newest = self.newest.with_offsets(_merged(self.newest.offsets, offsets))
             self._running = True
-        shutil.rmtree(self.lake.path / STATE / self.newest.extra.get("state", "") / RESULTS, ignore_errors=True)  # of ticks that failed
-        for old in self._checkpoint.parent.glob("*"):
-            if old != self._checkpoint:
-                shutil.rmtree(old, ignore_errors=True)
+        files.discard_folder(self.lake.path / STATE / self.newest.extra.get("state", "") / RESULTS)  # of ticks that failed
+        for old in self._checkpoint.parent.glob("*.*"):
+            epoch, _, earlier = old.name.partition(".")
+            if (int(epoch), int(earlier)) < (self.writer.epoch, start):
+                files.discard_folder(old)
         writer = frame.writeStream.option("checkpointLocation", str(self._checkpoint))
         batches = Batches(self.session, writer, lambda batch: self._tick(batch, start))
         try:
@@ -432,8 +481,11 @@ class Engine:
 
     def _blame(self, failure: BaseException) -> None:
         """Marks what made a tick fail as stalled; raises the failure if nothing is to blame too often."""
-        if isinstance(failure, Replaced):
-            raise failure
+        if _disk_full(failure):
+            log.error("a tick failed because the disk is full; it is tried again every %.0f s", RETRY_S, exc_info=failure)
+            self._wake.clear()
+            self._wake.wait(RETRY_S)
+            return
         thrown = _caused(failure, "tailgate.SourceStalled")
         if thrown is not None:
             self._stall(str(thrown.channel()), str(thrown.getMessage()), lasting=bool(thrown.lasting()))
@@ -463,7 +515,7 @@ class Engine:
         try:
             return self.isolate is not None and self.isolate(*failed, str(thrown.getMessage()))
         except TailgateError as e:
-            if isinstance(e, Replaced):
+            if self._fatal is not None:
                 raise
             log.warning("the views that depend on operator %d cannot be stopped yet: %s", failed[0], e.message)
             return False
@@ -508,6 +560,18 @@ def _caused(failure: BaseException, java: str) -> Any:
     while thrown is not None and thrown.getClass().getName() != java:
         thrown = thrown.getCause()
     return thrown
+
+
+def _disk_full(failure: BaseException) -> bool:
+    """Whether there was no space for a file, of ours or of Spark's."""
+    if isinstance(failure, OSError):
+        return failure.errno in DISK_FULL
+    thrown = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
+    while thrown is not None:
+        if any(os.strerror(number) in str(thrown.getMessage()) for number in DISK_FULL):
+            return True
+        thrown = thrown.getCause()
+    return False
 
 
 def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Settings]]:

@@ -16,9 +16,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -29,11 +29,13 @@ from engine.runtime.engine import Engine
 from lake import crash
 from lake.catalog import Item
 from lake.entry import stream
-from lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState
+from lake.errors import ConnectionFailure, IoError, ObjectNotInPrerequisiteState
 from lake.inbox import Record
 from lake.types import arrow_schema
 
 log = logging.getLogger("tailgate.fills")
+
+T = TypeVar("T")
 
 PIECE = "$piece/"  # begins the channel of a record that stands for a piece in the JVM's memory (tailgate.History)
 PIECE_ROWS_MAX = 100_000
@@ -43,7 +45,7 @@ UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_
 TICK_S = 0.5  # that the tick of a piece is to take: other views wait as long; what a tick costs whatever it reads is half of less
 SHRINK, GROW = 0.5, 1.5  # of a piece by the one before
 ANSWER_MS = 1000  # a wait for a piece is looked into so often
-RETRY_S = 2.0  # after a broker did not answer
+RETRY_S = 2.0  # after a broker did not answer, or the file system failed
 PROGRESS_S = 5.0  # how often a long fill says in the log how far it is
 AT_ONCE = 2  # fills side by side: each holds the rows of one stored input in memory
 
@@ -68,6 +70,9 @@ class Filled(Protocol):
 
     def failed(self, fill: Fill, error: Exception) -> None:
         """It cannot be filled."""
+
+    def awaits(self, fill: Fill) -> bool:
+        """Returns whether a statement waits, which is told of a failure."""
 
 
 class Fill(threading.Thread):
@@ -101,7 +106,7 @@ class Fill(threading.Thread):
             with self._turn:
                 self._fill()
             if self.alive:
-                self._told.filled(self)
+                self._persist(lambda: self._told.filled(self))
         except Exception as e:
             if self.alive:
                 log.exception("filling %s failed", self.item.name)
@@ -126,9 +131,21 @@ class Fill(threading.Thread):
 
     def _send(self, records: list[Record]) -> None:
         began = time.monotonic()
-        self._engine.wait_inbox(self._engine.enter(records), lambda: self.alive)
+        number = self._persist(lambda: self._engine.enter(records))
+        self._engine.wait_inbox(number, lambda: self.alive)
         factor = min(max(TICK_S / (time.monotonic() - began), SHRINK), GROW)
         self._piece_rows = int(min(max(self._piece_rows * factor, PIECE_ROWS_MIN), PIECE_ROWS_MAX))
+
+    def _persist(self, action: Callable[[], T]) -> T:
+        """Does it. While the file system fails it is done again, unless a statement waits: that gets the error."""
+        while True:
+            try:
+                return action()
+            except (OSError, IoError) as e:
+                if self._told.awaits(self) or not self.alive:
+                    raise
+                log.warning("filling %s waits: %s", self.item.name, e)
+                time.sleep(RETRY_S)
 
     def _pieces(self, history: History) -> Iterator[tuple[list[Record], int]]:
         if history.source is not None:

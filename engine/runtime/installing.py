@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +30,7 @@ from engine.runtime.restoring import remove_lost, restored
 from lake import subscriptions
 from lake.catalog import ERRORS, SUBSCRIPTION, Catalog, Change, Item, ready, skips
 from lake.entry import Header, stream
-from lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState, TailgateError
+from lake.errors import ConnectionFailure, CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
 from lake.failed import error_change, failure
 from lake.sizes import about
 from lake.types import WEIGHT, Field, arrow_schema
@@ -127,21 +128,39 @@ class Installation:
         forgotten = () if state is not None else self._forgotten(circuit.gone(engine.graph, graph), graph)
         views = tuple(after[i.id] for i in fill if i.kind == "materialized view")
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
-        for item in change.put:
-            if item.id not in engine.catalog.items:  # before anybody sees it: then the file is another's
-                if item.kind == "sink":
-                    engine.lake.hold(f"sink-{item.id}", engine.newest.n)
-                elif item.kind == SUBSCRIPTION:
-                    subscriptions.begin(engine.lake, item, engine.newest.n, engine.newest.time)
-        header = engine.install(graph, live, forgotten, change, joining, lambda: [*changes(), *_sums(engine, begun)], state)
-        for id in change.drop:
-            if (gone := self.fills.pop(id, None)) is not None:
-                gone.end()
-            self._filled.discard(id)
-        for item in fill:
-            self._begin_fill(after[item.id], header, streams)
-        self._tell()
+        with self._held(change):
+            header = engine.install(graph, live, forgotten, change, joining, lambda: [*changes(), *_sums(engine, begun)], state)
+        with engine.committed_change():
+            for id in change.drop:
+                if (gone := self.fills.pop(id, None)) is not None:
+                    gone.end()
+                self._filled.discard(id)
+            for item in fill:
+                self._begin_fill(after[item.id], header, streams)
+            self._tell()
         return header
+
+    @contextmanager
+    def _held(self, change: Change) -> Iterator[None]:
+        """Keeps, before anybody sees them, what new sinks and subscriptions will read; afterwards the files are theirs."""
+        lake, at = self.engine.lake, self.engine.newest
+        held: list[str] = []
+        try:
+            for item in change.put:
+                if item.id not in self.engine.catalog.items:
+                    if item.kind == "sink":
+                        held.append(f"sink-{item.id}")
+                        lake.hold(held[-1], at.n, at.time if item.options.get("snapshot", True) else None)
+                    elif item.kind == SUBSCRIPTION:
+                        held.append(subscriptions.reader(item.id))
+                        subscriptions.begin(lake, item, at.n, at.time)
+            yield
+        except (CrashShutdown, Uncertain):
+            raise  # the entry is in the log, or may be
+        except BaseException:
+            for reader in held:
+                lake.release(reader)
+            raise
 
     def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         """New items, those of them that are views about to be filled ready for it. Holds the lock."""
@@ -278,6 +297,9 @@ class Installation:
                 self.failures[fill.item.id] = error
                 self._tell()
 
+    def awaits(self, fill: Fill) -> bool:
+        return fill.item.id in self.awaited
+
     def settle(self) -> None:
         """Makes ready what is filled and reads only what is ready; replacements take their places, a group at one time. Holds the lock."""
         while True:
@@ -294,8 +316,8 @@ class Installation:
             alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in bases(i, catalog))), None)
             if alone is None:
                 return
-            self._ready(alone.id)
             self.install(Change(put=(self._sharing()(ready(alone), catalog),)))
+            self._ready(alone.id)
 
     def _sharing(self) -> Sharing:
         with self.engine.boundary:  # all sums are of one tick

@@ -40,6 +40,7 @@ from gateway.serving.prepared import Prepared, Seen, Statements, readable
 from gateway.serving.results import fetched
 from gateway.serving.sandbox import MEMORY_LIMIT, Sandbox, open_sandbox
 from gateway.serving.snapshots import Snapshot, Snapshots, raise_error_of
+from lake import reading
 from lake.catalog import Catalog, Item
 from lake.errors import UndefinedTable
 from lake.types import Field, Type, arrow_schema
@@ -121,6 +122,10 @@ class Serving:
     def catalog_n(self) -> int:
         """The entry that last changed the catalog: a key for whatever was made from it."""
         return self._mirrors.state.catalog_n
+
+    async def readable_since(self, relations: Iterable[int]) -> int:
+        """The oldest time at which all of these relations can be read."""
+        return await asyncio.to_thread(reading.readable_since, self._lake, tuple(relations))
 
     def oldest(self) -> int:
         """The oldest time that can still be read."""

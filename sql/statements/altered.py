@@ -13,13 +13,16 @@ from sql.grammar.names import name
 from sql.statements.defined import AlterItem, Comment, CommentOnFunction, ObjectKind
 from sql.statements.external import RefreshSchema
 from sql.statements.functions import function_name
-from sql.statements.pieces import relation_name
+from sql.statements.pieces import options, relation_name
 from sql.tokens import Cursor
 
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "subscription": "subscription",
     "secret": "secret", "connection": "connection",
 }  # fmt: skip
+
+
+STORED = ("source", "table", "materialized view")  # what has a history
 
 
 def kind_of(cursor: Cursor) -> ObjectKind | None:
@@ -40,12 +43,27 @@ def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | None:
         return AlterItem(kind, this, exists, rename=name(cursor).name)
     if cursor.word("set", "schema"):
         return AlterItem(kind, this, exists, schema=name(cursor).name)
+    if kind in STORED and cursor.at_word("set") and cursor.at("(", 1):
+        cursor.advance()
+        return AlterItem(kind, this, exists, options=options(cursor))
+    if kind in STORED and cursor.at_word("reset") and cursor.at("(", 1):
+        cursor.advance()
+        return AlterItem(kind, this, exists, options=_reset(cursor))
     if kind == "source" and cursor.word("refresh", "schema"):
         return RefreshSchema(this, exists)
     if cursor.token.kind == "end":
         raise cursor.error()
     what = f"ALTER {kind.upper()} … {cursor.token.text.upper()}"
     raise FeatureNotSupported(f"{what} is not supported", hint="RENAME TO and SET SCHEMA are.", position=cursor.position)
+
+
+def _reset(cursor: Cursor) -> tuple[tuple[str, None], ...]:
+    """(RETAIN HISTORY), after RESET."""
+    cursor.expect("(")
+    cursor.expect_word("retain")
+    cursor.expect_word("history")
+    cursor.expect(")")
+    return (("retain history for", None),)
 
 
 def comment(cursor: Cursor) -> Comment | CommentOnFunction:

@@ -292,11 +292,12 @@ final class Stages {
     }
 
     @Override public Iterator<U> compute(Partition split, TaskContext context) {
+      DurableFiles.keep(path);
       try {
         Iterator<InternalRow> input = rows.iterator(split, context);
         Option<String> version = at.ids() == null ? Option.empty() : Option.apply(at.ids()[split.index()]);
-        return use.apply(StateStore$.MODULE$.get(id(split), BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(), false, opening.conf,
-            opening.hadoop.value().value(), false), input);
+        return DurableFiles.durably(() -> use.apply(StateStore$.MODULE$.get(id(split), BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(), false, opening.conf,
+            opening.hadoop.value().value(), false), input));
       } catch (RuntimeException | Error e) {
         throw e;
       } catch (Exception e) {

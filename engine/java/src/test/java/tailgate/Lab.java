@@ -37,7 +37,7 @@ public final class Lab {
           .config(streaming + "stateStore.checkpointFormatVersion", "2")
           .config(streaming + "stateStore.rocksdb.changelogCheckpointing.enabled", "true")
           .config(streaming + "stateStore.rocksdb.trackTotalNumberOfRows", "false")
-          .config("spark.hadoop.fs.file.impl", QuietFiles.class.getName())
+          .config("spark.hadoop.fs.file.impl", DurableFiles.class.getName())
           .getOrCreate();
       spark.sparkContext().setLogLevel("ERROR");
       Functions.register(spark);
