@@ -6,7 +6,7 @@ from typing import Any
 
 from lake.errors import InvalidParameterValue
 from lake.reading import RETAIN_OPTION
-from sql.input.times import to_interval
+from sql.input.intervals import to_interval
 from sql.statements import Options
 
 OPTION = "retain history for"  # in a statement's WITH (…) or SET (…)
