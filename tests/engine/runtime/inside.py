@@ -23,6 +23,7 @@ from lake.retention import sweep
 from lake.tables import Follower
 from lake.types import arrow_schema
 from lake.writing import open_epoch
+from sql.resolving import resolve
 from tests.engine.runtime.parts import rows
 
 COMMIT_S = 60.0
@@ -71,7 +72,8 @@ class Inside:
         self.writer.close()
 
     def execute(self, sql: str) -> dict[str, Any]:
-        return self.statements.execute(sql, {}, Waiting())
+        catalog = self.engine.catalog
+        return self.statements.execute(sql, {}, resolve(sql, catalog, catalog), Waiting())
 
     def insert(self, table: str, *added: tuple[Any, ...], wait: bool = True) -> int:
         """Acknowledged when this returns: the number in the inbox. With `wait`, its tick is in the log."""
