@@ -110,8 +110,11 @@ def rows(connection: duckdb.DuckDBPyConnection, shape: Shape) -> pa.Table:
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with exactly these names and types; columns that have them already are not copied."""
-    if table.schema.equals(schema):
+    """The table with exactly these names and types; columns that have them already are not copied.
+
+    A table without columns keeps the one that DuckDB returns in their place: Arrow loses the row count of a table without any.
+    """
+    if table.schema.equals(schema) or not schema:
         return table
     columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(table.columns, schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema)
