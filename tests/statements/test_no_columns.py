@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tests.statements.conftest import World
+
 pytestmark = pytest.mark.spark
 
 TABLES = ("CREATE TABLE wide (a int, b text)", "CREATE TABLE thin (c int)")
@@ -40,7 +42,7 @@ OVER = (
     "SELECT c FROM thin, (SELECT FROM wide) AS s",
     "SELECT c, (SELECT count(*) FROM (SELECT FROM wide WHERE a = c) AS s) AS n FROM thin",
     "SELECT row_number() OVER () AS n FROM (SELECT FROM wide) AS s",
-    "SELECT * FROM generate_series(1, 1000) AS n",
+    "SELECT * FROM generate_series(1, 100000) AS n",
     "SELECT * FROM generate_series(1, 3) WITH ORDINALITY AS n (a, b)",
     "SELECT n FROM (SELECT FROM thin) AS s, generate_series(1, 2) AS n",
     "SELECT n, m FROM generate_series(1, 2) AS n, generate_series(n, 3) AS m",
@@ -118,3 +120,24 @@ def test_a_view_without_columns(both: tuple[psycopg.Connection, psycopg.Connecti
     assert both[0].execute("TABLE bare").fetchall() == both[1].execute("TABLE bare").fetchall() == [(), (), ()]
     with pytest.raises(psycopg.errors.InvalidObjectDefinition):
         both[0].execute("CREATE MATERIALIZED VIEW bare_kept AS SELECT FROM wide")
+
+
+@pytest.mark.parametrize("query", ["SELECT FROM wide", "SELECT FROM wide JOIN thin ON a = c", "SELECT"])
+def test_followers_without_columns(both: tuple[psycopg.Connection, psycopg.Connection], query: str) -> None:
+    sql, oracle = both
+    for _ in range(2):
+        with sql.transaction():
+            sql.execute(f"DECLARE c CURSOR FOR TAIL ({query})")
+            found = sql.execute("FETCH ALL c WITH (timeout = '0s')").fetchall()
+        assert sum(weight for _, weight in found) == len(oracle.execute(query).fetchall())
+        for connection in both:
+            connection.execute("INSERT INTO thin VALUES (1)")
+
+
+def test_changes_without_columns(both: tuple[psycopg.Connection, psycopg.Connection], world: World) -> None:
+    sql, _ = both
+    with world.connect() as other, sql.transaction():
+        sql.execute("DECLARE c CURSOR FOR TAIL (SELECT FROM wide JOIN thin ON a = c)")
+        assert [w for _, w in sql.execute("FETCH ALL c WITH (timeout = '0s')").fetchall()] == [2]
+        other.execute("DELETE FROM thin WHERE c = 1")
+        assert [w for _, w in sql.execute("FETCH 1 c WITH (timeout = '60s')").fetchall()] == [-2]
