@@ -32,6 +32,7 @@ WRITES = (s.Insert, s.Update, s.Delete, s.Truncate, s.CopyFrom)
 
 
 def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
+    session.activity.asked(message.text)
     known = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
     if known is not None and known.catalog is session.catalog:
         _check_new(session, message.statement)
@@ -102,10 +103,8 @@ async def rebound(session: Session, statement: Statement) -> Bound:
     if old.catalog is session.catalog and not isinstance(old.statement, (s.Fetch, s.Execute)):
         return old
     bound = await _moved(routes.bind(session, old.statement, s.StatementText(old.text, old.position), statement.oids), old.position)
-    if isinstance(old.statement, s.Select) and [(c.name, c.type) for c in old.columns or ()] != [
-        (c.name, c.type) for c in bound.columns or ()
-    ]:
-        raise e.FeatureNotSupported("cached plan must not change result type")
+    if not isinstance(old.statement, (s.Fetch, s.Execute)):
+        portals.check_result(old, bound)
     statement.bound = bound
     return bound
 

@@ -53,13 +53,32 @@ MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item,
 # of these the engine says something, under another word
 TOLD = {"sources": "sources", "sinks": "sinks", "materialized views": "views"}
 
+INTERNAL_ERRORS = f"{SCHEMA}.internal_errors"  # of the engine and the gateways; only superusers read it
+KINDS = (
+    Field("process", TEXT),
+    Field("sqlstate", TEXT),
+    Field("error", TEXT),
+    Field("statement", TEXT),
+    Field("version", TEXT),
+    Field("count", INT8),
+    Field("first_at", TIMESTAMPTZ),
+    Field("last_at", TIMESTAMPTZ),
+)
+
 
 def relations() -> dict[str, dict[str, str]]:
     """Columns and their types, by the relation's name with its schema."""
-    return {
+    found = {
         f"{SCHEMA}.{what.replace(' ', '_')}": {"schema": "text", **{f.name: f.type.name for f in fields}}
         for what, (_, fields) in LISTS.items()
     }
+    return {**found, INTERNAL_ERRORS: {f.name: f.type.name for f in KINDS}}
+
+
+def internal_errors(gateways: Iterable[Mapping[str, Any]], engine: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of INTERNAL_ERRORS."""
+    of = [*(("gateway", row) for row in gateways), *(("engine", row) for row in engine)]
+    return [{"process": process, **row, **{at: _moment(row[at]) for at in ("first_at", "last_at")}} for process, row in of]
 
 
 def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str, Any], may_see: MaySee) -> list[list[Any]]:
@@ -90,6 +109,9 @@ def table(relation: str, catalog: Catalog, status: Mapping[str, Any], may_see: M
 def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
     unknown = "filling" if not item.ready else "running" if engine else "engine is not running"
     known: dict[str, Any] = {"name": item.name, "type": item.options.get("type", "kafka"), "topic": item.options.get("topic")}
-    moment = said.get("last_message")
-    known |= {"status": unknown, "last_message": datetime.fromtimestamp(moment / 1000, timezone.utc) if moment else None}
+    known |= {"status": unknown, "last_message": _moment(said.get("last_message"))}
     return [known[f.name] if f.name == "last_message" else said.get(f.name, known.get(f.name)) for f in fields]
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc) if milliseconds else None

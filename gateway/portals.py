@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from gateway.parsed import Known
 from gateway.scrolling import moved
+from lake.errors import FeatureNotSupported
 from lake.types import Field, Type
 
 if TYPE_CHECKING:
@@ -108,6 +109,16 @@ class Bound:
     is_catalog: bool = False
     catalog: Catalog | None = field(default=None, compare=False, repr=False)
     body: Any = None  # the bound statement inside COPY and DECLARE; of a catalog query, what `describe_catalog` gave; the item of a TAIL
+
+
+def check_result(described: Bound, bound: Bound) -> None:
+    """Raises 0A000 if a statement would return other columns than those that it was described with."""
+    if _result(described) != _result(bound):
+        raise FeatureNotSupported("cached plan must not change result type")
+
+
+def _result(bound: Bound) -> list[tuple[str, Type]] | None:
+    return None if bound.columns is None else [(c.name, c.type) for c in bound.columns]
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from gateway.copying import CopyOut, copy_options
 from gateway.encode.copying import CopyEncoder
 from gateway.envelopes import shape_of
 from gateway.parsed import Known, Nothing, beside
-from gateway.portals import Bound, Rows, TableRows, Tagged
+from gateway.portals import Bound, Rows, TableRows, Tagged, check_result
 from gateway.settings import milliseconds
 from gateway.transactions import State
 from gateway.writing import committing, copy_in
@@ -174,7 +174,7 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
         case s.FetchSubscription():
             return await subscriptions.fetch(session, bound, statement)
         case s.Execute():
-            return await _execute(session, statement, formats)
+            return await _execute(session, bound, statement, formats)
         case Nothing(tag=tag):
             return tag
         case s.Insert() | s.Update() | s.Delete() | s.Truncate() | s.CopyFrom() if session.settings.as_of is not None:
@@ -303,7 +303,7 @@ async def _tail(session: Session, bound: Bound, statement: s.Tail, values: Seque
     )
 
 
-async def _execute(session: Session, statement: s.Execute, formats: Sequence[int]) -> Result:
+async def _execute(session: Session, described: Bound, statement: s.Execute, formats: Sequence[int]) -> Result:
     prepared = session.statements.get(statement.name)
     if prepared is None:
         raise e.InvalidSqlStatementName(f'prepared statement "{statement.name}" does not exist')
@@ -319,4 +319,5 @@ async def _execute(session: Session, statement: s.Execute, formats: Sequence[int
         )
     values = [times.converted(v, t, session.settings.style) for v, t in zip(values, wanted, strict=True)]
     bound = await extended.rebound(session, prepared)
+    check_result(described, bound)
     return await begin(session, bound, values, formats)

@@ -82,12 +82,21 @@ def is_catalog_query(tree: exp.Expression, catalog: Catalog) -> bool:
 
 def asks_engine(tree: exp.Expression) -> bool:
     """Whether what the engine says of itself is part of the answer."""
-    return any(relation.removeprefix(f"{lists.SCHEMA}.").replace("_", " ") in lists.TOLD for relation in _listed(tree))
+    told = {f"{lists.SCHEMA}.{what.replace(' ', '_')}" for what in lists.TOLD} | {lists.INTERNAL_ERRORS}
+    return not told.isdisjoint(_listed(tree))
 
 
 def _listed(tree: exp.Expression) -> set[str]:
     named = {f"{folded(t.args.get('db'))}.{folded(t.this)}" for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)}
     return named & set(lists.relations())
+
+
+def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a relation of the schema tailgate."""
+    if relation == lists.INTERNAL_ERRORS:
+        return lists.internal_errors(session.internal_errors(), status.get("internal_errors", ()))
+    said = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status
+    return lists.table(relation, catalog, said, session.may_see)
 
 
 def _is_system(node: exp.Expression) -> bool:
@@ -121,14 +130,17 @@ WORDS_OF_IT = re.compile(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CatalogQuery:
-    """A query of the system catalog. Everybody may read it, but for what `SECRET` names."""
+    """A query of the system catalog. Everybody may read it, but for internal errors and what `SECRET` names."""
 
     tree: exp.Expression
 
     @property
     def demands(self) -> tuple[Demand, ...]:
         named = (table.name.lower() for table in self.tree.find_all(exp.Table))
-        return tuple(Demand(SUPERUSER, 0, what=f"{SECRET[name]} {name}") for name in named if name in SECRET)
+        secret = [f"{SECRET[name]} {name}" for name in named if name in SECRET]
+        if lists.INTERNAL_ERRORS in _listed(self.tree):
+            secret.append(f"table {lists.INTERNAL_ERRORS.partition('.')[2]}")
+        return tuple(Demand(SUPERUSER, 0, what=what) for what in secret)
 
 
 class SystemCatalog:
@@ -160,8 +172,7 @@ class SystemCatalog:
             if any(table.name.lower() == ACTIVITY for table in tree.find_all(exp.Table)):
                 database.fill(connection, f"pg.{ACTIVITY}", session.sessions())
             for relation in _listed(tree):
-                said = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status or {}
-                database.fill(connection, relation, lists.table(relation, catalog, said, session.may_see))
+                database.fill(connection, relation, _listing(relation, session, catalog, status or {}))
             return self._run(connection, tree, values, catalog)
 
     def describe(

@@ -39,6 +39,9 @@ class Session(Protocol):
     def sessions(self) -> list[dict[str, Any]]:
         """The rows of pg_stat_activity."""
 
+    def internal_errors(self) -> list[dict[str, Any]]:
+        """The internal errors of all gateways (`lake.internal_errors`)."""
+
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """How far each subscription is, by name."""
 

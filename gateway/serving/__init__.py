@@ -412,7 +412,7 @@ def _catalog_tree(query: Select | QueryText | exp.Expression) -> exp.Expression 
 
 def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
     """The answer in stored form, with the columns' names."""
-    given = arguments(values, prepared.constants)
+    given = arguments(values, prepared.used, prepared.constants)
     result = cursor.execute(prepared.sql, given) if given else cursor.execute(prepared.sql)
     return fetched(result, _schema(prepared.columns))
 

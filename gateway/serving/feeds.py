@@ -19,7 +19,7 @@ import pyarrow as pa
 from gateway.serving import mirror
 from gateway.serving.entries import Entries, Known
 from gateway.serving.mirror import Shape
-from gateway.serving.prepared import Prepared, linear
+from gateway.serving.prepared import Prepared, linear, numbers
 from gateway.serving.sandbox import Sandbox
 from lake.catalog import Item
 from lake.errors import ProgramLimitExceeded
@@ -97,7 +97,7 @@ class QueryFeed:
         self.key: Hashable = ("query", prepared.sql, tuple(map(repr, values)))
         self.items = prepared.items
         self.lake, self._sandbox, self._prepared = lake, sandbox, prepared
-        self._arguments = arguments(values, prepared.constants)
+        self._arguments = arguments(values, prepared.used, prepared.constants)
         self._schema = arrow_schema(prepared.columns, weight=True)
         self._lock = threading.Lock()
 
@@ -115,9 +115,20 @@ class QueryFeed:
 
     def _counted(self, sql: str, rest: str = "") -> str:
         """Rows of a query, each once, with how often it came; `rest`: more lines of (columns, weight) to add."""
-        names = ", ".join(f"c{i}" for i in range(len(self._prepared.columns)))
-        rows = f"SELECT {names}, CAST(1 AS BIGINT) AS {WEIGHT} FROM ({sql}) AS q({names}) {rest}"
-        return f"SELECT {names}, CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT} FROM ({rows}) GROUP BY {names} HAVING sum({WEIGHT}) <> 0"
+        names = [f"c{i}" for i in range(len(self._prepared.columns))]
+        rows = f"SELECT {_listed(names, f'CAST(1 AS BIGINT) AS {WEIGHT}')} FROM ({sql}) AS q({_listed(names or ['nothing'])}) {rest}"
+        return summed(rows, names)
+
+
+def summed(rows: str, names: Sequence[str]) -> str:
+    """SQL of rows, each once with the sum of its weights; `names`: of its columns, which may be none."""
+    groups = f"GROUP BY {_listed(names)} " if names else ""
+    weight = f"CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT}"
+    return f"SELECT {_listed(names, weight)} FROM ({rows}) {groups}HAVING sum({WEIGHT}) <> 0"
+
+
+def _listed(names: Sequence[str], *more: str) -> str:
+    return ", ".join([*names, *more])
 
 
 class LinearFeed(QueryFeed):
@@ -126,12 +137,11 @@ class LinearFeed(QueryFeed):
         (item,) = prepared.items
         self._shape = mirror.shape(item)
         self._read = arrow_schema(item.columns, weight=True)
-        names = ", ".join([*(f"c{i}" for i in range(len(prepared.columns))), WEIGHT])
-        columns = names.removesuffix(f", {WEIGHT}")
+        names = [f"c{i}" for i in range(len(prepared.columns))]
         constants: list[plan.Value] = []
-        changes = f"({render(over_changes, constants=constants)}) AS q({names})"
-        self._arguments = arguments(values, constants)
-        self._sql = f"SELECT {columns}, CAST(sum({WEIGHT}) AS BIGINT) FROM {changes} GROUP BY {columns} HAVING sum({WEIGHT}) <> 0"
+        changes = f"SELECT * FROM ({render(over_changes, constants=constants)}) AS q({_listed(names, WEIGHT)})"
+        self._arguments = arguments(values, numbers(over_changes), constants)
+        self._sql = summed(changes, names)
 
     def rows(self, n: int, time: int) -> pa.Table:
         return self._over(self.lake.snapshot(self._shape.relation, at=time))
@@ -219,8 +229,7 @@ class Maintained(QueryFeed):
         for shape in self._shapes:
             if (changes := known.changes(shape.relation)) is not None:
                 mirror.apply(self._connection, shape, changes)
-        names = ", ".join(self._result.names)
-        before = f"UNION ALL SELECT {names}, -{WEIGHT} FROM {self._result.table}"
+        before = f"UNION ALL SELECT {_listed(self._result.names, f'-{WEIGHT}')} FROM {self._result.table}"
         delta = self._bounded(self._query(self._connection, self._counted(self._prepared.sql, before)))
         mirror.apply(self._connection, self._result, delta)
         self.n = known.header.n

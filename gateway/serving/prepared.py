@@ -30,8 +30,8 @@ UNSPECIFIED = (0, FACTS["unknown"].oid)
 class Prepared:
     """`relations`: ids of what it reads. `catalog_n`: the entry whose catalog it was bound against. `volatile`: it may change though no
     relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, … `failed_at`: the newest time at which all is readable if it
-    reads views that have failed, otherwise None. `constants`: its long literals, parameters of `sql`. `demands`: the privileges that
-    it takes to run it."""
+    reads views that have failed, otherwise None. `constants`: its long literals, parameters of `sql`. `used`: the numbers of the other
+    parameters that `sql` has. `demands`: the privileges that it takes to run it."""
 
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...]
@@ -44,6 +44,7 @@ class Prepared:
     failed_at: int | None = None
     constants: tuple[plan.Value, ...] = field(default=(), repr=False)
     demands: tuple[Demand, ...] = ()
+    used: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +104,7 @@ def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int)
         volatile=volatile(query.plan),
         failed_at=readable_at(items),
         constants=tuple(constants),
+        used=numbers(query.plan),
         demands=(*query.demands, *(Demand(SELECT, r) for r in sorted(unnoted))),
     )
 
@@ -150,6 +152,11 @@ def nodes(plan_or_part: object) -> Iterator[object]:
             seen.add(id(value))
             yield value
             waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]
+
+
+def numbers(relation: plan.Relation) -> frozenset[int]:
+    """Of the parameters that a plan has."""
+    return frozenset(n.number for n in nodes(relation) if isinstance(n, plan.Parameter))
 
 
 def scans(relation: plan.Relation) -> Iterator[plan.Scan]:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from gateway.encode.columns import text_column
 from gateway.encode.style import Style
 from gateway.serving.mirror import conform
-from gateway.serving.prepared import nodes, scans
+from gateway.serving.prepared import numbers, scans
 from gateway.writing.fitting import fitted
 from gateway.writing.hashes import hashes
 from lake.catalog import Catalog, Item
@@ -30,7 +30,7 @@ from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
 from sql import plan
 from sql.binding.targets import constraint_of
-from sql.duckdb import named_constants, render
+from sql.duckdb import arguments, render
 from sql.input.numbers import RANGES
 from sql.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, TruncateTables
 
@@ -71,8 +71,7 @@ class Evaluation:
         """The rows of a plan; columns are c0, c1, … whatever they are called."""
         constants: list[plan.Value] = []
         sql = render(relation, constants=constants)
-        used = {n.number for n in nodes(relation) if isinstance(n, plan.Parameter)}
-        given = {str(n): self.values[n - 1] for n in used} | named_constants(constants)
+        given = arguments(self.values, numbers(relation), constants)
         table = (self.cursor.execute(sql, given) if given else self.cursor.execute(sql)).to_arrow_table()
         return conform(table, pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(relation.columns)]))
 

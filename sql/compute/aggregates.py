@@ -1,4 +1,4 @@
-"""Aggregates over a list of all values of a group, and the division of averages."""
+"""Aggregates over a list of all values of a group, and exact divisions."""
 
 from __future__ import annotations
 
@@ -28,3 +28,11 @@ def decimal_divide(a: Decimal, b: Decimal, scale: int) -> Decimal:
         raise NumericValueOutOfRange("numeric field overflow")
     negative = (top < 0) != (bottom < 0)
     return Decimal(-quotient if negative else quotient).scaleb(-scale, context=numbers.EXACT)
+
+
+@udf("numeric", "numeric", to="numeric")
+def decimal_remainder(a: Decimal, b: Decimal) -> Decimal:
+    """Returns the exact remainder, with the sign of the dividend. DuckDB computes that of two scales, and of large numbers, as floats."""
+    if not b:
+        raise DivisionByZero("division by zero")
+    return numbers.EXACT.remainder(a, b)

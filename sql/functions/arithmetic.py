@@ -118,6 +118,7 @@ def _numerics() -> list[Function]:
     n = "numeric"
     plain = "CAST({0} %s {1} AS {type})"
     # DuckDB's result of two short decimals is short and overflows
+    remainder = "tg_decimal_remainder(CAST({0} AS VARCHAR), CAST({1} AS VARCHAR))"
     wide = "CAST(CAST({0} AS DECIMAL(38,{scale0})) %s CAST({1} AS DECIMAL(38,{scale1})) AS {type})"
     return [
         Function("+", (n, n), common_scale, plain % "+", wide % "+", "operator"),
@@ -125,8 +126,8 @@ def _numerics() -> list[Function]:
         Function("*", (n, n), product_scale, plain % "*", wide % "*", "operator"),
         Function("/", (n, n), quotient_scale, "CAST(CAST({0} AS DECIMAL(38,{scale0})) / CAST({1} AS {divisor}) AS {type})",
                  "CAST(tg_numeric_divide({0}, {1}, {scale0}, {scale1}, {scale}) AS {type})", "operator"),
-        Function("%", (n, n), common_scale, plain % "%", "CAST(tg_remainder({0}, {1}) AS {type})", "operator"),
-        Function("mod", (n, n), common_scale, plain % "%", "CAST(tg_remainder({0}, {1}) AS {type})"),
+        Function("%", (n, n), common_scale, plain % "%", f"CAST({remainder} AS {{type}})", "operator"),
+        Function("mod", (n, n), common_scale, plain % "%", f"CAST({remainder} AS {{type}})"),
         Function("-", (n,), same_scale, "CAST(- {0} AS {type})", "(- {0})", "prefix"),
         Function("@", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})", "prefix"),
         Function("abs", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})"),
@@ -153,7 +154,6 @@ _UNDERFLOW = f"WHEN (a %s b) = 0 AND a <> 0 AND %s THEN {duckdb_error('22003', U
 MACROS = (
     f"tg_divide(a, b) AS CASE {_DIVISOR_ZERO} ELSE a // b END",
     f"tg_modulo(a, b) AS CASE {_DIVISOR_ZERO} WHEN b = -1 THEN a - a ELSE a % b END",
-    f"tg_remainder(a, b) AS CASE {_DIVISOR_ZERO} ELSE a % b END",
     f"tg_add(a, b) AS {_checked('+') % ''}",
     f"tg_subtract(a, b) AS {_checked('-') % ''}",
     f"tg_multiply(a, b) AS {_checked('*') % (_UNDERFLOW % ('*', 'b <> 0'))}",

@@ -106,7 +106,7 @@ ROWS = (
     Function("array_to_string", ("text[]", "text"), "text", "tg_array_to_string({0}, {1})", "tg_array_to_string({0}, {1})"),
     Function("array_to_string", ("text[]", "text", "text"), "text",
              "(CASE WHEN {2} IS NULL THEN tg_array_to_string({0}, {1}) ELSE tg_array_to_string_null({0}, {1}, {2}) END)",
-             "(CASE WHEN {2} IS NULL THEN tg_array_to_string({0}, {1}) ELSE tg_array_to_string_null({0}, {1}, {2}) END)"),
+             "(CASE WHEN {2} IS NULL THEN tg_array_to_string({0}, {1}) ELSE tg_array_to_string_null({0}, {1}, {2}) END)", strict=False),
 )  # fmt: skip
 
 # x op ANY (list) and x op ALL (list), from the list of the operator's results

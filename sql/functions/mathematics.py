@@ -60,7 +60,7 @@ def _shifts() -> list[Function]:
 
 # Spark's floor() and ceil() of a double return a bigint
 FLOOR_SPARK = "(CASE WHEN rint({0}) > {0} THEN rint({0}) - 1 ELSE rint({0}) END)"
-CEIL_SPARK = "(CASE WHEN rint({0}) < {0} THEN rint({0}) + 1 ELSE rint({0}) END)"
+CEIL_SPARK = f"(- {FLOOR_SPARK.replace('{0}', '(- {0})')})"  # of -0.5 it is -0
 SIGN = "CAST(CASE WHEN isnan({0}) THEN 0 WHEN {0} > 0 THEN 1 WHEN {0} < 0 THEN -1 WHEN {0} = 0 THEN 0 END AS %s)"
 CHECKED_SQRT = "(CASE WHEN {0} < 0 THEN %s ELSE sqrt({0}) END)"
 SQRT = CHECKED_SQRT % spark_error("2201F", NEGATIVE_ROOT), CHECKED_SQRT % duckdb_error("2201F", NEGATIVE_ROOT)

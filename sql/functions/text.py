@@ -125,7 +125,7 @@ ROWS = (
     _text("bit_length", (T,), "(8 * octet_length({0}))", "CAST(8 * strlen({0}) AS INTEGER)", N),
     _text("md5", (T,), "md5({0})", "md5({0})"),
     Function("format", (T,), T, "tg_format({0}, array())", "tg_format({0}, CAST([] AS VARCHAR[]))"),
-    Function("format", (T, T), T, "tg_format({0}, array({+}))", "tg_format({0}, [{+}])", variadic=True),
+    Function("format", (T, T), T, "tg_format({0}, array({+}))", "tg_format({0}, [{+}])", strict=False, variadic=True),
     Function("concat", (T,), T, "concat_ws('', {*})", "concat({*})", strict=False, variadic=True),
     Function("concat_ws", (T, T), T, "concat_ws({*})", "concat_ws({*})", strict=False, variadic=True),
 )  # fmt: skip

@@ -38,7 +38,8 @@ def test_examples(postgres: str) -> None:
                 wrong.append(f"{family}, {name} has no example")
                 continue
             query = bound(Expression("", example["sql"], None, "", ""))
-            if not calls(query.plan) & {(name, r.duckdb) for r in FAMILIES[family] if r.name.partition(":")[0] == name}:
+            rows = {(name, r.duckdb) for r in FAMILIES[family] if r.name.partition(":")[0] == name}
+            if "NULL" not in example["sql"] and not calls(query.plan) & rows:  # a strict function of NULL is not called
                 wrong.append(f"{family}: {example['sql']} does not call {name}")
             type = query.columns[0].type
             documented = example["value"], str(Type(type.name, is_array=type.is_array))

@@ -99,6 +99,8 @@ def test_others_see_little(live: Live, statements: Statements) -> None:
                 bob.execute("select pg_terminate_backend(%s)", (eve.info.backend_pid,))
             with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table pg_authid"):
                 bob.execute("select * from pg_authid")
+            with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table internal_errors"):
+                bob.execute("select * from tailgate.internal_errors")
 
 
 def test_roles_in_the_catalog(live: Live, statements: Statements) -> None:

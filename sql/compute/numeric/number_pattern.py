@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from lake.errors import TailgateError, of
 
-SPELLINGS = "EEEE FM MI PL PR RN SG SP TH fm mi pl pr rn sg sp th 0 9 . , B D G L S V b d g l s v eeee".split()
+SPELLINGS = "EEEE FM MI PL PR RN SG SP TH fm mi pl pr rn sg sp th 0 9 . , B C D G L S V b c d g l s v eeee".split()
 KEYWORDS = {s: s if s in ("th", "rn") else s.upper() for s in SPELLINGS}
 
 

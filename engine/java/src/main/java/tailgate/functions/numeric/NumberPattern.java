@@ -18,7 +18,7 @@ import tailgate.errors.SqlError;
  */
 final class NumberPattern {
   private static final String[] KEYWORDS =
-      "EEEE FM MI PL PR RN SG SP TH fm mi pl pr rn sg sp th 0 9 . , B D G L S V b d g l s v eeee".split(" ");
+      "EEEE FM MI PL PR RN SG SP TH fm mi pl pr rn sg sp th 0 9 . , B C D G L S V b c d g l s v eeee".split(" ");
   private static final ConcurrentHashMap<UTF8String, NumberPattern> CACHE = new ConcurrentHashMap<>();
   private static final int CACHE_MAX = 1000;  // patterns
 
