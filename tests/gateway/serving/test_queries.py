@@ -190,7 +190,7 @@ def test_cancel_and_timeout(made: Made, run) -> None:
                 with pytest.raises(asyncio.CancelledError):
                     await task
                 assert await ask(server, "SELECT count(*) FROM v", at=block) == [(3000,)]
-                assert loop.time() - began < 5
+                assert loop.time() - began < 30  # SLOW takes hours
 
     run(work)
 
