@@ -352,7 +352,7 @@ def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> Names:
         default(nowhere, argument, text)
     columns = tuple(Column(i, t) for i, t in enumerate(made.types))
     arguments = Values((), made.arguments)
-    inside = Names(catalog, inside=(item.id,), widths=item.widths, demands=names.demands)
+    inside = Names(catalog, used=names.used, inside=(item.id,), widths=item.widths, demands=names.demands)
     if made.rows is None:
         scalar = value(body_binder(nowhere, item.name, made, columns, inside), made, tree)
         plan: Relation = Project(arguments, (scalar,), (Field(item.name, scalar.type),))

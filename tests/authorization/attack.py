@@ -11,6 +11,7 @@ import contextlib
 import json
 import random
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -34,6 +35,7 @@ from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync,
 NUMBER = 7382194650183726541  # int8; no other value of these worlds begins with these digits
 WORD = "cnry-8f2e61d7"
 VERIFIER = str(verifier("of nobody"))  # of a password: in pg_authid, which is for superusers
+ANSWER_S = 120.0  # after which a silent server counts as stopped
 FOLLOW_MS = 60  # that a statement which may go on for ever is given
 ATTACKERS = {"low": "lo", "helper": "he"}
 
@@ -215,8 +217,10 @@ class Attacker:
         """The tag's first word, or the SQLSTATE of the first error."""
         outcome = ""
         while True:
-            message = client.message(60)
+            began = time.monotonic()
+            message = client.message(ANSWER_S)
             if message is None:
+                assert time.monotonic() - began < ANSWER_S, ("no answer", self.user, self._history[-5:])
                 self.close()
                 return outcome or "closed"
             letter, body = message
