@@ -35,7 +35,7 @@ STRICT = lake sql gateway/protocol engine/plan embedded
 PURE = lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-clients test-cdc test-soak java lint format bench bench-peers docs clean
+.PHONY: help setup demo test test-long test-clients test-cdc test-soak java lint format bench bench-peers docs prose clean
 
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -95,6 +95,9 @@ bench-peers: setup .peers/streams/.built .peers/flink/.built .peers/pathway/.ins
 docs: .venv/.installed ## run the examples in docstrings
 	@echo "docs: examples in docstrings"
 	@$(BIN)/python -m pytest -q --doctest-modules $(PURE)
+
+prose: .venv/.installed ## count prose that is probably hard to understand, by folder: ARGS="docs --show phrase"
+	@$(BIN)/python tools/prose.py $(ARGS)
 
 clean: ## remove all that setup made
 	rm -rf .venv .jars .peers engine/java/target build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

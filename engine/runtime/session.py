@@ -1,6 +1,6 @@
 """The Spark session of the engine: bound to loopback, with everything per tick switched off that can be.
 
-Source of the settings: docs/engine.md, "What Spark is told and why".
+Source of the settings: docs/engine.md, "Settings of Spark".
 """
 
 from __future__ import annotations

@@ -21,11 +21,12 @@ UNPRINTABLE = ("CopyFrom.format = 'binary'", "CopyTo.format = 'binary'", "Declar
 PAGES = sorted(p for p in SQL.rglob("*.md") if "```sql" in p.read_text())
 SETTLE_S = 120.0  # how long sinks may take to begin and to write: seconds, and longer on a busy machine
 OF_OTHERS = re.compile(r"SHOW|PRINT|SELECT .* FROM tailgate\.", re.DOTALL)  # statements about what other processes do meanwhile
-EXAMPLES = sorted((DOCS.parent / "examples").glob("*/README.md"))
+# Pages that run on Tailgate alone.
+EXAMPLES = [DOCS / "quickstart.md", *sorted((DOCS.parent / "examples").glob("*/README.md"))]
 
 
 def _name(page: Path) -> str:
-    return page.stem if page in PAGES else page.parent.name
+    return page.parent.name if page.stem == "README" and page not in PAGES else page.stem
 
 
 @pytest.mark.spark
