@@ -1,7 +1,4 @@
-"""What is done with sources that run: pause and resume them, retry their dead letters, look into topics.
-
-RETRY     dead letters ──► inbox, channel $retry/<source node> ──► the same decoder ──► rows, and the letter ends; or once more a letter
-"""
+"""What is done with sources that run: pause and resume them, retry their dead letters (`letters`), look into topics."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from engine.ddl import of_kind
-from engine.plan import nodes
 from engine.runtime import kafka
 from engine.runtime.installing import Installation
 from engine.runtime.readers import beginning, reader_name
@@ -21,9 +17,6 @@ from lake.inbox import Record
 from lake.resolution import Resolution
 from sql.statements import Name, Pause, Print
 
-PIECE = 5_000  # dead letters that are retried in one tick
-RETRY = "$retry/"
-ATTEMPTS = "attempts"  # header that says how often a letter was tried
 LINES_MAX = 10_000  # of one PRINT
 LINES = 100  # of a PRINT without LIMIT
 
@@ -59,16 +52,8 @@ class Attending:
 
     def retry(self, name: Name, names: Resolution) -> str:
         """Every letter there is, once; the tag says how many."""
-        engine = self._engine
-        source = _source(name, names.over(engine.catalog))
-        letters = next(i for i in engine.catalog.dependents(source.id) if i.kind == "dead letters")
-        rows = engine.lake.snapshot(letters.id, engine.newest.time).to_pylist()
-        rows.sort(key=lambda r: (r["partition"], r["offset"]))
-        channel = f"{RETRY}{nodes.source_node(source)}"
-        for at in range(0, len(rows), PIECE):
-            records = [_again(channel, row) for row in rows[at : at + PIECE]]
-            engine.wait_inbox(engine.enter(records), lambda: source.id in engine.catalog.items)
-        return f"RETRY {len(rows)}"
+        source = _source(name, names.over(self._engine.catalog))
+        return f"RETRY {self._installation.letters.retry(source)}"
 
     # ---- topics ----------------------------------------------------------------------------------------------------------
 
@@ -142,12 +127,6 @@ def _source(name: Name, catalog: Catalog) -> Item:
     if item.kind != "source":
         raise WrongObjectType(f'"{item.name}" is not a source', position=name.position)
     return item
-
-
-def _again(channel: str, row: dict[str, Any]) -> Record:
-    time = int(row["time"].timestamp() * 1000) if row["time"] is not None else 0
-    attempts = ((ATTEMPTS, str(row["attempts"] + 1).encode()),)
-    return Record(channel, row["key"], row["value"], row["partition"], row["offset"], time, attempts)
 
 
 def _line(record: Record) -> str:

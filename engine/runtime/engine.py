@@ -175,6 +175,12 @@ class Engine:
         """Settings of an item, in clear."""
         return self.vault.opened(settings(said, catalog or self.catalog))
 
+    def change(self, change: Change) -> None:
+        """A change of the catalog before the first circuit runs."""
+        with self.boundary:
+            self.append(kind="catalog", catalog=change)
+            self.catalog = self.catalog.apply(change)
+
     def append(self, changes: Changes = (), **fields: Any) -> Header:
         """The next entry; call it inside the boundary."""
         fields.setdefault("time", max(time.time_ns() // 1_000_000, self.newest.time + 1))

@@ -16,9 +16,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -26,6 +26,7 @@ from py4j.protocol import Py4JJavaError
 from engine.plan.circuit import UNIT
 from engine.runtime import kafka
 from engine.runtime.engine import Engine
+from engine.runtime.letters import Backfill, Letters, Offsets, Passed, between
 from lake import crash
 from lake.catalog import Item
 from lake.entry import stream
@@ -52,10 +53,12 @@ AT_ONCE = 2  # fills side by side: each holds the rows of one stored input in me
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One input of a fill: a stored `relation` at `time`, the `source` item's topic in [begin, end), or else the unit row."""
+    """One input of a fill: a stored `relation` at `time`, the `source` item's topic in [begin, end), or else the unit row. `n` and `time`
+    are of the entry that the view began with."""
 
     channel: str
     relation: int = 0
+    n: int = 0
     time: int = 0
     source: Item | None = None
     begin: tuple[tuple[str, int], ...] = ()
@@ -80,11 +83,13 @@ class Fill(threading.Thread):
 
     _turn = threading.Semaphore(AT_ONCE)
 
-    def __init__(self, engine: Engine, item: Item, histories: tuple[History, ...], told: Filled) -> None:
+    def __init__(self, engine: Engine, item: Item, histories: tuple[History, ...], told: Filled, letters: Letters) -> None:
         super().__init__(name=f"fill-{item.name}", daemon=True)
         self.item = item
         self.rows = 0
-        self._engine, self._histories, self._told = engine, histories, told
+        self._engine, self._histories, self._told, self._letters = engine, histories, told, letters
+        self._backfills = {h.source.id: Backfill(dict(h.end)) for h in histories if h.source is not None}
+        letters.begin(item, self._backfills)
         self._ended = threading.Event()
         self._piece_rows = PIECE_ROWS
         self._input, self._part = 0, 0.0  # which input is being sent, and how much of it was
@@ -149,7 +154,8 @@ class Fill(threading.Thread):
 
     def _pieces(self, history: History) -> Iterator[tuple[list[Record], int]]:
         if history.source is not None:
-            yield from self._topic(history, history.source)
+            with self._letters.filling(history.source, self._backfills[history.source.id]):
+                yield from self._topic(history, history.source)
         elif history.relation:
             yield from self._stored(history)
         else:
@@ -167,6 +173,7 @@ class Fill(threading.Thread):
     def _topic(self, history: History, source: Item) -> Iterator[tuple[list[Record], int]]:
         """Fetched and decoded in the JVM, beside the ticks; a piece enters by its number."""
         at, end = dict(history.begin), dict(history.end)
+        passed = Passed(self._engine, source, history.n, history.time).offsets()  # constant: only this fill reads records before `end`
         size_of_all = max(sum(end[p] - at.get(p, 0) for p in end), 1)
         while True:
             pieces = self._engine.history(history.channel, *self._engine.place(source), {p: at.get(p, 0) for p in end}, end)
@@ -176,6 +183,7 @@ class Fill(threading.Thread):
                     if not self.alive:
                         return
                     if piece is not None:
+                        _exclude(piece, passed, at)
                         at.update(piece.at())
                         self._part = 1 - sum(max(end[p] - at.get(p, 0), 0) for p in end) / size_of_all
                         yield [Record(PIECE + history.channel, None, None, offset=piece.number())], piece.records()
@@ -196,3 +204,10 @@ class Fill(threading.Thread):
         error = kafka.other(topic, kafka.Identities(brokers, said).of([topic])[topic], source.options.get("topic_id"))
         if error is not None:
             raise ObjectNotInPrerequisiteState(error)
+
+
+def _exclude(piece: Any, passed: Offsets, begin: Mapping[str, int]) -> None:
+    """Leaves records out of a piece that begins at these offsets."""
+    for partition, next_ in piece.at().items():
+        if of := between(passed, int(partition), begin.get(partition, 0), next_):
+            piece.exclude(int(partition), of)

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import pyarrow.compute as pc
-
+from engine.ddl.letters import widened
 from engine.plan import circuit, nodes
 from engine.plan.errors import Unknown, errors_to_fill
 from engine.plan.plans import Streams
@@ -23,18 +22,18 @@ from engine.plan.sharing import Sharing, equal_sums
 from engine.plan.sharing import total as total_sums
 from engine.plan.sizes import measured
 from engine.runtime import kafka, transactions
+from engine.runtime.differences import differences, sums
 from engine.runtime.engine import Changes, Engine
 from engine.runtime.fills import Fill, History
+from engine.runtime.letters import Letters
 from engine.runtime.readers import beginning, reader_name
 from engine.runtime.restoring import remove_lost, restored
 from lake import subscriptions
-from lake.catalog import ERRORS, SUBSCRIPTION, Catalog, Change, Item, ready, skips
+from lake.catalog import SUBSCRIPTION, Catalog, Change, Item, ready, skips
 from lake.entry import Header, stream
 from lake.errors import ConnectionFailure, CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
 from lake.failed import error_change, failure
 from lake.sizes import about
-from lake.types import WEIGHT, Field, arrow_schema
-from lake.weights import negated, total
 
 log = logging.getLogger("tailgate.engine")
 
@@ -53,6 +52,7 @@ class Installation:
         self.failures: dict[int, Exception] = {}  # of fills that a statement may wait for, by item
         self.awaited: set[int] = set()  # the items whose fills statements wait for
         self.switched: set[int] = set()  # replacements that took their places
+        self.letters = Letters(engine)
         self._filled: set[int] = set()
         engine.rebuild = lambda: self.recover(lost=True)
 
@@ -69,6 +69,9 @@ class Installation:
                 fill.end()
             self.fills.clear()
             self._filled.clear()
+            if (columns := widened(catalog)) != Change():
+                engine.change(columns)
+                catalog = engine.catalog
             broken = self._broken(catalog, lost)
             coming = catalog.replacements()
             stale = [nodes.made_stale(i, engine.newest.time) for i in broken if not nodes.stale(i)]
@@ -129,7 +132,7 @@ class Installation:
         views = tuple(after[i.id] for i in fill if i.kind == "materialized view")
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
-            header = engine.install(graph, live, forgotten, change, joining, lambda: [*changes(), *_sums(engine, begun)], state)
+            header = engine.install(graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, begun)], state)
         with engine.committed_change():
             for id in change.drop:
                 if (gone := self.fills.pop(id, None)) is not None:
@@ -278,10 +281,11 @@ class Installation:
             if input.kind == "topic":
                 end = header.offsets[reader_name(source)][source.options["topic"]]
                 begin = item.options["starts"][str(source.id)]
-                histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items())))
+                at = {"n": header.n, "time": header.time}
+                histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items()), **at))
             elif source.ready:
                 histories.append(History(input.channel, relation=source.id, time=header.time))
-        fill = self.fills[item.id] = Fill(self.engine, item, tuple(histories), self)
+        fill = self.fills[item.id] = Fill(self.engine, item, tuple(histories), self, self.letters)
         fill.start()
 
     def filled(self, fill: Fill) -> None:
@@ -316,7 +320,7 @@ class Installation:
             alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in bases(i, catalog))), None)
             if alone is None:
                 return
-            self.install(Change(put=(self._sharing()(ready(alone), catalog),)))
+            self.install(Change(put=(self._sharing()(self.letters.noted(ready(alone)), catalog),)))
             self._ready(alone.id)
 
     def _sharing(self) -> Sharing:
@@ -330,9 +334,10 @@ class Installation:
     def _switch(self, coming: list[Item]) -> None:
         """The replaced items go on with their replacements' definitions and rows; readers see the difference."""
         catalog = self.engine.catalog
+        coming = [self.letters.noted(i) for i in coming]
         change = switched(coming, catalog, self._sharing())
         pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view" and not i.options.get(ANEW)]
-        differences = [d for old, new in pairs for d in _differences(self.engine, old, new)]
+        differences = [d for old, new in pairs for d in differences(self.engine, old, new)]
         self.switched.update(i.id for i in coming)
         self.install(change, changes=lambda: [made for d in differences if (made := d.now()) is not None])
         for item in coming:
@@ -347,48 +352,6 @@ class Installation:
 def _replacements(items: Iterable[Item], catalog: Catalog) -> list[Item]:
     """What is to be filled beside each of these, as one group."""
     return [replacement(item, catalog.next_id + 2 * n, catalog.next_id) for n, item in enumerate(items)]
-
-
-class _Difference:
-    """Of the rows of two relations: taken beside the running ticks, brought to the newest entry between two of them."""
-
-    def __init__(self, engine: Engine, old: int, new: int, columns: tuple[Field, ...]) -> None:
-        self._engine, self._old, self._new = engine, old, new
-        self._schema = arrow_schema(columns, weight=True)
-        at = engine.newest
-        self._n = at.n
-        self._net = total([negated(engine.lake.snapshot(old, at.time)), engine.lake.snapshot(new, at.time)], self._schema)
-
-    def now(self) -> tuple[int, bytes] | None:
-        """As changes of the old relation, if there are any."""
-        parts = [self._net]
-        for entry in self._engine.lake.log.after(self._n, self._engine.newest.n):
-            if (gone := entry.changes(self._old)) is not None:
-                parts.append(negated(gone.rename_columns(self._schema.names)))
-            if (come := entry.changes(self._new)) is not None:
-                parts.append(come.rename_columns(self._schema.names))
-        net = total(parts, self._schema)
-        return (self._old, stream(net)) if net.num_rows else None
-
-
-def _differences(engine: Engine, old: Item, new: Item) -> Iterable[_Difference]:
-    yield _Difference(engine, old.id, new.id, old.columns)
-    yield _Difference(engine, old.errors, new.errors, ERRORS)
-
-
-def _sums(engine: Engine, begun: dict[int, dict[int, int]]) -> list[tuple[int, bytes]]:
-    """The first changes of relations of errors: sums of what others hold now."""
-    schema = arrow_schema(ERRORS, weight=True)
-    made = []
-    for relation, sums in begun.items():
-        parts = []
-        for other, times in sums.items():
-            rows = engine.lake.snapshot(other, engine.newest.time)
-            parts.append(rows.set_column(2, WEIGHT, pc.multiply(rows.column(2), times)))
-        net = total(parts, schema)
-        if net.num_rows:
-            made.append((relation, stream(net)))
-    return made
 
 
 def being_filled(item: Item) -> str:
