@@ -7,8 +7,9 @@
 A stored input is read from the lake at the time of n0, a topic from its first record to its offsets in n0: in the JVM, which fetches
 and decodes the next piece while a tick has the last one. One piece is under way at a time, so memory is bounded, and the next is made
 smaller if its tick took long. After a crash the fill
-begins anew, with operators and channels of its own: half-filled state is forgotten rather than trusted. What is not ready itself has
-no history: it began empty in the same entry, and live changes bring all of it.
+begins anew, with operators and channels of its own: half-filled state is forgotten rather than trusted. So does a fill whose topic loses
+records before they were read (`HeadLost`). What is not ready itself has no history: it began empty in the same entry, and live changes
+bring all of it.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ SHRINK, GROW = 0.5, 1.5  # of a piece by the one before
 ANSWER_MS = 1000  # a wait for a piece is looked into so often
 RETRY_S = 2.0  # after a broker did not answer, or the file system failed
 PROGRESS_S = 5.0  # how often a long fill says in the log how far it is
+OUT_OF_RANGE = "org.apache.kafka.clients.consumer.OffsetOutOfRangeException"
 AT_ONCE = 2  # fills side by side: each holds the rows of one stored input in memory
 
 
@@ -65,6 +67,10 @@ class History:
     end: tuple[tuple[str, int], ...] = ()
 
 
+class HeadLost(Exception):
+    """A topic no longer has the records that a fill was to read next."""
+
+
 class Filled(Protocol):
     """Who is told how a fill ended."""
 
@@ -76,6 +82,9 @@ class Filled(Protocol):
 
     def awaits(self, fill: Fill) -> bool:
         """Returns whether a statement waits, which is told of a failure."""
+
+    def begin_again(self, fill: Fill, why: str) -> None:
+        """It is to be filled from the beginning."""
 
 
 class Fill(threading.Thread):
@@ -109,7 +118,13 @@ class Fill(threading.Thread):
     def run(self) -> None:
         try:
             with self._turn:
-                self._fill()
+                try:
+                    self._fill()
+                except HeadLost as e:
+                    why = str(e)
+                    if self.alive:
+                        self._persist(lambda: self._told.begin_again(self, why))
+                    return
             if self.alive:
                 self._persist(lambda: self._told.filled(self))
         except Exception as e:
@@ -190,6 +205,8 @@ class Fill(threading.Thread):
                 self._check_topic(source)
                 return
             except (Py4JJavaError, ConnectionFailure) as e:
+                if isinstance(e, Py4JJavaError) and e.java_exception.getClass().getName() == OUT_OF_RANGE:
+                    raise HeadLost(f"topic {source.options['topic']} has lost records while they were read") from e
                 said = e.message if isinstance(e, ConnectionFailure) else e.java_exception.getMessage()
                 log.warning("filling %s waits: %s", self.item.name, said)
                 time.sleep(RETRY_S)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from typing import Any
 from engine.ddl.letters import widened
 from engine.plan import circuit, nodes
 from engine.plan.errors import Unknown, errors_to_fill
+from engine.plan.failing import reads
 from engine.plan.plans import Streams
 from engine.plan.replacing import ANEW, bases, group, readers, replacement, switched
 from engine.plan.sharing import Sharing, equal_sums
@@ -37,6 +39,8 @@ from lake.sizes import about
 
 log = logging.getLogger("tailgate.engine")
 
+BEGINNINGS_MAX = 5  # of one fill: a topic that loses records faster than they are read cannot fill a view
+
 
 class Installation:
     """Whoever changes the catalog holds `lock` from reading it to the change.
@@ -54,6 +58,7 @@ class Installation:
         self.switched: set[int] = set()  # replacements that took their places
         self.letters = Letters(engine)
         self._filled: set[int] = set()
+        self._beginnings: Counter[int] = Counter()  # how often the fill of an item began again
         engine.rebuild = lambda: self.recover(lost=True)
 
     # ---- starting --------------------------------------------------------------------------------------------------------
@@ -303,6 +308,32 @@ class Installation:
 
     def awaits(self, fill: Fill) -> bool:
         return fill.item.id in self.awaited
+
+    def begin_again(self, fill: Fill, why: str) -> None:
+        """Fills a view from what its topics have now, and with it all views that are being filled from it."""
+        with self.lock:
+            id = fill.item.id
+            if self.fills.get(id) is not fill:
+                return
+            self._beginnings[id] += 1
+            if self._beginnings[id] > BEGINNINGS_MAX:
+                self.failed(fill, ObjectNotInPrerequisiteState(why, detail=f"The view was begun {BEGINNINGS_MAX} times."))
+                return
+            log.warning("filling %s begins again: %s", fill.item.name, why)
+            catalog = self.engine.catalog
+            again, unready = {id}, {i.id: i for i in catalog.items.values() if not i.ready}
+            while more := {i for i in unready.keys() - again if not again.isdisjoint(reads(unready[i], catalog))}:
+                again |= more
+            try:
+                begun = tuple(self._numbered([unready[i] for i in sorted(again)], catalog))
+            except TailgateError as e:
+                self.failed(fill, e)
+                return
+            before = [self.fills[i] for i in again if i in self.fills]
+            self.install(Change(put=begun), fill=begun)
+            for other in before:
+                other.end()
+            self._filled -= again
 
     def settle(self) -> None:
         """Makes ready what is filled and reads only what is ready; replacements take their places, a group at one time. Holds the lock."""
