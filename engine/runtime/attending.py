@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,8 +16,11 @@ from lake.catalog import CONNECTION, Catalog, Change, Item
 from lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
 from lake.inbox import Record
 from lake.resolution import Resolution
-from sql.statements import Name, Pause, Print
+from sql.statements import Name, Pause, Print, ResumeSource
 
+log = logging.getLogger("tailgate.engine")
+
+LOST, LOST_MAX = "lost", 100  # option of a source: what RESUME AT EARLIEST has accepted, the newest last
 LINES_MAX = 10_000  # of one PRINT
 LINES = 100  # of a PRINT without LIMIT
 
@@ -54,6 +58,35 @@ class Attending:
         """Every letter there is, once; the tag says how many."""
         source = _source(name, names.over(self._engine.catalog))
         return f"RETRY {self._installation.letters.retry(source)}"
+
+    # ---- records that are lost -------------------------------------------------------------------------------------------
+
+    def accept_loss(self, statement: ResumeSource, names: Resolution) -> list[str]:
+        """A source goes on at the earliest records that its topic still has. Returns what is to be told; the loss is logged, and noted
+        in the source's item."""
+        with self._installation.lock:
+            catalog = names.over(self._engine.catalog)
+            if statement.if_exists and catalog.find(statement.name) is None:
+                return [f'relation "{statement.name.name}" does not exist, skipping']
+            source = _source(statement.name, catalog)
+            reader, topic = reader_name(source), source.options["topic"]
+            there = kafka.topic(*self._engine.place(source))
+            if (error := kafka.other(topic, there.id, source.options.get("topic_id"))) is not None:
+                raise ObjectNotInPrerequisiteState(error)
+            known = self._engine.newest.offsets.get(reader, {}).get(topic, {})
+            bounds = {p: there.bounds.get(p, (0, 0)) for p in known}
+            lost = {p: (at, min(max(at, bounds[p][0]), bounds[p][1])) for p, at in known.items() if not bounds[p][0] <= at <= bounds[p][1]}
+            if not lost:
+                return [f'source "{source.name}" has lost no records']
+            said = [_loss(topic, p, at, next_) for p, (at, next_) in sorted(lost.items())]
+            together = [i for i in catalog.items.values() if i.kind == "source" and i.options["channel"] == source.options["channel"]]
+            for line in said:
+                log.warning("%s: %s", ", ".join(f'source "{i.name}"' for i in together), line)
+            self._engine.resume([source.options["channel"]])
+            put = tuple(replace(i, options={**i.options, LOST: [*i.options.get(LOST, ()), *said][-LOST_MAX:]}) for i in together)
+            offsets = {reader: {topic: {**known, **{p: next_ for p, (_, next_) in lost.items()}}}}
+            self._installation.install(Change(put=put), offsets=offsets)
+        return said
 
     # ---- topics ----------------------------------------------------------------------------------------------------------
 
@@ -127,6 +160,12 @@ def _source(name: Name, catalog: Catalog) -> Item:
     if item.kind != "source":
         raise WrongObjectType(f'"{item.name}" is not a source', position=name.position)
     return item
+
+
+def _loss(topic: str, partition: str, at: int, next_: int) -> str:
+    if next_ > at:
+        return f"topic {topic}, partition {partition}: the records from offset {at} to {next_ - 1} are lost"
+    return f"topic {topic}, partition {partition}: the records from offset {next_} to {at - 1} were read and are no longer there"
 
 
 def _line(record: Record) -> str:

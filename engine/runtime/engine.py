@@ -126,11 +126,13 @@ class Engine:
         joining: Mapping[str, kafka.Offsets] | None = None,
         changes: Callable[[], Changes] = tuple,
         state: tuple[str, str] | None = None,
+        anew: bool = False,
     ) -> Header:
         """From the next tick on this graph runs, fed by these sources; with `change`, in one step with its entry of the log.
 
         `joining`: where topics begin to be read that no reader has read. `forgotten`: operators whose state is to be removed.
         `changes`: asked inside the boundary for what that entry changes in relations. `state`: folder and ids of state that was made again.
+        `anew`: the readers begin again, at the offsets of the entry.
         """
         after = self.catalog if change is None else self.catalog.apply(change)
         circuit = self.circuits.build(graph, forgotten, lambda said: self.opened(said, after))
@@ -139,7 +141,7 @@ class Engine:
             if change is not None:
                 wanted = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
                 kept = {r: {t: at for t, at in topics.items() if (r, t) in wanted} for r, topics in header.offsets.items()}
-                offsets = {r: topics for r, topics in _merged(kept, joining or {}).items() if topics}
+                offsets = {r: topics for r, topics in merged(kept, joining or {}).items() if topics}
                 extra = {**header.extra, "forgotten": list(forgotten)}
                 fields: dict[str, Any] = {"offsets": offsets}
                 if state is not None:
@@ -147,7 +149,7 @@ class Engine:
                 header = self.append(changes(), kind="catalog", catalog=change, extra=extra, **fields)
             with self.committed_change():
                 self.catalog = after
-                moved = readers(self._live(sources), self.catalog) != self._readers
+                moved = anew or readers(self._live(sources), self.catalog) != self._readers
                 self.graph, self._circuit, self._sources = graph, circuit, sources
                 running = {o.node for o in graph.operators}
                 self.sums = {key: sum for key, sum in self.sums.items() if key[0] in running}
@@ -283,7 +285,7 @@ class Engine:
         gone = set(result.forgotten)
         extra = {**self.newest.extra, "parallelism": self.parallelism}
         extra["forgotten"] = [n for n in extra.get("forgotten", ()) if n not in gone]
-        offsets = _merged(self.newest.offsets, at.offsets)
+        offsets = merged(self.newest.offsets, at.offsets)
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.state, "checkpoint": self._checkpoint.name, "batch": number}
         self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
@@ -408,7 +410,7 @@ class Engine:
             keep = partial(self.circuits.access, opened=self.opened)
             frame = inputs.stream(self._ticking, self.inbox.folder, self.newest.inbox, self._readers, offsets, clients, keep)
             with self.committed:
-                self.newest = self.newest.with_offsets(_merged(self.newest.offsets, offsets))
+                self.newest = self.newest.with_offsets(merged(self.newest.offsets, offsets))
             self._running = True
         files.discard_folder(self.lake.path / STATE / self.newest.extra.get("state", "") / RESULTS)  # of ticks that failed
         for old in self._checkpoint.parent.glob("*.*"):
@@ -587,6 +589,6 @@ def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Set
     return {(str(f["registry"]), settings(f.get("access", {}), catalog)) for f in formats if f.get("registry")}
 
 
-def _merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:
+def merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:
     """Offsets by reader and topic: the new ones where there are any. A topic that is left out while it is stalled keeps its own."""
     return {r: {**old.get(r, {}), **new.get(r, {})} for r in {*old, *new}}

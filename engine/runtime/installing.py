@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ from engine.plan.sharing import total as total_sums
 from engine.plan.sizes import measured
 from engine.runtime import kafka, transactions
 from engine.runtime.differences import differences, sums
-from engine.runtime.engine import Changes, Engine
+from engine.runtime.engine import Changes, Engine, merged
 from engine.runtime.fills import Fill, History
 from engine.runtime.letters import Letters
 from engine.runtime.readers import beginning, reader_name
@@ -125,19 +125,23 @@ class Installation:
         fill: tuple[Item, ...] = (),
         changes: Callable[[], Changes] = tuple,
         state: tuple[str, str] | None = None,
+        offsets: Mapping[str, kafka.Offsets] | None = None,
     ) -> Header:
-        """The change of the catalog and the circuit for it, in one step; then the fills begin. Holds the lock."""
+        """The change of the catalog and the circuit for it, in one step; then the fills begin. Holds the lock. `offsets`: where topics
+        are read from now on, instead of from where they were."""
         engine = self.engine
         after = engine.catalog.apply(change)
         streams = Streams(after)
         graph = circuit.compile_catalog(after, streams)
         live = self._live(after)
-        joining = self._joining(live)
+        joining = merged(self._joining(live), offsets or {})
         forgotten = () if state is not None else self._forgotten(circuit.gone(engine.graph, graph), graph)
         views = tuple(after[i.id] for i in fill if i.kind == "materialized view")
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
-            header = engine.install(graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, begun)], state)
+            header = engine.install(
+                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, begun)], state, anew=offsets is not None
+            )
         with engine.committed_change():
             for id in change.drop:
                 if (gone := self.fills.pop(id, None)) is not None:

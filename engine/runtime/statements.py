@@ -56,6 +56,7 @@ from sql.statements import (
     Pause,
     Print,
     RefreshSchema,
+    ResumeSource,
     RetryDeadLetters,
     Show,
     ValidateConnection,
@@ -117,6 +118,9 @@ class Statements:
                 return self._answer(self._attending.pause(statement, names))
             case RetryDeadLetters(name=name):
                 return self._answer(self._attending.retry(name, names))
+            case ResumeSource():
+                said = self._attending.accept_loss(statement, names)
+                return {**self._answer("ALTER SOURCE"), "notices": [_notice(line) for line in said]}
             case Print():
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
             case Show(what="topics"):

@@ -28,6 +28,7 @@ from sql.statements.external import (
     Pause,
     Print,
     RefreshSchema,
+    ResumeSource,
     RetryDeadLetters,
     ValidateConnection,
 )
@@ -60,5 +61,5 @@ Statement: TypeAlias = (
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
     | CommentOnFunction
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
-    | ValidateConnection | RefreshSchema
+    | ValidateConnection | RefreshSchema | ResumeSource
 )  # fmt: skip

@@ -181,6 +181,14 @@ class RetryDeadLetters:
 
 
 @dataclass(frozen=True, slots=True)
+class ResumeSource:
+    """ALTER SOURCE [IF EXISTS] source RESUME AT EARLIEST: records that its topic has lost are accepted as lost."""
+
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RefreshSchema:
     """ALTER SOURCE [IF EXISTS] source REFRESH SCHEMA: the columns that its schema has got since."""
 

@@ -242,7 +242,7 @@ class Grammar(Expressions):
             (1, lambda: f"VALIDATE CONNECTION {self.name()}"),
             (1, lambda: f"{self.of('PAUSE', 'RESUME')} SOURCE {self.name()}"),
             (1, lambda: f"RETRY DEAD LETTERS OF {self.name()}"),
-            (1, lambda: f"ALTER SOURCE {self.name()} REFRESH SCHEMA"),
+            (1, lambda: f"ALTER SOURCE {self.name()} {self.of('REFRESH SCHEMA', 'RESUME AT EARLIEST')}"),
         )  # fmt: skip
 
     def subscriptions(self) -> list[Step] | Step | str:

@@ -36,6 +36,7 @@ HIDDEN = [
     ("clicks", "RESUME SOURCE clicks"),
     ("clicks", "RETRY DEAD LETTERS OF clicks"),
     ("clicks", "ALTER SOURCE clicks REFRESH SCHEMA"),
+    ("clicks", "ALTER SOURCE clicks RESUME AT EARLIEST"),
     ("clicks", "DROP SOURCE clicks"),
     ("clicks", "ALTER SOURCE clicks RENAME TO mine"),
     ("clicks", "COMMENT ON SOURCE clicks IS 'mine'"),

@@ -1,4 +1,4 @@
-"""Topics that lose records before they are read: a fill begins again."""
+"""Topics that lose records before they are read: a fill begins again, a live source stalls until the loss is accepted."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from embedded.kafka import Kafka
+from lake.errors import TailgateError
 from tests.engine.runtime.parts import until
 from tests.engine.runtime.test_topics import World
 
@@ -80,3 +81,38 @@ def test_a_fill_begins_again_at_the_new_head(world: World) -> None:
         if f"filling held_{attempt} begins again" in log.read_text():
             return
     raise AssertionError("the head was never trimmed in time")
+
+
+def test_a_live_source_that_lost_records_stalls_until_the_loss_is_accepted(world: World) -> None:
+    for topic in ("trimmed", "untouched"):
+        world.kafka.create_topic(topic)
+        world.engine.execute(f"CREATE SOURCE {topic} FROM KAFKA BROKER '{world.kafka.address}' TOPIC '{topic}' FORMAT TEXT INCLUDE OFFSET")
+        world.engine.execute(f'CREATE MATERIALIZED VIEW {topic}_v AS SELECT count(*) AS n, max("offset") AS last FROM {topic}')
+    produce(world, "trimmed", 0, 10)
+    until(lambda: world.rows("trimmed_v") == [(10, 9)])
+    assert (
+        world.engine.execute("ALTER SOURCE trimmed RESUME AT EARLIEST")["notices"][0]["message"] == 'source "trimmed" has lost no records'
+    )
+    with stopped(world.engine.pid, world.engine.jvm):
+        produce(world, "trimmed", 10, 30)
+        trim(world, "trimmed", 20)
+    until(lambda: world.status("trimmed")["status"] == "stalled")
+    assert "records were deleted" in world.status("trimmed")["error"]
+    produce(world, "untouched", 0, 3)
+    until(lambda: world.rows("untouched_v") == [(3, 2)])
+    world.engine.kill(jvm=True)
+    world.engine.start()
+    until(lambda: world.status("trimmed")["status"] == "stalled")
+    assert world.rows("trimmed_v") == [(10, 9)]
+    told = world.engine.execute("ALTER SOURCE trimmed RESUME AT EARLIEST")
+    loss = "topic trimmed, partition 0: the records from offset 10 to 19 are lost"
+    assert (told["tag"], [n["message"] for n in told["notices"]]) == ("ALTER SOURCE", [loss])
+    until(lambda: world.rows("trimmed_v") == [(20, 29)])
+    assert world.status("trimmed")["status"] == "running"
+    assert f'source "trimmed": {loss}' in (world.lake.path.parent / "engine.log").read_text()
+    assert world.lake.catalog().relation("trimmed").options["lost"] == [loss]
+    produce(world, "trimmed", 30, 31)
+    until(lambda: world.rows("trimmed_v") == [(21, 30)])
+    with pytest.raises(TailgateError, match="is not a source"):
+        world.engine.execute("ALTER SOURCE trimmed_v RESUME AT EARLIEST")
+    assert world.engine.execute("ALTER SOURCE IF EXISTS nothing RESUME AT EARLIEST")["tag"] == "ALTER SOURCE"
