@@ -64,7 +64,7 @@ class _Check:
                 self._new(Name(name.name, schema) if schema else name, beside=not schema)
             case s.AlterSecret() | s.Comment(kind=None) | s.RefreshSchema() | s.ResumeSource():
                 self._owners(statement.name)
-            case s.RetryDeadLetters():
+            case s.RetryDeadLetters() | s.DeleteDeadLetters():
                 self._owners(statement.name)
             case s.Comment(kind=kind, name=name):
                 if kind == "schema":

@@ -48,7 +48,7 @@ def answer(session: Session, bound: Bound) -> str | None:
             _check_own(session, [schema for n in names if (schema := catalog.find_schema(n.name)) is not None], statement.cascade)
         case s.AlterItem():
             return _alter(session, statement)
-        case s.Pause() | s.RetryDeadLetters() | s.RefreshSchema() | s.ResumeSource():
+        case s.Pause() | s.RetryDeadLetters() | s.DeleteDeadLetters() | s.RefreshSchema() | s.ResumeSource():
             _check_kind(session, statement)
         case s.AlterSecret() | s.ValidateConnection():
             _check_kind(session, statement)
@@ -88,7 +88,7 @@ def _found(session: Session, name: Name) -> Item | None:
 
 def _check_kind(
     session: Session,
-    statement: s.Pause | s.RetryDeadLetters | s.RefreshSchema | s.ResumeSource | s.AlterSecret | s.ValidateConnection,
+    statement: s.Pause | s.RetryDeadLetters | s.DeleteDeadLetters | s.RefreshSchema | s.ResumeSource | s.AlterSecret | s.ValidateConnection,
 ) -> None:
     """Raises 42809: the statement is about something that a temporary view is not."""
     kind = {s.AlterSecret: "secret", s.ValidateConnection: "connection"}.get(type(statement), "source")

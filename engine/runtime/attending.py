@@ -1,4 +1,4 @@
-"""What is done with sources that run: pause and resume them, retry their dead letters (`letters`), look into topics."""
+"""What is done with sources that run: pause and resume them, retry and delete their dead letters (`letters`), look into topics."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from engine.ddl import of_kind
+from engine.ddl import chosen_letters, of_kind
 from engine.runtime import kafka
 from engine.runtime.installing import Installation
+from engine.runtime.letters import of_source
 from engine.runtime.readers import beginning, reader_name
 from lake.catalog import CONNECTION, Catalog, Change, Item
 from lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
 from lake.inbox import Record
 from lake.resolution import Resolution
-from sql.statements import Name, Pause, Print, ResumeSource
+from sql.statements import DeleteDeadLetters, Name, Pause, Print, ResumeSource
 
 log = logging.getLogger("tailgate.engine")
 
@@ -58,6 +59,13 @@ class Attending:
         """Every letter there is, once; the tag says how many."""
         source = _source(name, names.over(self._engine.catalog))
         return f"RETRY {self._installation.letters.retry(source)}"
+
+    def delete(self, statement: DeleteDeadLetters, names: Resolution) -> str:
+        """The tag says how many."""
+        catalog = names.over(self._engine.catalog)
+        source = _source(statement.name, catalog)
+        letters = of_source(source, catalog)
+        return f"DELETE {self._installation.letters.delete(source, lambda t: chosen_letters(t, letters, statement.where, catalog))}"
 
     # ---- records that are lost -------------------------------------------------------------------------------------------
 

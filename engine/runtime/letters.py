@@ -1,13 +1,14 @@
-"""Dead letters that are retried. A letter's record enters each view at most once.
+"""Dead letters: retried, deleted, and removed by age and size. A letter's record enters each view at most once.
 
     RETRY     letters ──► inbox, channel $retry/<source node> ──► the same decoder ──► rows, and the letter ends; or once more a letter
+    DELETE    letters ──► inbox, channel $forget/<node that keeps them> ──► the letter ends
 
 A record is a letter for all views that have read it or will, or only for the views that could not decode it when they were filled (a
 registry may lose a schema). The rules:
 
     a fill of an append-only source leaves out every record that was a letter at some time since the view was created (`Passed`):
         RETRY brings it to the new view as to all others
-    fills of one source come one after the other, as do RETRYs
+    fills of one source come one after the other, as do RETRY and DELETE
     RETRY brings a record to the views that lack it: all but those that decoded it before it became a letter in another view's fill (`has`)
 
 A tick takes in a letter and ends it, or does neither. After a crash the inbox is read first, then letters are looked up again.
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from engine.runtime.engine import Engine
 
 PIECE = 5_000  # letters that enter in one tick
-RETRY = "$retry/"
+RETRY, FORGET = "$retry/", "$forget/"
+KEY = ["topic", "partition", "offset"]
 ATTEMPTS, SINCE, BACKFILL, EXCEPT = "attempts", "since", "backfill", "except"  # headers of a letter that is retried (engine/java, Circuit)
 FILLED = "filled"  # option of a view: {source id: [up to where it was filled from that source, when that was done]}
 
@@ -96,6 +98,15 @@ class Letters:
             for piece in _pieces(rows):
                 having = _Having(self._engine, source, self._backfills)
                 self._enter(source, [_again(f"{RETRY}{node}", row, having(row)) for row in piece])
+        return rows.num_rows
+
+    def delete(self, source: Item, chosen: Callable[[pa.Table], pa.Table]) -> int:
+        """Ends the letters that `chosen` leaves of the table. Returns how many."""
+        with self._turn("letters", source):
+            rows = chosen(self._rows(source)).select(KEY)
+            channel = f"{FORGET}{nodes.upsert_node(of_source(source, self._engine.catalog))}"
+            for piece in _pieces(rows):
+                self._enter(source, [Record(channel, row["topic"].encode(), None, row["partition"], row["offset"]) for row in piece])
         return rows.num_rows
 
     def _rows(self, source: Item) -> pa.Table:

@@ -25,6 +25,7 @@ from sql.statements.external import (
     CreateSecret,
     CreateSink,
     CreateSource,
+    DeleteDeadLetters,
     Pause,
     Print,
     RefreshSchema,
@@ -61,5 +62,5 @@ Statement: TypeAlias = (
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
     | CommentOnFunction
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
-    | ValidateConnection | RefreshSchema | ResumeSource
+    | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters
 )  # fmt: skip

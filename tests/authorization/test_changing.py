@@ -35,6 +35,8 @@ HIDDEN = [
     ("clicks", "PAUSE SOURCE clicks"),
     ("clicks", "RESUME SOURCE clicks"),
     ("clicks", "RETRY DEAD LETTERS OF clicks"),
+    ("clicks", "DELETE DEAD LETTERS OF clicks"),
+    ("clicks", "DELETE DEAD LETTERS OF clicks WHERE value IS NULL"),
     ("clicks", "ALTER SOURCE clicks REFRESH SCHEMA"),
     ("clicks", "ALTER SOURCE clicks RESUME AT EARLIEST"),
     ("clicks", "DROP SOURCE clicks"),

@@ -1,4 +1,4 @@
-"""A dead letter enters each view at most once, whatever runs beside RETRY and whenever the view was made."""
+"""A dead letter enters each view at most once, whatever runs beside RETRY, whenever the view was made. Letters are deleted, and expire."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import pytest
 from embedded.kafka import Kafka
 from embedded.registry import Registry
 from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, Change
+from lake.errors import TailgateError
 from lake.writing import open_epoch
 from sinks import registry as schemas
 from tests.engine.runtime.parts import until
@@ -188,3 +189,39 @@ def test_an_engine_that_ends_while_letters_are_retried(world: Letters) -> None:
     until(lambda: world.letters("killed") == 0)
     world.view("killed", "killed_after")
     assert world.rows("killed_before") == world.rows("killed_after") == [(1, 1), (2, 1)]
+
+
+def test_letters_are_deleted(world: Letters) -> None:
+    world.avro("deleted")
+    world.produce("deleted", encoded(world.first, 1), *(b"letter %d" % n for n in range(5)))
+    world.view("deleted", "deleted_from")
+    until(lambda: world.letters("deleted") == 5)
+    for where, problem in (
+        ("no_such_column = 1", 'column "no_such_column" does not exist'),
+        ('"offset" IN (SELECT n FROM deleted_from)', "that reads another relation is not supported"),
+        ('"offset" / 0 = 1', "division by zero"),
+    ):
+        with pytest.raises(TailgateError, match=problem):
+            world.engine.execute(f"DELETE DEAD LETTERS OF deleted WHERE {where}")
+    assert world.engine.execute("DELETE DEAD LETTERS OF deleted WHERE value = 'letter 3' OR \"offset\" < 3 -- two")["tag"] == "DELETE 3"
+    assert sorted(row[2] for row in world.rows("deleted_dead_letters")) == [3, 5]
+    world.engine.execute("DROP MATERIALIZED VIEW deleted_from")
+    assert world.engine.execute("DELETE DEAD LETTERS OF deleted")["tag"] == "DELETE 2"
+    assert world.letters("deleted") == 0
+    assert world.engine.execute("DELETE DEAD LETTERS OF deleted")["tag"] == "DELETE 0"
+    world.produce("deleted", b"letter")
+    world.view("deleted", "deleted_again")
+    until(lambda: world.letters("deleted") == 6)  # the new view has read the whole topic
+
+
+@pytest.mark.parametrize(("retention", "left"), [("DEAD LETTER RETENTION = '2 seconds'", 0), ("DEAD LETTER RETENTION BYTES = 2500", 2)])
+def test_letters_are_removed_by_age_and_by_size(world: Letters, retention: str, left: int) -> None:
+    name = "aged" if left == 0 else "sized"
+    world.kafka.create_topic(name)
+    world.source(name, name, "FORMAT JSON", f"WITH ({retention})")
+    for n in range(10):
+        world.producer.produce(name, b"{" * 900 + b"%d" % n)
+    world.producer.flush()
+    until(lambda: world.status(name)["dead_letters"] == 10)
+    until(lambda: world.letters(name) == left)
+    assert all(row[2] >= 10 - left for row in world.rows(f"{name}_dead_letters"))

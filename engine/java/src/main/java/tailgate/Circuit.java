@@ -38,6 +38,8 @@ public final class Circuit implements Serializable {
    * rows already, {@link #EXCEPT}.
    */
   static final String RETRY = "$retry/";
+  /** Begins the channel of dead letters that end without being decoded; the id of the operator that keeps them follows. The key is the topic. */
+  static final String FORGET = "$forget/";
   /** Begins the channels on which the history of sources comes to views that are being filled. */
   static final String FILL = "$fill/";
   /**

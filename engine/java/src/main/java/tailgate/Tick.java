@@ -116,6 +116,10 @@ final class Tick {
       piece(channel.substring(History.PIECE.length()), kafka.getLong(Circuit.OFFSET));
       return;
     }
+    if (channel.startsWith(Circuit.FORGET)) {
+      forget(Integer.parseInt(channel.substring(Circuit.FORGET.length())), kafka);
+      return;
+    }
     List<Source> sources = circuit.channels.get(channel);
     if (sources == null) return;
     boolean again = again(kafka);
@@ -153,6 +157,20 @@ final class Tick {
     Set<Integer> ids = new HashSet<>();
     for (String id : listed.split(",")) ids.add(Integer.valueOf(id));
     return ids;
+  }
+
+  /** Ends a dead letter, whether or not its source is read: the operator that keeps it gets the deletion of its key. */
+  private void forget(int keeper, InternalRow kafka) {
+    if (!(circuit.nodes.get(keeper) instanceof Upsert upsert)) return;
+    StructType port = upsert.ports()[0];
+    Object[] values = new Object[port.length()];
+    values[0] = UTF8String.fromBytes(kafka.getBinary(Circuit.KEY));
+    values[1] = kafka.getInt(Circuit.PARTITION);
+    values[2] = kafka.getLong(Circuit.OFFSET);
+    values[port.length() - 2] = true;
+    Edge edge = new Edge(null, keeper, 0);
+    edge.index = upsert.index;
+    arrive(edge, UnsafeProjection.create(port).apply(new GenericInternalRow(values)), 1);
   }
 
   /** Records that were decoded beside the ticks; those that could not be are tried again here, where it is decided what becomes of them. */
