@@ -38,6 +38,7 @@ from engine.runtime import session as spark
 from engine.runtime.batches import Batches
 from engine.runtime.circuits import Circuits
 from engine.runtime.failing import Failing
+from engine.runtime.pacing import Pacing
 from engine.runtime.readers import Ends, Reader, ends, reader_name, readers, veiled
 from engine.runtime.ticked import Ticked, ticked
 from engine.runtime.writes import written
@@ -91,6 +92,7 @@ class Engine:
         self._source = jvm.tailgate.InboxSource  # the inbox's reading end
         self._source.advance(str(self.inbox.folder), self.inbox.newest)
         self._transacted = jvm.tailgate.TransactedKafka
+        self.pacing = Pacing(jvm.tailgate.Snapshots)
         self.circuits = Circuits(session)
         self._registry = Registry(self.vault)
         self.stalls: dict[str, Stall] = {}
@@ -245,6 +247,7 @@ class Engine:
 
     def _tick(self, batch: Any, start: int) -> None:
         """One batch. Never raises: `run` handles a failure."""
+        self.pacing.wait(lambda: self._stopping or not self._running)
         with self.boundary:
             if not self._running or start != self._starts:
                 return  # the query is to end; the log does not know this batch, so the next query reads it again
@@ -297,6 +300,7 @@ class Engine:
     def _committed(self, before: int, at: Ends, changes: list[tuple[int, Any]], result: Ticked) -> None:
         """What follows a tick's entry."""
         self.sums.update(result.sums)
+        self.pacing.lineage = result.lineage
         for reader in self._readers:
             if reader.transactions and (warning := self._transacted.warning(reader.name)) is not None:
                 log.warning("%s: %s", reader.name, warning)

@@ -283,7 +283,7 @@ final class Tick {
     tell(store);
     for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
     if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
-    notes.add(new Sent(Sent.STATE, store, state.commit().getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));
+    notes.add(new Sent(Sent.STATE, store, state.commit(time).getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));
   }
 
   /** A change of the output of an operator. The row may be reused afterwards. */
