@@ -16,7 +16,7 @@ from lake.errors import FeatureNotSupported, InvalidParameterValue
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.duckdb_functions import error_of, install
-from sql.input.times import to_interval
+from sql.input.intervals import to_interval
 from sql.properties import relations
 from sql.statements import Expression, QueryText
 
