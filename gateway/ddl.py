@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 CHANGING = (
     s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment, s.CreateSchema, s.AlterSchema, s.DropSchema,
     s.CreateRole, s.AlterRole, s.DropRole, s.Grant, s.GrantRole,
-    s.Pause, s.RetryDeadLetters, s.RefreshSchema, s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
+    s.Pause, s.RetryDeadLetters, s.DeleteDeadLetters, s.RefreshSchema, s.ResumeSource,
+    s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
     s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
 )  # fmt: skip
 ATTEMPTS_MAX = 5  # of one statement, whose names others change between the check and the execution

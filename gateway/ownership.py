@@ -62,7 +62,9 @@ class _Check:
             case s.AlterItem(name=name, schema=schema):
                 self._owners(name)
                 self._new(Name(name.name, schema) if schema else name, beside=not schema)
-            case s.AlterSecret() | s.Comment(kind=None) | s.RetryDeadLetters() | s.RefreshSchema():
+            case s.AlterSecret() | s.Comment(kind=None) | s.RefreshSchema() | s.ResumeSource():
+                self._owners(statement.name)
+            case s.RetryDeadLetters() | s.DeleteDeadLetters():
                 self._owners(statement.name)
             case s.Comment(kind=kind, name=name):
                 if kind == "schema":

@@ -48,7 +48,9 @@ def answer(session: Session, bound: Bound) -> str | None:
             _check_own(session, [schema for n in names if (schema := catalog.find_schema(n.name)) is not None], statement.cascade)
         case s.AlterItem():
             return _alter(session, statement)
-        case s.Pause() | s.RetryDeadLetters() | s.RefreshSchema() | s.AlterSecret() | s.ValidateConnection():
+        case s.Pause() | s.RetryDeadLetters() | s.DeleteDeadLetters() | s.RefreshSchema() | s.ResumeSource():
+            _check_kind(session, statement)
+        case s.AlterSecret() | s.ValidateConnection():
             _check_kind(session, statement)
         case s.Grant(kind="secret" | "connection" as kind, objects=names):
             for item in filter(None, (_found(session, n) for n in names)):
@@ -84,7 +86,10 @@ def _found(session: Session, name: Name) -> Item | None:
     return item if item is not None and session.naming.is_temporary(item) else None
 
 
-def _check_kind(session: Session, statement: s.Pause | s.RetryDeadLetters | s.RefreshSchema | s.AlterSecret | s.ValidateConnection) -> None:
+def _check_kind(
+    session: Session,
+    statement: s.Pause | s.RetryDeadLetters | s.DeleteDeadLetters | s.RefreshSchema | s.ResumeSource | s.AlterSecret | s.ValidateConnection,
+) -> None:
     """Raises 42809: the statement is about something that a temporary view is not."""
     kind = {s.AlterSecret: "secret", s.ValidateConnection: "connection"}.get(type(statement), "source")
     for name in statement.names if isinstance(statement, s.Pause) else (statement.name,):

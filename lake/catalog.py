@@ -18,7 +18,7 @@ from lake.names import Name
 from lake.roles import BUILT_IN, OPERATOR_ID, PUBLIC_ID, SCHEMA_ID, Role
 from lake.schemas import BUILT_IN as SCHEMAS
 from lake.schemas import SCHEMA, SYSTEM, TEMPORARY, Schema
-from lake.types import BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, field_from_json, field_to_json
+from lake.types import BOOL, BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, field_from_json, field_to_json
 
 if TYPE_CHECKING:
     from lake.resolution import Resolution
@@ -35,8 +35,11 @@ DEAD_LETTERS = (
     Field("value", BYTEA),
     Field("error", TEXT, False),
     Field("attempts", INT4, False),
+    Field("since", TIMESTAMPTZ),
+    Field("backfill", BOOL),
 )
 DEAD_LETTERS_KEY = (0, 1, 2)
+DEAD_LETTERS_FIRST = 8  # how many of the columns there were first: `since` and `backfill` came later
 
 # the columns of a maintained item's errors
 ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))

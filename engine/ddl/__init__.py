@@ -12,6 +12,7 @@ from engine.ddl.definitions import check_definitions
 from engine.ddl.drop import Notice, drop, drop_schemas
 from engine.ddl.function import comment_on_function, create_function, drop_function
 from engine.ddl.index import create_index
+from engine.ddl.letters import chosen as chosen_letters
 from engine.ddl.names import of_kind
 from engine.ddl.refresh import refresh_schema
 from engine.ddl.registry import ANSWERS, Registry, SchemaLookup
@@ -34,6 +35,7 @@ __all__ = [
     "alter_secret",
     "change_roles",
     "check_definitions",
+    "chosen_letters",
     "comment",
     "comment_on_function",
     "create_connection",

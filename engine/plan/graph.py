@@ -25,7 +25,7 @@ from lake.types import INT4, INT8, TEXT, Field, Type
 DECODED = ("key", "value", "__topic", "__partition", "__offset", "__timestamp", "__headers")
 
 # what the first step of a dead letter edge's shape may name
-DEAD_LETTER = ("topic", "partition", "offset", "timestamp", "key", "value", "error", "attempts")
+DEAD_LETTER = ("topic", "partition", "offset", "timestamp", "key", "value", "error", "attempts", "since", "backfill")
 
 # the columns that an upsert wants after those of the row: whether the key goes, and the position that orders changes of a key
 DELETED, POSITION = "__deleted", "__position"

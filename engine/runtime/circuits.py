@@ -41,7 +41,10 @@ from lake.clients import plain_key
 from lake.errors import TailgateError, of
 from lake.types import Field
 
-DEAD_LETTER = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int"
+DEAD_LETTER = (
+    "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int, "
+    "since timestamp, backfill boolean"
+)
 
 
 Opened = Callable[[Mapping[str, Any]], dict[str, str]]  # settings of an item to what they say in clear

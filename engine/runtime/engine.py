@@ -38,6 +38,7 @@ from engine.runtime import session as spark
 from engine.runtime.batches import Batches
 from engine.runtime.circuits import Circuits
 from engine.runtime.failing import Failing
+from engine.runtime.pacing import Pacing
 from engine.runtime.readers import Ends, Reader, ends, reader_name, readers, veiled
 from engine.runtime.ticked import Ticked, ticked
 from engine.runtime.writes import written
@@ -91,6 +92,7 @@ class Engine:
         self._source = jvm.tailgate.InboxSource  # the inbox's reading end
         self._source.advance(str(self.inbox.folder), self.inbox.newest)
         self._transacted = jvm.tailgate.TransactedKafka
+        self.pacing = Pacing(jvm.tailgate.Snapshots)
         self.circuits = Circuits(session)
         self._registry = Registry(self.vault)
         self.stalls: dict[str, Stall] = {}
@@ -126,11 +128,13 @@ class Engine:
         joining: Mapping[str, kafka.Offsets] | None = None,
         changes: Callable[[], Changes] = tuple,
         state: tuple[str, str] | None = None,
+        anew: bool = False,
     ) -> Header:
         """From the next tick on this graph runs, fed by these sources; with `change`, in one step with its entry of the log.
 
         `joining`: where topics begin to be read that no reader has read. `forgotten`: operators whose state is to be removed.
         `changes`: asked inside the boundary for what that entry changes in relations. `state`: folder and ids of state that was made again.
+        `anew`: the readers begin again, at the offsets of the entry.
         """
         after = self.catalog if change is None else self.catalog.apply(change)
         circuit = self.circuits.build(graph, forgotten, lambda said: self.opened(said, after))
@@ -139,7 +143,7 @@ class Engine:
             if change is not None:
                 wanted = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
                 kept = {r: {t: at for t, at in topics.items() if (r, t) in wanted} for r, topics in header.offsets.items()}
-                offsets = {r: topics for r, topics in _merged(kept, joining or {}).items() if topics}
+                offsets = {r: topics for r, topics in merged(kept, joining or {}).items() if topics}
                 extra = {**header.extra, "forgotten": list(forgotten)}
                 fields: dict[str, Any] = {"offsets": offsets}
                 if state is not None:
@@ -147,7 +151,7 @@ class Engine:
                 header = self.append(changes(), kind="catalog", catalog=change, extra=extra, **fields)
             with self.committed_change():
                 self.catalog = after
-                moved = readers(self._live(sources), self.catalog) != self._readers
+                moved = anew or readers(self._live(sources), self.catalog) != self._readers
                 self.graph, self._circuit, self._sources = graph, circuit, sources
                 running = {o.node for o in graph.operators}
                 self.sums = {key: sum for key, sum in self.sums.items() if key[0] in running}
@@ -174,6 +178,12 @@ class Engine:
     def opened(self, said: Mapping[str, Any], catalog: Catalog | None = None) -> dict[str, str]:
         """Settings of an item, in clear."""
         return self.vault.opened(settings(said, catalog or self.catalog))
+
+    def change(self, change: Change) -> None:
+        """A change of the catalog before the first circuit runs."""
+        with self.boundary:
+            self.append(kind="catalog", catalog=change)
+            self.catalog = self.catalog.apply(change)
 
     def append(self, changes: Changes = (), **fields: Any) -> Header:
         """The next entry; call it inside the boundary."""
@@ -237,6 +247,7 @@ class Engine:
 
     def _tick(self, batch: Any, start: int) -> None:
         """One batch. Never raises: `run` handles a failure."""
+        self.pacing.wait(lambda: self._stopping or not self._running)
         with self.boundary:
             if not self._running or start != self._starts:
                 return  # the query is to end; the log does not know this batch, so the next query reads it again
@@ -277,7 +288,7 @@ class Engine:
         gone = set(result.forgotten)
         extra = {**self.newest.extra, "parallelism": self.parallelism}
         extra["forgotten"] = [n for n in extra.get("forgotten", ()) if n not in gone]
-        offsets = _merged(self.newest.offsets, at.offsets)
+        offsets = merged(self.newest.offsets, at.offsets)
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.state, "checkpoint": self._checkpoint.name, "batch": number}
         self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
@@ -289,6 +300,7 @@ class Engine:
     def _committed(self, before: int, at: Ends, changes: list[tuple[int, Any]], result: Ticked) -> None:
         """What follows a tick's entry."""
         self.sums.update(result.sums)
+        self.pacing.lineage = result.lineage
         for reader in self._readers:
             if reader.transactions and (warning := self._transacted.warning(reader.name)) is not None:
                 log.warning("%s: %s", reader.name, warning)
@@ -402,7 +414,7 @@ class Engine:
             keep = partial(self.circuits.access, opened=self.opened)
             frame = inputs.stream(self._ticking, self.inbox.folder, self.newest.inbox, self._readers, offsets, clients, keep)
             with self.committed:
-                self.newest = self.newest.with_offsets(_merged(self.newest.offsets, offsets))
+                self.newest = self.newest.with_offsets(merged(self.newest.offsets, offsets))
             self._running = True
         files.discard_folder(self.lake.path / STATE / self.newest.extra.get("state", "") / RESULTS)  # of ticks that failed
         for old in self._checkpoint.parent.glob("*.*"):
@@ -581,6 +593,6 @@ def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Set
     return {(str(f["registry"]), settings(f.get("access", {}), catalog)) for f in formats if f.get("registry")}
 
 
-def _merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:
+def merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:
     """Offsets by reader and topic: the new ones where there are any. A topic that is left out while it is stalled keeps its own."""
     return {r: {**old.get(r, {}), **new.get(r, {})} for r in {*old, *new}}

@@ -45,6 +45,7 @@ from sql.statements import (
     CreateSubscription,
     CreateTable,
     CreateView,
+    DeleteDeadLetters,
     Drop,
     DropFunction,
     DropRole,
@@ -56,6 +57,7 @@ from sql.statements import (
     Pause,
     Print,
     RefreshSchema,
+    ResumeSource,
     RetryDeadLetters,
     Show,
     ValidateConnection,
@@ -117,6 +119,11 @@ class Statements:
                 return self._answer(self._attending.pause(statement, names))
             case RetryDeadLetters(name=name):
                 return self._answer(self._attending.retry(name, names))
+            case DeleteDeadLetters():
+                return self._answer(self._attending.delete(statement, names))
+            case ResumeSource():
+                said = self._attending.accept_loss(statement, names)
+                return {**self._answer("ALTER SOURCE"), "notices": [_notice(line) for line in said]}
             case Print():
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
             case Show(what="topics"):

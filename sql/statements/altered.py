@@ -1,4 +1,4 @@
-"""ALTER … RENAME TO, ALTER … SET SCHEMA, ALTER SOURCE … REFRESH SCHEMA, COMMENT ON.
+"""ALTER … RENAME TO, ALTER … SET SCHEMA, ALTER SOURCE … REFRESH SCHEMA or RESUME AT EARLIEST, COMMENT ON.
 
 Source: PostgreSQL 15, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "COMMENT".
 """
@@ -11,7 +11,7 @@ from lake.errors import FeatureNotSupported
 from lake.names import Name
 from sql.grammar.names import name
 from sql.statements.defined import AlterItem, Comment, CommentOnFunction, ObjectKind
-from sql.statements.external import RefreshSchema
+from sql.statements.external import RefreshSchema, ResumeSource
 from sql.statements.functions import function_name
 from sql.statements.pieces import options, relation_name
 from sql.tokens import Cursor
@@ -32,7 +32,7 @@ def kind_of(cursor: Cursor) -> ObjectKind | None:
     return None if word is None else KINDS[word]
 
 
-def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | None:
+def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | ResumeSource | None:
     """After ALTER; None if something else is altered."""
     kind = kind_of(cursor)
     if kind is None:
@@ -51,6 +51,8 @@ def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | None:
         return AlterItem(kind, this, exists, options=_reset(cursor))
     if kind == "source" and cursor.word("refresh", "schema"):
         return RefreshSchema(this, exists)
+    if kind == "source" and cursor.word("resume", "at", "earliest"):
+        return ResumeSource(this, exists)
     if cursor.token.kind == "end":
         raise cursor.error()
     what = f"ALTER {kind.upper()} … {cursor.token.text.upper()}"

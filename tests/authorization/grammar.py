@@ -66,7 +66,7 @@ class Grammar(Expressions):
             texts.append(f"SET ROLE {self.of(*ROLES)}")
         texts += [fetch, self.of("COMMIT", "ROLLBACK", "CLOSE c")]
         return [
-            *(Step(t, follows="TAIL" in what and t.startswith("FETCH")) for t in texts),
+            *(Step(t, follows="TAIL" in what and t.startswith(("FETCH", "MOVE"))) for t in texts),
             Step("FETCH ALL c"),
             Step("CLOSE ALL"),
             Step("ROLLBACK"),
@@ -241,8 +241,8 @@ class Grammar(Expressions):
             (1, lambda: f"CREATE CONNECTION {self.own('c')} TO KAFKA ({sasl} SECRET {self.name()})"),
             (1, lambda: f"VALIDATE CONNECTION {self.name()}"),
             (1, lambda: f"{self.of('PAUSE', 'RESUME')} SOURCE {self.name()}"),
-            (1, lambda: f"RETRY DEAD LETTERS OF {self.name()}"),
-            (1, lambda: f"ALTER SOURCE {self.name()} REFRESH SCHEMA"),
+            (1, lambda: f"{self.of('RETRY', 'DELETE')} DEAD LETTERS OF {self.name()}"),
+            (1, lambda: f"ALTER SOURCE {self.name()} {self.of('REFRESH SCHEMA', 'RESUME AT EARLIEST')}"),
         )  # fmt: skip
 
     def subscriptions(self) -> list[Step] | Step | str:

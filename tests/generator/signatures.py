@@ -15,7 +15,7 @@ from sql.functions.aggregates import REGRESSIONS, VARIANCES
 from sql.functions.catalogue import ROWS
 from sql.functions.entry import Function
 from sql.functions.mathematics import LAST_DIGIT
-from tests.sql.arguments import chosen, declared
+from tests.sql.arguments import declared, restricted_values
 from tests.sql.samples import ANY
 
 ELEMENTS = ("int4", "text", "int8", "date", "numeric", "float8", "bool", "jsonb")
@@ -132,4 +132,4 @@ def pick(found: dict[str, dict[str, list[Signature]]], type: str, chance: random
 
 def samples(signature: Signature, index: int) -> list[str | None]:
     """What an argument is taken from, if not all of its type is of use; empty if it is."""
-    return [v for v in chosen(signature.function, index, signature.arguments[index]) if v != ANY]
+    return [v for v in restricted_values(signature.function, index, signature.arguments[index]) if v != ANY]

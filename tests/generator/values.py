@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.sql.generated import generated
+from tests.sql.generated import random_value
 from tests.sql.samples import SAMPLES
 
 # How often a value is one of the edges of its type, and how often any value of it: most functions fail on many of them.
@@ -52,7 +52,7 @@ def value(type: str, chance: random.Random) -> str:
         if edges:
             return chance.choice(edges)
     elif luck < EDGES + ANYTHING:
-        made = generated(type, chance)
+        made = random_value(type, chance)
         if steady(type, made):
             return made
     return chance.choice(COMMON[type])
