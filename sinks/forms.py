@@ -1,9 +1,9 @@
-"""How rows and events are written: what the envelope (sinks/envelope.py) puts together, in one form or another.
+"""The formats of rows and events: Avro, JSON and text. The envelope (sinks/envelope.py) uses them through one interface.
 
-row     the bytes of a row's columns: equal rows give equal bytes, which also sort and compare rows
-key     a message's key of a row's key columns
-value   a message's value of a row (UPSERT, NONE)
-change  a message's value of the row before and the row after (DEBEZIUM)
+row     the bytes of a row's columns; equal rows have equal bytes, so they also sort and compare rows
+key     a message's key, from a row of the key columns
+value   a message's value, from a row (UPSERT, NONE)
+change  a message's value, from the row before and the row after (DEBEZIUM)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Form(Protocol):
 
 
 class Avro:
-    """Confluent's header with the schema's id, and Avro."""
+    """Avro with Confluent's header, which contains the schema's id."""
 
     def __init__(self, value_id: int, key_id: int | None) -> None:
         self._value = avro.header(value_id)
@@ -48,7 +48,7 @@ class Avro:
 
 
 class Json:
-    """An object of the columns; an envelope is an object of two."""
+    """A JSON object with a member per column. A change is an object with `before` and `after`."""
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         return jsons.rows(columns, arrays, length)
@@ -64,7 +64,7 @@ class Json:
 
 
 class Text:
-    """The one column as text; a NULL is no text and no row of this form."""
+    """The only column as text. NULL and changes cannot be represented."""
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         if len(columns) != 1:
