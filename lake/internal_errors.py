@@ -1,10 +1,10 @@
-"""Internal errors of one process: defects (XX000) and failures of the system (58000). No statement should end in one.
+"""Internal errors of one process: defects (XX000) and system failures (58000). No statement should cause one.
 
     error ──► InternalErrors.reported ──┬─► counted by error and statement template: tailgate.internal_errors
                                         ├─► logged with the template, the version and the traceback
                                         └─► returned with a hint that asks the user to report it
 
-An exception that no code expected is a defect. Any other error is returned as it is.
+An unexpected exception is a defect. Any other error is returned unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HINTS = {
     DEFECT: f"This is a defect of Tailgate. Report it with what the server wrote to its log: {ISSUES}",
     SYSTEM: f"If it happens again, report it with what the server wrote to its log: {ISSUES}",
 }
-KINDS_MAX = 1_000  # different errors that a process counts; it logs the others
+KINDS_MAX = 1_000  # kinds of errors that a process counts; further ones are only logged
 TEMPLATE_CHARACTERS_MAX = 1_000
 ROOT = Path(__file__).parent.parent
 
@@ -38,7 +38,7 @@ log = logging.getLogger("tailgate.internal")
 
 @cache
 def version() -> str:
-    """The version of Tailgate."""
+    """Returns the version of Tailgate."""
     try:
         return version_of("tailgate")
     except PackageNotFoundError:
@@ -47,7 +47,7 @@ def version() -> str:
 
 @dataclass
 class Kind:
-    """One kind of internal error. `error` has no values of rows: the type of an exception and where it was raised. Times are ms."""
+    """A kind of internal error. `error`: type and place of the exception, without data of rows. Times are in ms."""
 
     sqlstate: str
     error: str
@@ -70,7 +70,7 @@ class InternalErrors:
         self._lock = threading.Lock()
 
     def reported(self, error: BaseException, statement: str) -> TailgateError:
-        """The error that the client gets. An internal one is counted and logged."""
+        """Returns the error for the client. Counts and logs it if it is internal."""
         if isinstance(error, RecursionError):
             return StatementTooComplex("stack depth limit exceeded", hint="Split the statement.")
         if isinstance(error, OSError):
@@ -90,7 +90,7 @@ class InternalErrors:
         return made
 
     def rows(self) -> list[dict[str, Any]]:
-        """All kinds, the oldest first."""
+        """Returns all kinds, oldest first."""
         with self._lock:
             return [asdict(kind) for kind in self._kinds.values()]
 
@@ -108,7 +108,7 @@ class InternalErrors:
 
 
 def place(error: BaseException) -> str:
-    """The type of an exception and the innermost line of Tailgate that it comes from; of an error with a cause, those of the cause.
+    """Returns the type of an exception and the innermost line of Tailgate in its traceback. Uses the root cause if there is one.
 
     >>> place(ValueError("a value"))
     'ValueError'
