@@ -43,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
+    """Returns the parser of all commands."""
     top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
@@ -132,6 +133,7 @@ def _parallelism(command: argparse.ArgumentParser) -> None:
 
 
 def _check_listen(options: argparse.Namespace) -> None:
+    """Raises 22023 for invalid combinations of --listen, --tls-… and --insecure."""
     from lake.errors import InvalidParameterValue
 
     host, _, port = options.listen.rpartition(":")

@@ -86,18 +86,21 @@ class _Watcher:
             return self._pipe
 
     def remember(self, group: int) -> None:
+        """Adds a process group to those that the watcher kills."""
         with self._lock:
             self._live()
             self._groups.add(group)
             self._tell(f"+ {group}\n")
 
     def forget(self, group: int) -> None:
+        """Removes a process group that has ended."""
         with self._lock:
             self._live()
             self._groups.discard(group)
             self._tell(f"- {group}\n")
 
     def tend(self) -> None:
+        """Replaces the watcher if it was killed and there are children."""
         with self._lock:
             if self._groups:
                 self._live()
@@ -198,6 +201,7 @@ class Child:
         return self.returncode() is None
 
     def announced(self) -> bool:
+        """Returns whether the child has printed that it is ready."""
         return self._announced.is_set()
 
     def wait_ready(self, ready: Callable[[], bool], timeout: timedelta) -> None:
@@ -238,6 +242,7 @@ class Child:
             self.returncode()
 
     def last_lines(self) -> str:
+        """Returns the last lines of output, for error messages."""
         return "\n".join(self._lines)
 
     def _kill_group(self) -> None:
@@ -249,6 +254,7 @@ class Child:
         return f"{self.name} {what}; see {self.log}\n{self.last_lines()}".rstrip()
 
     def _copy_output(self) -> None:
+        """Copies the child's output to its log until the output ends."""
         output = self._process.stdout
         assert output is not None
         rest = b""

@@ -57,6 +57,7 @@ class Claim:
             self._descriptor = -1
 
     def _lock(self) -> None:
+        """Locks up.lock. Raises ChildFailed if another supervisor holds it."""
         deadline = time.monotonic() + LOCK_WAIT_S
         while True:
             try:

@@ -108,6 +108,7 @@ class Guard:
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def settings(self) -> dict[str, str]:
+        """Returns the broker's settings for this listener."""
         name = f"listener.name.{GUARDED.lower()}"
         found = {
             f"{name}.ssl.keystore.type": "PEM",
@@ -153,6 +154,7 @@ class Kafka:
 
     @property
     def address(self) -> str:
+        """Returns the address for clients on this machine."""
         return f"127.0.0.1:{self.port}"
 
     @property
@@ -214,6 +216,7 @@ class Kafka:
                 raise
 
     def _ports(self, wanted: int | None) -> tuple[int, int]:
+        """Returns the ports of broker and controller: those of the folder, or new ones, which it then writes there."""
         remembered = self.data / "ports.json"
         if remembered.exists():
             ports = json.loads(remembered.read_text())
@@ -225,6 +228,7 @@ class Kafka:
         return broker, controller
 
     def _write_settings(self) -> Path:
+        """Writes kafka.properties and log4j2.properties, and returns the path of the first."""
         password = secrets.token_urlsafe(32)  # of the broker at its own controller; new at each start
         settings = {
             **SETTINGS,
@@ -247,6 +251,7 @@ class Kafka:
         return path
 
     def _format(self, properties: Path) -> None:
+        """Formats the folder for a new cluster. Raises ChildFailed on failure."""
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         formatting = Child(
             "formatting Kafka's folder",

@@ -39,6 +39,7 @@ class Kind:
 
 
 def _avro(texts: Iterable[str]) -> avro.schema.Schema:
+    """Parses Avro schemas and returns the last one."""
     names = avro.name.Names()
     made: avro.schema.Schema | None = None
     try:
@@ -78,7 +79,7 @@ def _protobuf(texts: Iterable[str]) -> protobuf.Schema:
         raise ValueError(f"{error.message} {error.detail or ''}".strip()) from error
 
 
-# types by wire format: types with the same value here have the same one
+# the wire format of each type; a reader can read types with the same format
 ALIKE = {
     **dict.fromkeys(("int32", "uint32", "int64", "uint64", "bool", "enum"), "number"),
     **dict.fromkeys(("sint32", "sint64"), "signed number"),
@@ -89,6 +90,7 @@ ALIKE = {
 
 
 def _protobuf_cannot_read(reader: protobuf.Schema, writer: protobuf.Schema) -> list[str]:
+    """Returns the incompatibilities of two Protobuf schemas, as messages."""
     problems = []
     for name, message in writer.messages.items():
         other = reader.messages.get(name)

@@ -57,21 +57,26 @@ class Request:
         self._body = body
 
     def flag(self, name: str) -> bool:
+        """Returns whether a query parameter is true."""
         return self.text(name).lower() == "true"  # Python clients say True
 
     def text(self, name: str) -> str:
+        """Returns a query parameter, or an empty text."""
         return self._query.get(name, [""])[-1]
 
     def number(self, name: str, otherwise: int) -> int:
+        """Returns a query parameter as an integer, or `otherwise` if it is not one."""
         try:
             return int(self.text(name) or otherwise)
         except ValueError:
             return otherwise
 
     def raw(self) -> str:
+        """Returns the body as text."""
         return self._body.decode("utf-8", "replace")
 
     def json(self) -> dict[str, Any]:
+        """Returns the body as a JSON object. Raises 42201 if it is not one."""
         try:
             value = json.loads(self._body or b"{}")
         except ValueError:
@@ -191,6 +196,7 @@ def _set_mode(request: Request) -> Any:
 
 
 def _apicurio_register(request: Request) -> Any:
+    """Registers a schema in Apicurio's protocol, under the subject in the header X-Registry-ArtifactId."""
     subject = request.headers.get("x-registry-artifactid", "")
     version, id = request.subjects.register(subject, Schema(0, request.raw()))
     name = json.loads(request.raw())
@@ -258,6 +264,8 @@ ROUTES: tuple[tuple[str, re.Pattern[str], Callable[[Request], Any]], ...] = tupl
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """The handler of one HTTP connection."""
+
     protocol_version = "HTTP/1.1"
     timeout = IDLE_CONNECTION.total_seconds()
     wbufsize = -1  # sends header and body in one packet
@@ -265,6 +273,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: RegistryServer
 
     def _answer(self) -> None:
+        """Checks the credentials, finds the route of the request, and sends its response."""
         if self.server.authorization not in (None, self.headers.get("Authorization")):
             return self._send(401, {"error_code": 401, "message": "Unauthorized"})
         try:
@@ -378,6 +387,7 @@ class Registry:
 
 
 def main() -> None:
+    """Runs the registry as a process until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(prog="python -m embedded.registry", description="A Confluent-compatible schema registry.")
     parser.add_argument("--data", type=Path, required=True, help="its folder")
     parser.add_argument("--port", type=int, required=True)

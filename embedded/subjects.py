@@ -49,6 +49,8 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
+    """A schema with its id (0 if it is not registered yet)."""
+
     id: int
     text: str  # as first registered
     references: tuple[Reference, ...] = ()
@@ -57,15 +59,20 @@ class Schema:
 
 @dataclass(slots=True)
 class Version:
+    """A version of a subject: the id of its schema, and whether it is softly deleted."""
+
     id: int
     deleted: bool = False
 
 
 @dataclass(slots=True)
 class Subject:
+    """The versions of a subject, by number."""
+
     versions: dict[int, Version] = field(default_factory=dict)
 
     def visible(self, deleted: bool = False) -> dict[int, Version]:
+        """Returns the versions in order, without softly deleted ones unless `deleted`."""
         return {number: version for number, version in sorted(self.versions.items()) if deleted or not version.deleted}
 
 
@@ -118,6 +125,7 @@ class Subjects:
             return version, id
 
     def delete_subject(self, subject: str, permanent: bool) -> list[int]:
+        """Deletes all versions of a subject and returns their numbers. A permanent delete must follow a soft one."""
         with self._lock:
             self._demand_writable(subject)
             every, visible = self._of(subject).visible(deleted=True), self._of(subject).visible()
@@ -133,6 +141,7 @@ class Subjects:
             return gone
 
     def delete_version(self, subject: str, version: str, permanent: bool) -> int:
+        """Deletes a version and returns its number. A permanent delete must follow a soft one."""
         with self._lock:
             self._demand_writable(subject)
             number = self.version(subject, version, deleted=True)[0]
@@ -157,6 +166,7 @@ class Subjects:
             return level or before
 
     def set_mode(self, subject: str | None, mode: str | None) -> str:
+        """Sets the mode of a subject, or the global one, and returns it. None removes a subject's own mode."""
         with self._lock:
             if mode is not None and mode not in MODES:
                 raise RegistryError(42204, f"Invalid mode. Valid values are {', '.join(MODES)}")
@@ -167,10 +177,12 @@ class Subjects:
     # Reads.
 
     def names(self, deleted: bool = False, prefix: str = "") -> list[str]:
+        """Returns the names of the subjects with a prefix."""
         with self._lock:
             return sorted(name for name, subject in self._subjects.items() if subject.visible(deleted) and name.startswith(prefix))
 
     def numbers(self, subject: str, deleted: bool = False, deleted_only: bool = False) -> list[int]:
+        """Returns the version numbers of a subject. Raises 40401 if it does not exist."""
         with self._lock:
             visible = self._of(subject).visible(deleted or deleted_only)
             if not visible:
@@ -204,12 +216,14 @@ class Subjects:
             return found[0], self._schemas[found[1]]
 
     def schema(self, id: int) -> Schema:
+        """Returns the schema with this id. Raises 40403 if no version uses it."""
         with self._lock:
             if id not in self._schemas or not self.uses(id, deleted=True):
                 raise RegistryError(40403, f"Schema {id} not found")
             return self._schemas[id]
 
     def newest_id(self) -> int:
+        """Returns the highest id."""
         with self._lock:
             return max(self._schemas, default=0)
 
@@ -233,12 +247,14 @@ class Subjects:
             ]
 
     def level(self, subject: str | None, default_to_global: bool = True) -> str:
+        """Returns the compatibility level of a subject, or the global one."""
         with self._lock:
             if subject not in self._levels and not default_to_global:
                 raise RegistryError(40408, f"Subject '{subject}' does not have subject-level compatibility configured")
             return self._levels.get(subject, self._levels[None])
 
     def mode(self, subject: str | None, default_to_global: bool = True) -> str:
+        """Returns the mode of a subject, or the global one."""
         with self._lock:
             if subject not in self._modes and not default_to_global:
                 raise RegistryError(40409, f"Subject '{subject}' does not have subject-level mode configured")
@@ -273,6 +289,7 @@ class Subjects:
     # Internals.
 
     def _record(self, event: dict[str, Any]) -> None:
+        """Appends an event durably, then applies it. Raises 50001 if it cannot be written."""
         line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
         size = os.fstat(self._file).st_size
         try:
@@ -286,6 +303,7 @@ class Subjects:
         self._apply(event)
 
     def _apply(self, event: dict[str, Any]) -> None:
+        """Applies an event to the content in memory."""
         kind, name = event["event"], event["subject"]
         if kind == "version":
             if "schema" in event:

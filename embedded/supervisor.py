@@ -88,6 +88,7 @@ class Supervisor:
 
     @property
     def ready_line(self) -> str:
+        """Returns the line that announces the addresses to users and scripts."""
         words = [f"ready postgresql=postgresql://{self.plan.listen}/tailgate"]
         if self.kafka:
             words.append(f"kafka={self.kafka}")
@@ -115,7 +116,7 @@ class Supervisor:
         return part.child.pid
 
     def ready(self, name: str) -> bool:
-        """Returns whether a child has announced itself since its last start."""
+        """Returns whether a child runs and has announced itself since it last ended."""
         part = next(p for p in self._parts if p.name == name)
         return part.child is not None and not part.awaited
 
@@ -125,6 +126,7 @@ class Supervisor:
         return {part.name: part.ends for part in self._parts}
 
     def stop(self) -> None:
+        """Ends `wait`. May be called from a signal handler."""
         self._stop.set()
 
     def wait(self) -> None:
@@ -161,6 +163,7 @@ class Supervisor:
         part.child, part.due, part.awaited = None, part.ended_at + wait, True
 
     def _start(self) -> None:
+        """Starts all children in order, and waits until they are ready."""
         data = self.plan.data
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._claim = Claim(data)

@@ -97,6 +97,7 @@ class Item:
 
     @property
     def is_relation(self) -> bool:
+        """Returns whether the item has rows and columns."""
         return self.kind not in NO_RELATIONS
 
     @property
@@ -192,6 +193,7 @@ class Catalog:
     resolution: Resolution | None = field(default=None, compare=False, repr=False)
 
     def apply(self, change: Change) -> Catalog:
+        """Returns the catalog after a change."""
         items = {i: item for i, item in self.items.items() if i not in change.drop} | {item.id: item for item in change.put}
         roles = {i: role for i, role in self.roles.items() if i not in change.drop_roles} | {role.id: role for role in change.put_roles}
         schemas = {i: s for i, s in self.schemas.items() if i not in change.drop_schemas} | {s.id: s for s in change.put_schemas}
@@ -215,7 +217,7 @@ class Catalog:
 
     @property
     def has_roles(self) -> bool:
-        """Returns whether any role has been created. Without roles, every client on the lake's machine may do everything."""
+        """Returns whether any role was created or altered. If not, every client on the lake's machine may do everything."""
         return any(id not in (PUBLIC_ID,) for id in self.roles)
 
     def all_roles(self) -> Mapping[int, Role]:
@@ -223,6 +225,7 @@ class Catalog:
         return {**BUILT_IN, **self.roles}
 
     def role(self, name: str, position: int | None = None) -> Role:
+        """Returns the role with this name. Raises 42704 if it does not exist."""
         found = self.find_role(name)
         if found is None:
             raise UndefinedObject(f'role "{name}" does not exist', position=position)
@@ -266,11 +269,13 @@ class Catalog:
         return {**SCHEMAS, **self.schemas}
 
     def find_schema(self, name: str) -> Schema | None:
+        """Returns the schema with this name, or None. `pg_temp` means the temporary schema in the path."""
         if name == TEMPORARY:
             name = next((p for p in self.path if p.startswith(f"{TEMPORARY}_")), name)
         return next((s for s in self.all_schemas().values() if s.name == name), None)
 
     def schema(self, name: str, position: int | None = None) -> Schema:
+        """Returns the schema with this name. Raises 3F000 if it does not exist."""
         found = self.find_schema(name)
         if found is None:
             raise InvalidSchemaName(f'schema "{name}" does not exist', position=position)
@@ -382,6 +387,7 @@ class Catalog:
         return self.relation(name)
 
     def check_schema(self, name: Name) -> None:
+        """Raises 3F000 if the name has a schema that does not exist."""
         if name.schema is not None:
             self.schema(name.schema)
 
@@ -389,6 +395,7 @@ class Catalog:
         return self.items[id]
 
     def check_new(self, name: str, schema: Schema) -> None:
+        """Raises 42P07 if the schema has an item with this name."""
         if self.at(name, schema) is not None:
             raise DuplicateTable(f'relation "{name}" already exists')
 

@@ -4,7 +4,7 @@
     durability  a round syncs the files of its commits before it lists their versions (`lake.checkpoints`)
     recovery    after a power loss each table returns to its version in the newest listed checkpoint; the log has the rest
 
-delta-rs does not sync what it writes. Its commits are atomic for other processes, but a power loss
+delta-rs does not sync its files. Its commits are atomic for other processes, but a power loss
 may truncate or remove any file of a commit that was not synced.
 """
 

@@ -86,6 +86,7 @@ class EngineLock:
         files.rename(mine, self._path)
 
     def release(self) -> None:
+        """Releases the lock. May be called again."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -132,6 +133,7 @@ class Announcement:
 
     @staticmethod
     def mine(epoch: int, address: str, token: str, jvm: int | None) -> Announcement:
+        """Returns the announcement of this process. `jvm`: the id of its JVM's process."""
         return Announcement(epoch, address, token, socket.gethostname(), Process.of(os.getpid()), None if jvm is None else Process.of(jvm))
 
     def write(self, lake: Lake) -> None:

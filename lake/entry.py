@@ -77,6 +77,7 @@ class Header:
         return replace(self, offsets=offsets)
 
     def section(self, relation: int) -> Section | None:
+        """Returns the section of a relation, or None if it did not change."""
         return next((s for s in self.relations if s.relation == relation), None)
 
 
@@ -144,6 +145,7 @@ class Entry:
         return None if section is None else self.read(section)
 
     def read(self, section: Section) -> pa.Table:
+        """Returns the changes of a section. Raises `Gone` if its file was removed."""
         if section.file is not None:
             try:
                 with pa.memory_map(str(self.beside / section.file)) as file:

@@ -38,7 +38,7 @@ REMOVE_PAUSE_S = 0.01  # with this pause between two attempts
 Hook: TypeAlias = Callable[[str, Path, Callable[[], Any]], Any]
 
 hook: Hook | None = None
-"""If set, called for each operation: (name, path, action). Names: open, write, fsync, link, rename, unlink, mkdir, rmdir, commit."""
+"""Called for each operation, if set: (name, path, action). Names: open, write, fsync, link, rename, unlink, mkdir, rmdir, commit."""
 
 
 def operation(name: str, path: Path, action: Callable[[], T]) -> T:
@@ -207,5 +207,5 @@ def remove_folder(path: Path) -> None:
 
 
 def numbered(folder: Path) -> list[int]:
-    """The files and folders whose names are positive integers, in ascending order."""
+    """Returns the names that are positive integers among the files and folders, in ascending order."""
     return sorted(int(name) for name in os.listdir(folder) if name.isdecimal() and name[0] != "0")

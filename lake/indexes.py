@@ -45,6 +45,7 @@ class Index:
 
 
 def index(item: Item) -> Index:
+    """Returns the definition of an item of kind 'index'."""
     o = item.options
     return Index(
         tuple(o["columns"]), tuple(o["descending"]), tuple(o["nulls_first"]), tuple(o["include"]), o["unique"], o["method"]

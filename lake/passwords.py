@@ -25,6 +25,8 @@ _FORM = re.compile(r"SCRAM-SHA-256\$(\d{1,9}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
+    """A SCRAM-SHA-256 verifier. `str()` is PostgreSQL's text form."""
+
     iterations: int
     salt: bytes
     stored_key: bytes

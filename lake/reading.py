@@ -31,7 +31,7 @@ from lake.weights import formed, negated, positive, total
 if TYPE_CHECKING:
     from lake.folder import Lake
 
-RETAIN_HISTORY_MS = int(os.environ.get("TAILGATE_RETAIN_HISTORY_MS", 3_600_000))  # distance of `since` if no relation asks for more
+RETAIN_HISTORY_MS = int(os.environ.get("TAILGATE_RETAIN_HISTORY_MS", 3_600_000))  # age of `since` if no relation asks for more
 RETAIN_OPTION = "retain_history_ms"  # option of an item: WITH (RETAIN HISTORY FOR …)
 
 ATTEMPTS = 3
@@ -117,7 +117,7 @@ def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
 
 
 def base(lake: Lake, at: int | None) -> tuple[Header, Checkpoint | None]:
-    """Returns the newest entry with a time of at most `at`, and the checkpoint to read from. Raises `Gone` below `since` (R3)."""
+    """Returns the entry to read up to, and the checkpoint to start from. Raises `Gone` if `at` is below `since` (R3)."""
     newest = lake.log.newest()
     if newest is None:
         raise Gone("the log is empty")

@@ -79,9 +79,9 @@ def _free(writer: Writer, paths: list[Path]) -> None:
 def removable(lake: Lake) -> int:
     """Returns the last entry that may be removed; 0 if none may (W7).
 
-    An entry stays if a reader of any time since `since` needs it (the position of the oldest checkpoint
-    itself has the catalog), if a sink or subscription has not read it, if it is younger than five
-    minutes, or if it is the newest.
+    An entry stays if a reader of any time since `since` needs it, if a sink or subscription has not
+    read it, if it is younger than five minutes, or if it is the newest. The entry at the oldest
+    checkpoint's position is needed too: it names the version of the catalog.
     """
     checkpoints.sync(lake)
     newest, listed = lake.log.newest(), checkpoints.listed(lake)

@@ -53,6 +53,7 @@ class Routine:
 
 
 def routine(item: Item) -> Routine:
+    """Returns the definition of an item of kind 'function'."""
     options = item.options
     rows = options["rows"]
     return Routine(

@@ -40,6 +40,8 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True)
 class File:
+    """A setting whose value is the content of a file below --secrets-dir."""
+
     path: str
 
 
@@ -140,6 +142,7 @@ class Vault:
             raise InvalidParameterValue(f'file "{path}" of --secrets-dir cannot be read: {reason}') from None
 
     def _read(self) -> bytes:
+        """Returns the key, which is read once. Raises 55000 or 22023 if there is no valid key."""
         if self._key:
             return self._key[0]
         if self.key_file is None:

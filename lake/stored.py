@@ -70,4 +70,5 @@ def begun(change: Change | None) -> frozenset[int]:
 
 
 def table_path(lake: Lake, relation: int | str) -> Path:
+    """Returns the folder of a relation's Delta table."""
     return lake.path / "tables" / str(relation)

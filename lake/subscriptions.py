@@ -37,8 +37,8 @@ _LOCK = ".subscriptions.lock"  # names that begin with a dot are not readers
 class Place:
     """The acknowledged position of a subscription.
 
-    Everything up to `time` is acknowledged, except the rows at it if `snapshot` is true. `n` is an entry
-    up to which all changes are acknowledged. `stopped` is the reason why the subscription may not
+    Everything up to `time` is acknowledged, except the rows at it if `snapshot` is true. All changes up
+    to entry `n` are acknowledged. `stopped` is the reason why the subscription may not
     continue, or None.
     """
 
@@ -49,6 +49,7 @@ class Place:
 
 
 def reader(id: int) -> str:
+    """Returns the reader name of a subscription."""
     return f"{_PREFIX}{id}"
 
 
@@ -97,7 +98,7 @@ def retentions(catalog: Catalog) -> dict[str, int]:
 
 
 def release_dropped(lake: Lake) -> None:
-    """Removes the positions of dropped subscriptions. A position is written before its item, whose id is then the next one."""
+    """Removes the positions of dropped subscriptions. An id not below `next_id` belongs to a subscription that is being created."""
     there = [name for name in os.listdir(lake.path / "readers") if name.startswith(_PREFIX) and name.removeprefix(_PREFIX).isdecimal()]
     catalog = lake.catalog()
     for name in there:

@@ -94,6 +94,7 @@ class Follower:
             raise Replaced("another engine writes the log of this lake")
 
     def _round(self, newest: Header) -> int:
+        """Runs one round up to the entry `newest`."""
         if self._checkpoints is None:
             recover(self.lake)
             self._tables = {}
@@ -200,6 +201,7 @@ class Follower:
             table.synced = table.version
 
     def _note(self, newest: Header, wanted: dict[int, Stored]) -> None:
+        """Writes a checkpoint for the entry `newest` to the list."""
         assert self._checkpoints is not None
         assert self._list is not None
         there = {id: self._tables[id] for id in wanted}

@@ -55,7 +55,7 @@ class Tender:
     def tend(self, budget_s: float = BUDGET_S) -> None:
         """Maintains tables in turn for about `budget_s` seconds, at least one table."""
         ends = time.monotonic() + budget_s
-        names = sorted(os.listdir(self.lake.path / "tables"))  # before the catalog is read, so every listed table has a known relation
+        names = sorted(os.listdir(self.lake.path / "tables"))  # before the catalog is read, so that it has their relations
         names = self._without_dropped([n for n in names if delta.is_table(table_path(self.lake, n))])
         for name in [n for n in names if n > self._last] + [n for n in names if n <= self._last]:
             self.tend_one(name)
@@ -72,6 +72,7 @@ class Tender:
         return [n for n in names if n not in dropped]
 
     def tend_one(self, name: str) -> None:
+        """Maintains one table: compacts files, writes a Delta checkpoint, removes old files and logs."""
         path = table_path(self.lake, name)
         table = DeltaTable(str(path))
         delta.check_epoch(table, self.epoch)

@@ -125,6 +125,7 @@ class Type:
         return replace(self, is_array=False)
 
     def array(self) -> Type:
+        """Returns the array type with this element type."""
         return replace(self, is_array=True)
 
     def __str__(self) -> str:
@@ -196,6 +197,7 @@ class Type:
 
 
 def field_to_json(field: Field) -> dict[str, object]:
+    """Returns a column as JSON values, without its origin."""
     return {"name": field.name, "type": field.type.to_json(), "nullable": field.nullable}
 
 

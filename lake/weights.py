@@ -89,14 +89,17 @@ def total(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
 
 
 def negated(table: pa.Table) -> pa.Table:
+    """Returns the changes with negated weights."""
     return table.set_column(table.num_columns - 1, table.schema.field(table.num_columns - 1), pc.negate(table[table.num_columns - 1]))
 
 
 def positive(table: pa.Table) -> pa.Table:
+    """Returns the rows with weights above zero."""
     return table.filter(pc.greater(table[WEIGHT], 0))
 
 
 def negative(table: pa.Table) -> pa.Table:
+    """Returns the rows with weights below zero."""
     return table.filter(pc.less(table[WEIGHT], 0))
 
 

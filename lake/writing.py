@@ -34,7 +34,7 @@ from lake.folder import Lake
 from lake.log import carried
 
 Changes: TypeAlias = (
-    "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream, which is moved into the log
+    "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream, which becomes a section
 )
 
 
@@ -42,6 +42,7 @@ REPLACED = "another engine writes the log of this lake"
 
 
 def now() -> int:
+    """Returns the wall clock's time in ms since the epoch."""
     return time.time_ns() // 1_000_000
 
 
@@ -181,7 +182,7 @@ class Writer:
         return tuple(sections), parts
 
     def _adopt(self, n: int, relation: int, path: Path) -> Section | None:
-        """Moves a file into the log's folder as a section of entry n. Returns None if it has no rows."""
+        """Links or copies a file into the log's folder, as a section of entry n. Returns None if it has no rows."""
         with pa.memory_map(str(path)) as file:
             count = rows(file)
         if count == 0:

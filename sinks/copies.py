@@ -43,6 +43,8 @@ def sinks(lake: Lake) -> list[int]:
 
 
 class Copy:
+    """The copy of one sink's position and status."""
+
     def __init__(self, lake: Lake, sink: int) -> None:
         self._lake = lake
         self._name = f"{PREFIX}{sink}"
@@ -71,6 +73,7 @@ class Copy:
         return Position(data["n"], data["time"], data["claimed"], "since" not in data) if "claimed" in data else None
 
     def write(self, n: int, time: int, status: Status, error: str, *, claimed: bool, filled: bool) -> None:
+        """Writes position and status. The hold for the snapshot ends when it is `filled`."""
         data = {**self._read(), "n": n, "time": time, "since": time, "claimed": claimed, "status": status, "error": error}
         if filled:
             del data["since"]

@@ -7,7 +7,7 @@
 
 A weight of n becomes n events. Events are ordered by the bytes of the key. Without a key all deletions
 come first, then all insertions, each ordered by the bytes of the row. A reader that applies events
-one by one therefore never has more rows than before or after the time.
+one by one therefore never has more rows than at the start or the end of the time.
 
 Rows are paired by the sink's KEY, because an event has one message key, or else by the relation's
 key. UPSERT with a key that is not unique (NOT ENFORCED) writes all new rows of the key in the order of

@@ -8,6 +8,8 @@ from datetime import timedelta
 
 
 class Follower:
+    """The newest entry of the log, and the workers that wait for a later one."""
+
     def __init__(self, n: int) -> None:
         self._n = n
         self._changed = threading.Condition()

@@ -125,6 +125,7 @@ class Sinks:
                 self._start(item, at)
 
     def _start(self, item: Item, begin: Begin | None) -> None:
+        """Starts a worker. `begin`: where the sink begins, if its CREATE has just been read from the log."""
         copy = Copy(self._lake, item.id)
         noted = copy.begin()
         if noted is not None:

@@ -36,6 +36,8 @@ READ_TIMEOUT = timedelta(seconds=90)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
+    """A sink's progress, with the fields of the record's value."""
+
     n: int
     time: int
     snapshot_rows: int
@@ -56,6 +58,7 @@ def value(progress: Progress) -> bytes:
 
 
 def parsed(data: bytes) -> Progress:
+    """Returns the progress from a record's value. Unknown fields are ignored."""
     fields = json.loads(data)
     return Progress(**{name: fields[name] for name in Progress.__slots__})
 

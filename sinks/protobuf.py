@@ -29,10 +29,12 @@ MICROS = 1_000_000
 
 
 def tag(number: int, wire: int) -> bytes:
+    """Returns the tag of a field: its number and wire type."""
     return varint(number << 3 | wire)
 
 
 def sized(data: bytes) -> bytes:
+    """Returns bytes with their length in front."""
     return varint(len(data)) + data
 
 

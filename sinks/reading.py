@@ -55,6 +55,7 @@ class Reader:
 
     @property
     def seen(self) -> int:
+        """Returns the last entry that was read."""
         return self._seen
 
     @property
@@ -87,6 +88,7 @@ class Reader:
             yield Step(header.n, header.time, changes)
 
     def _since_shown(self, n: int) -> pa.Table | None:
+        """Returns all changes since the last step, up to entry n; None if there are none."""
         tables = []
         for entry in self._lake.log.after(self._shown):
             if (changes := self._net(entry)) is not None:

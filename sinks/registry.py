@@ -65,6 +65,7 @@ def _register(base: str, access: Mapping[str, str], subject: str, schema: Mappin
 
 
 def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any], subject: str, method: str) -> dict[str, Any]:
+    """Sends a request to one registry and returns its response. Raises 08006 or 22023."""
     parts = urllib.parse.urlsplit(base)
     host = parts.netloc.rpartition("@")[2]
     shown = f"{parts.scheme}://{host}{parts.path}".rstrip("/")

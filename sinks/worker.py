@@ -205,6 +205,7 @@ class Worker(threading.Thread):
         self._pause = RETRY_FIRST
 
     def _follow(self, session: Session, encoder: Encoder) -> bool:
+        """Writes the snapshot and then the steps of the log. Returns whether another session may follow."""
         at, relation = self._position, self._relation
         reader = Reader(self._lake, self.item.id, relation.id, relation.errors, at.n, at.time, relation.columns)
         if not at.filled and reader.error is None:
@@ -256,6 +257,7 @@ class Worker(threading.Thread):
                 return
 
     def _advance(self, session: Session, batch: list[Event], step: Step, marks: list[Mark]) -> None:
+        """Moves the position to a step, and commits the batch if it has events."""
         if step.n <= self._position.n:
             return
         reached = replace(self._position, n=step.n, time=step.time)

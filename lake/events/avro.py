@@ -43,6 +43,7 @@ def in_milliseconds(type: Type) -> bool:
 
 
 def debezium(columns: Sequence[Field], name: str = VALUE_NAME) -> dict[str, Any]:
+    """Returns the schema of values with ENVELOPE DEBEZIUM."""
     row = _record(columns, ROW_NAME, _Names())
     return {
         "type": "record",
@@ -52,10 +53,12 @@ def debezium(columns: Sequence[Field], name: str = VALUE_NAME) -> dict[str, Any]
 
 
 def upsert(columns: Sequence[Field], name: str = VALUE_NAME) -> dict[str, Any]:
+    """Returns the schema of values with ENVELOPE UPSERT."""
     return _record(columns, name, _Names())
 
 
 def key(columns: Sequence[Field], name: str = KEY_NAME) -> dict[str, Any]:
+    """Returns the schema of keys."""
     return _record(columns, name, _Names())
 
 
@@ -113,6 +116,7 @@ def _nullable(type: Type, nullable: bool, names: _Names) -> Any:
 
 
 def _type(type: Type, names: _Names) -> Any:
+    """Returns the Avro type of a PostgreSQL type."""
     if type.is_array:
         return {"type": "array", "items": _nullable(type.element, True, names)}
     if type.name == "record":

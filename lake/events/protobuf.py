@@ -36,15 +36,18 @@ SCALARS = {
 
 
 def debezium(columns: Sequence[Field], name: str = VALUE_NAME) -> str:
+    """Returns the schema of values with ENVELOPE DEBEZIUM."""
     row = _message(columns, ROW_NAME, "  ")
     return _file(name, lambda last: f"message {last} {{\n{row}  {ROW_NAME} before = 1;\n  {ROW_NAME} after = 2;\n}}\n")
 
 
 def upsert(columns: Sequence[Field], name: str = VALUE_NAME) -> str:
+    """Returns the schema of values with ENVELOPE UPSERT."""
     return _file(name, lambda last: _message(columns, last))
 
 
 def key(columns: Sequence[Field], name: str = KEY_NAME) -> str:
+    """Returns the schema of keys."""
     return _file(name, lambda last: _message(columns, last))
 
 

@@ -57,12 +57,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Enum:
+    """An enum type. `name` includes the package and the enclosing messages."""
+
     name: str
     values: tuple[tuple[str, int], ...]  # aliases repeat a number
 
 
 @dataclass(frozen=True, slots=True)
 class File:
+    """The types that one `.proto` file defines, and the names of the files that it imports."""
+
     messages: tuple[Message, ...]
     enums: tuple[Enum, ...]
     imports: tuple[str, ...] = ()

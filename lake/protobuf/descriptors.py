@@ -46,6 +46,7 @@ Parts = dict[int, list[Any]]  # values by field number: integers, or bytes
 
 
 def _parts(data: bytes) -> Parts:
+    """Decodes a message to the values of its fields. Values of fixed size are skipped."""
     found: Parts = {}
     at = 0
 

@@ -29,6 +29,8 @@ def parsed(text: str) -> File:
 
 
 class _Text:
+    """A recursive-descent parser of one file's text."""
+
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens: list[tuple[str | None, str, int]] = [(m.lastgroup, m.group(), m.start()) for m in TOKEN.finditer(text) if m.lastgroup]
@@ -231,6 +233,7 @@ class _Text:
         return out
 
     def _pass_one(self) -> None:
+        """Skips a token, or a group in braces or brackets."""
         if self._given("{"):
             while not self._given("}"):
                 self._pass_one()
