@@ -216,7 +216,7 @@ class Kafka:
                 raise
 
     def _ports(self, wanted: int | None) -> tuple[int, int]:
-        """Returns the ports of broker and controller: those of the folder, or new ones, which it then writes there."""
+        """Returns the ports of broker and controller: those in ports.json, or new ones, which it writes to ports.json."""
         remembered = self.data / "ports.json"
         if remembered.exists():
             ports = json.loads(remembered.read_text())

@@ -373,7 +373,7 @@ def _content(schema: Schema) -> str:
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields the events. Removes an incomplete last line, which a crash left and no client got a response for."""
+    """Yields the events. Removes an incomplete last line: a crash left it, and no client got a response for it."""
     if not path.exists():
         return
     data = path.read_bytes()

@@ -130,7 +130,7 @@ def _decode(rows: Iterable[Mapping[str, Any]]) -> list[Checkpoint]:
 
 
 def thinned(all: list[Checkpoint], age: int, since: int) -> list[Checkpoint]:
-    """Returns the checkpoints to keep: the newest not later than `since`, the newest of all, and those between by the spacings above."""
+    """Returns the checkpoints to keep: the newest not later than `since`, the newest of all, and some between, by the spacings above."""
     oldest = max((i for i, c in enumerate(all) if c.time <= since), default=0)
     kept: list[Checkpoint] = []
     for i, checkpoint in enumerate(all[oldest:]):

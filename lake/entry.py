@@ -51,7 +51,7 @@ class Header:
     - `age`: how long engines had been running on this lake, in ms; retention uses it (`lake.ages`).
     - `offsets`: the position of each input, in the format of its reader.
     - `inbox`: the last entry of the inbox that was consumed.
-    - `clock`: ms.
+    - `clock`: the offset of the engine's clock source, in ms.
     - `state`: ids of the versions of the state, opaque.
     - `checkpoint`, `batch`: the name of Spark's checkpoint and the number of its batch.
     - `extra`: other values that each entry takes over from the previous one, as JSON.

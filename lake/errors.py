@@ -161,7 +161,7 @@ class Gone(TailgateError):
 class Uncertain(TailgateError):
     """A change may or may not be durable: its name exists, but making it durable failed.
 
-    The process ends, and the next start reads from the disk which is the case.
+    The process ends. The next start reads the outcome from the disk.
     """
 
     sqlstate = "58030"

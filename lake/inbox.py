@@ -158,7 +158,7 @@ def _epochs(folder: Path) -> list[int]:
 
 
 def _take_over(folder: Path, consumed: int) -> None:
-    """Creates an epoch's folder with the entries after `consumed` of the previous epoch. Its rename makes this atomic."""
+    """Creates an epoch's folder with the entries after `consumed` of the previous epoch. The final rename makes this atomic."""
     folder.parent.mkdir(exist_ok=True, mode=files.PRIVATE_FOLDER)
     made = folder.with_name(f".{folder.name}")
     files.discard_folder(made)

@@ -123,7 +123,7 @@ def _remove_sections(writer: Writer) -> None:
 
 
 def stop_readers(lake: Lake) -> None:
-    """Stops readers that hold too much for too long, so the log cannot grow without limit. Readers never skip changes."""
+    """Stops readers that hold entries that are too old, or too many bytes, so that the log cannot grow without limit."""
     asked = subscriptions.retentions(lake.catalog())
     for hold in readers.holds(lake):
         if hold.stopped is not None:

@@ -28,7 +28,7 @@ CONNECTION_PRIVILEGES = {"USAGE": "U"}  # also of secrets
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role.
+    """A user or group with its privileges.
 
     - `verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without a password.
     - `grants`: privileges by object id.

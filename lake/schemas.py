@@ -22,7 +22,7 @@ TEMPORARY_ID = 3 << 28  # id of that schema; its views follow. These ids are loc
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema. `owner`: id of the role that owns it and may drop it."""
+    """A namespace. `owner`: id of the role that may drop it."""
 
     id: int
     name: str

@@ -38,8 +38,7 @@ class Place:
     """The acknowledged position of a subscription.
 
     Everything up to `time` is acknowledged, except the rows at it if `snapshot` is true. All changes up
-    to entry `n` are acknowledged. `stopped` is the reason why the subscription may not
-    continue, or None.
+    to entry `n` are acknowledged. `stopped`: why the subscription may not continue, or None.
     """
 
     n: int

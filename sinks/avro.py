@@ -44,7 +44,7 @@ _LONGS = {value: _zigzag(value) for value in range(-_SMALL, _SMALL)}
 
 
 def long(value: int) -> bytes:
-    """Returns an integer as Avro's int or long, which have the same encoding.
+    """Encodes an integer as Avro's int or long, which have the same encoding.
 
     >>> long(0), long(-1), long(64)
     (b'\\x00', b'\\x01', b'\\x80\\x01')
@@ -53,7 +53,7 @@ def long(value: int) -> bytes:
 
 
 def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
-    """Returns a record of these columns for each row. `length` is the number of rows, needed if there are no columns."""
+    """Returns the encoded record of these columns, for each row. `length`: number of rows, needed if there are no columns."""
     if not columns:
         return [b""] * length
     encoded = [_nullable(array, field.type, field.nullable) for field, array in zip(columns, arrays, strict=True)]
@@ -144,7 +144,7 @@ _PLAIN: dict[str, Callable[[pa.Array], list[bytes | None]]] = {
 
 
 def _decimals(array: pa.Array, precision: int, scale: int) -> list[bytes | None]:
-    """Returns the unscaled numbers, big-endian, each in the fewest bytes.
+    """Encodes each unscaled number big-endian in the fewest bytes, after its length.
 
     Arrow stores 16 bytes, little-endian. Reading them is five times as fast as converting to Decimal.
     """
@@ -166,7 +166,7 @@ def _decimals(array: pa.Array, precision: int, scale: int) -> list[bytes | None]
 
 
 def _each_list(array: pa.Array, type: Type) -> list[bytes | None]:
-    """Returns arrays: one block with all elements, then an empty block. Elements are always nullable, as in PostgreSQL."""
+    """Encodes each array as one block with all elements, then an empty block. Elements are always nullable, as in PostgreSQL."""
     elements = _nullable(array.flatten(), type.element, True)
     out: list[bytes | None] = []
     start = 0

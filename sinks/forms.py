@@ -28,7 +28,7 @@ class Form(Protocol):
 
 
 class Avro:
-    """Avro with Confluent's header, which contains the schema's id."""
+    """The format AVRO: Confluent's header with the schema's id, then the record."""
 
     def __init__(self, value_id: int, key_id: int | None) -> None:
         self._value = avro.header(value_id)
@@ -50,7 +50,7 @@ class Avro:
 
 
 class Json:
-    """A JSON object with a member per column. A change is an object with `before` and `after`."""
+    """The format JSON: an object with a member per column. A change is an object with `before` and `after`."""
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         return jsons.rows(columns, arrays, length)
@@ -66,7 +66,7 @@ class Json:
 
 
 class Text:
-    """The only column as text. NULL and changes cannot be represented."""
+    """The format TEXT: the only column as text. NULL and changes cannot be represented."""
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         if len(columns) != 1:

@@ -39,7 +39,7 @@ def sized(data: bytes) -> bytes:
 
 
 def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
-    """Returns a message of these columns for each row."""
+    """Returns the encoded message of these columns, for each row."""
     if not columns:
         return [b""] * length
     encoded = [list(_fields(number, field, array)) for number, (field, array) in enumerate(zip(columns, arrays, strict=True), 1)]
@@ -110,7 +110,7 @@ def _timestamp(value: Any) -> bytes:
 
 
 class Protobuf:
-    """Protobuf with Confluent's header, which contains the schema's id and the index of the message."""
+    """The format PROTOBUF: Confluent's header with the schema's id and the index of the message, then the message."""
 
     def __init__(self, id: int) -> None:
         self._header = header(id) + FIRST_MESSAGE

@@ -60,7 +60,7 @@ QUEUE_WAIT = timedelta(seconds=0.1)
 
 
 class Session:
-    """A session. `progress` is what the previous instance committed, None if there was none."""
+    """The connection of one sink to its broker. `progress`: what the previous instance committed, or None."""
 
     def __init__(self, settings: Settings, lake_id: str, sink: int, instance: str, stopping: Callable[[], bool]) -> None:
         self.settings = self._settings = settings
@@ -150,7 +150,7 @@ class Session:
         self._producer.flush(wait.total_seconds())
 
     def fenced(self) -> None:
-        """Returns if this process still owns the sink, so it may open a new session. Raises Replaced if another one has claimed it."""
+        """Waits up to CLAIM_TIMEOUT whether another process claims the sink. Raises Replaced if one does; otherwise it is still ours."""
         deadline = time.monotonic() + CLAIM_TIMEOUT.total_seconds()
         while time.monotonic() < deadline and not self._stopping():
             owner = progress_topic.newest(self._admin, self._client, self._lake_id, self._sink)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def varint(value: int) -> bytes:
-    """Returns an integer with seven bits per byte, lowest first. A negative number has ten bytes.
+    """Encodes an integer with seven bits per byte, lowest first. A negative number has ten bytes.
 
     >>> varint(1), varint(300), varint(-1)[-1:]
     (b'\\x01', b'\\xac\\x02', b'\\x01')
