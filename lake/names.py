@@ -45,7 +45,7 @@ _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(,|\Z)')
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Returns the names of a list such as search_path, folded to lower case. Raises ValueError if its syntax is invalid.
+    """Returns the names of a list such as search_path; unquoted ones are folded to lower case. Raises ValueError for invalid syntax.
 
     >>> listed('"$user", Public')
     ('$user', 'public')
