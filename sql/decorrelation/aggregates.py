@@ -1,4 +1,4 @@
-"""Aggregates that decorrelation makes, and what aggregates are over no rows."""
+"""Aggregates that decorrelation adds to plans, and the values of aggregates over no rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from sql.functions import catalogue
 from sql.functions.entry import Function, duckdb_error, spark_error
 from sql.plan import AggregateCall, Call, Coalesce, Literal, Scalar, SortKey
 
-COUNTS = ("count", "regr_count")  # 0 over no rows; all others are NULL
+COUNTS = ("count", "regr_count")  # return 0 over no rows; all others return NULL
 TOO_MANY = ("21000", "more than one row returned by a subquery used as an expression")
 
-# the value of a group of one row; of a larger one, one of its values
+# Returns the value of a group of one row. For a larger group, returns any one of the values.
 SINGLE_VALUE = Function("single_value", ("any",), "any", "any_value({0})", "first({0})", "aggregate", strict=False)
-# a value, if the rows that it came from are no more than one
+# Returns its first argument. Raises 21000 if the second one, a number of rows, is above one.
 SINGLE_ROW = Function(
     "single_row",
     ("any", "int8"),
@@ -30,7 +30,7 @@ def count_rows() -> AggregateCall:
 
 
 def collect(value: Scalar, order: tuple[SortKey, ...], type: Type, position: int | None) -> AggregateCall:
-    """The array of a group's values. Raises 0A000 for values that are arrays."""
+    """Returns a call that collects a group's values in an array. Raises 0A000 for values that are arrays."""
     if value.type.is_array:
         raise FeatureNotSupported("ARRAY of a subquery of arrays is not supported", position=position)
     (function,) = catalogue.calls("array_agg")
@@ -51,5 +51,5 @@ def positive(number: Scalar) -> Scalar:
 
 
 def over_nothing(call: AggregateCall, value: Scalar) -> Scalar:
-    """An aggregate's value, where NULL stands also for a group without rows."""
+    """Returns an aggregate's value, given that `value` is NULL for a group without rows: counts are then 0."""
     return Coalesce((value, Literal(0, call.type)), call.type) if call.function.name in COUNTS else value
