@@ -1,7 +1,8 @@
-"""What stands above GROUP BY: expressions over the input become expressions over groups.
+"""Rewrites expressions over the input of GROUP BY as expressions over its groups.
 
-While it is bound, an aggregate stands in its expression as Aggregated; `Groups.over` then replaces it, and each expression equal
-to a key, by a column of the Aggregate. A column that is left is an error.
+During binding, `Aggregated` takes the place of an aggregate in its expression. `Groups.over` then
+replaces it, and each expression equal to a key, by a column of the Aggregate node. If a column of
+the input remains, that is an error.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ def placeholder(call: AggregateCall) -> Scalar:
 
 
 def aggregate(scalar: Scalar) -> AggregateCall | None:
-    """The call, if an aggregate stands here."""
+    """Returns the call if the scalar is an aggregate, else None."""
     inner: object = scalar
     return inner.call if isinstance(inner, Aggregated) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """A window function inside an expression whose windows are not yet made; never in a plan."""
+    """A window function inside an expression that is not yet over windows; never in a plan."""
 
     call: WindowCall
     partition: tuple[Scalar, ...]
@@ -58,14 +59,14 @@ class Windowed:
         return (*read_by(self.call), *self.partition, *(k.expression for k in self.order))
 
     def over(self, new: Callable[[Scalar], Scalar]) -> Windowed:
-        """With each of its scalars replaced."""
+        """Returns the window function with each of its scalars replaced by `new`."""
         window = with_scalars(Window(Values((), ()), self.partition, self.order, (self.call,)), new)
         assert isinstance(window, Window)
         return Windowed(window.calls[0], window.partition, window.order)
 
 
 def windowed(scalar: Scalar) -> Windowed | None:
-    """The window function, if one stands here."""
+    """Returns the window function if the scalar is one, else None."""
     inner: object = scalar
     return inner if isinstance(inner, Windowed) else None
 
@@ -82,7 +83,10 @@ def has_aggregates(scalar: Scalar) -> bool:
 
 @dataclass
 class Groups:
-    """Keys over the input, by number in sets, and the aggregates asked for so far, each once."""
+    """The keys and grouping sets of a GROUP BY, and the distinct aggregates found so far.
+
+    `keys` are scalars over the input. Each of the `sets` contains indexes of keys.
+    """
 
     keys: tuple[Scalar, ...]
     scope: Scope
@@ -90,7 +94,7 @@ class Groups:
     calls: list[AggregateCall] = field(default_factory=list)
 
     def over(self, scalar: Scalar, *, inside: bool = False) -> Scalar:
-        """The expression over the Aggregate's columns; `inside`: it is read by a subquery. Raises 42803."""
+        """Returns an expression over the Aggregate's columns. `inside`: a subquery reads it. Raises 42803."""
         for i, key in enumerate(self.keys):
             if key == scalar:
                 return Column(i, key.type)

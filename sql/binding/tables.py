@@ -58,7 +58,7 @@ class Names:
     `places`: the id of the named item, by position in the text.
     `widths`: for relations that got columns since the text was written, their number of columns then.
     `demands`: the privileges that this text and the texts of its views and functions need (as keys, in order).
-    `readers`: who reads: the session's role, or the owners of these views and functions.
+    `readers`: who needs these privileges: the session's role, the owners of these views and functions.
     """
 
     catalog: Catalog
