@@ -201,7 +201,7 @@ def _places(binder: Expressions) -> Iterator[tuple[Expressions, Closure | None]]
 
 
 def _is_free(scalar: Scalar) -> bool:
-    """Returns whether a scalar depends on no row of its own query, and so means the same inside a subquery."""
+    """Returns whether a scalar is the same for all rows of its query, so that a subquery can use it unchanged."""
     if isinstance(scalar, Literal | Parameter) or argument(scalar) is not None:
         return True
     return isinstance(scalar, Call) and scalar.function.kind == "cast" and all(map(_is_free, scalar.arguments))

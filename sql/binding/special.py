@@ -1,4 +1,4 @@
-"""What PostgreSQL's parser writes out as calls: subscripts, ANY and ALL of arrays, OVERLAPS, AT TIME ZONE, SIMILAR TO, ESCAPE.
+"""Syntax for function calls: subscripts, ANY and ALL of arrays, OVERLAPS, AT TIME ZONE, SIMILAR TO, ESCAPE.
 
 Source: PostgreSQL 15, src/backend/parser/{gram.y,parse_expr.c}.
 """
@@ -54,7 +54,7 @@ def _whole(binder: Expressions, node: exp.Expr) -> Scalar:
 
 
 def bind_quantified(binder: Expressions, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
-    """x op ANY (array), x op ALL (array)"""
+    """Binds x op ANY (array) and x op ALL (array). Raises 42809, 0A000."""
     every = isinstance(right, exp.All)
     value, array = binder.bind(left), binder.bind(right.this)
     if array.type == UNKNOWN:
@@ -86,7 +86,7 @@ def bind_quantified(binder: Expressions, sign: str, left: exp.Expr, right: exp.A
 
 
 def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
-    """(begin, end or length) OVERLAPS (begin, end or length): of half-open periods, of which a point is one."""
+    """Binds (begin, end or length) OVERLAPS (begin, end or length). Periods are half-open; a point is a period."""
     at = position(node)
     ends: list[list[Scalar]] = []
     for side, name in ((node.this, "left"), (node.args["expression"], "right")):
@@ -102,7 +102,7 @@ def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
         return binder.operate("<", [a, b], at)
 
     def ordered(pair: list[Scalar]) -> tuple[Scalar, Scalar]:
-        """A NULL end is unknown; both NULL is NULL."""
+        """Returns the earlier and the later end. If one end is NULL, both are the other end."""
         made, _ = binder.unified(pair)
         return binder.extreme("least", made), binder.extreme("greatest", made)
 
@@ -117,7 +117,7 @@ def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
     return Or((same_begin, later, earlier))
 
 
-# --- words -----------------------------------------------------------------------------------------------------------------------
+# --- AT TIME ZONE, LIKE, SIMILAR TO ----------------------------------------------------------------------------------------------
 
 
 def bind_zone(binder: Expressions, node: exp.AtTimeZone) -> Scalar:
@@ -127,7 +127,11 @@ def bind_zone(binder: Expressions, node: exp.AtTimeZone) -> Scalar:
 
 
 def escaped(binder: Expressions, like: exp.Expr, escape: exp.Expr | None) -> tuple[Scalar, Scalar]:
-    """Both sides of LIKE or SIMILAR TO; the pattern has no other escape character than the backslash, or is a regular expression."""
+    """Returns both sides of LIKE or SIMILAR TO.
+
+    The pattern of LIKE is rewritten so that its escape character is the backslash. That of SIMILAR TO
+    becomes a regular expression.
+    """
     pattern_node = like.args["expression"]
     pattern = binder.bind(pattern_node)
     character = binder.bind(escape) if escape is not None else None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 def bind_scalar(binder: Expressions, node: exp.Subquery) -> Scalar:
+    """Binds (SELECT …) as a value. Raises 42601."""
     closure, relation = _bound(binder, node.this)
     if len(relation.columns) != 1:
         raise SyntaxError_("subquery must return only one column", position=position(node))
@@ -44,7 +45,7 @@ def bind_array(binder: Expressions, node: exp.Subquery, at: int | None) -> Scala
 
 
 def bind_row(binder: Expressions, sign: str, left: exp.Tuple, node: exp.Subquery, at: int | None) -> Scalar:
-    """(a, b) op (SELECT c, d …): one row compared with one row."""
+    """Binds (a, b) op (SELECT c, d …), which compares two rows. Raises 42601."""
     values = [binder.bind(e) for e in left.expressions]
     closure, relation = _bound(binder, node.this)
     _check_columns(len(values), len(relation.columns), at)
@@ -58,7 +59,7 @@ def bind_in(binder: Expressions, node: exp.In, at: int | None, *, negated: bool)
 
 
 def bind_quantified(binder: Expressions, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
-    """x op ANY (SELECT …), x op ALL (SELECT …): ALL is that no row says otherwise."""
+    """Binds x op ANY (SELECT …) and x op ALL (SELECT …). ALL becomes NOT ANY of the negated comparison."""
     return _quantified(binder, sign, left, right.this, at, all=isinstance(right, exp.All))
 
 
