@@ -45,6 +45,7 @@ class Parts:
 
 
 def is_aggregate(name: str) -> bool:
+    """Returns whether a built-in aggregate has this name."""
     return any(r.kind == "aggregate" for r in catalogue.calls(name))
 
 
@@ -122,6 +123,7 @@ def _where(condition: Scalar, scalar: Scalar) -> Scalar:
 
 
 def _check_kind(parts: Parts) -> None:
+    """Raises 42809 or 0A000 if the clauses of a call do not suit the kind of its function."""
     name, at = parts.name, parts.at
     rows = catalogue.calls(name)
     if parts.within is not None and name in HYPOTHETICAL:
@@ -140,6 +142,7 @@ def _check_kind(parts: Parts) -> None:
 
 
 def _check(parts: Parts, name: str, made: tuple[Scalar, ...], order: list[SortKey]) -> None:
+    """Raises 42P10 or 0A000 if an aggregate's DISTINCT and ORDER BY do not suit its arguments and their types."""
     at = parts.at
     if name == "mode":
         check_one_form(order[0].expression.type, name, at)

@@ -42,6 +42,7 @@ SCHEMAS = ("pg_catalog", "public")  # of built-in functions
 
 
 def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
+    """Binds a call without OVER. Raises 42883, 42725, 42809, 42803, 0A000 and others."""
     name, nodes, at = str(node.this), list(node.expressions), position(node)
     schema = node.meta.get("schema")
     if name == "array" and isinstance(nodes[0], exp.Subquery):
@@ -176,6 +177,7 @@ def _built(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None
 
 
 def _check_volatility(binder: Expressions, found: Function, at: int | None) -> None:
+    """Raises 0A000 for a volatile function in a view."""
     if found.volatility == "volatile" and binder.view:
         raise FeatureNotSupported(
             f"{found.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at
@@ -225,6 +227,7 @@ def _ambiguous(name: str, at: int | None) -> TailgateError:
 
 
 def _coalesce(binder: Expressions, name: str, nodes: list[exp.Expr]) -> Scalar:
+    """Binds COALESCE, GREATEST or LEAST, whose arguments have one common type. Raises 42804."""
     made, type = binder.unify(nodes, [binder.bind(n) for n in nodes], name.upper())
     if name == "coalesce":
         return made[0] if len(made) == 1 else Coalesce(made, type)

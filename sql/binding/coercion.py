@@ -32,6 +32,7 @@ class Parameters:
         self.allowed = allowed
 
     def at(self, number: int, position: int | None) -> Parameter:
+        """Returns parameter `number`; the first is 1. Its type is unknown until it is given or inferred."""
         while len(self.types) < number:
             self.types.append(UNKNOWN)
         return Parameter(number, self.types[number - 1], position)

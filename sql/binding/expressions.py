@@ -277,6 +277,7 @@ class Expressions:
         return self.prefix("-", inner, position(node))
 
     def prefix(self, sign: str, operand: exp.Expr, at: int | None) -> Scalar:
+        """Binds a prefix operator. Raises 42883, 42725, 0A000."""
         given = [self.bind(operand)]
         return self.call(operator(sign, tuple(s.type for s in given), at), given, at)
 
@@ -417,7 +418,7 @@ class Expressions:
             raise DatatypeMismatch(f"collations are not supported by type {plain(value.type)}", position=position(node))
         return value
 
-    # --- casts, CASE and their like
+    # --- casts, CASE and arrays
 
     def _cast(self, node: exp.Cast) -> Scalar:
         to = node.args["to"]
@@ -454,7 +455,7 @@ class Expressions:
         nodes = [b.args["true"] for b in node.args["ifs"]]
         scalars = [self.bind(n) for n in nodes]
         otherwise = self.bind(default) if default is not None else Literal(None, UNKNOWN)
-        # ELSE counts first when the common type is chosen, as in transformCaseExpr()
+        # ELSE comes first in the choice of the common type, as in transformCaseExpr().
         made, type = self.unify([default if default is not None else exp.Null(), *nodes], [otherwise, *scalars], "CASE")
         return Case(tuple(zip(conditions, made[1:], strict=True)), made[0], type)
 
@@ -476,6 +477,7 @@ class Expressions:
         return self.unify([exp.Null()] * len(scalars), scalars, "OVERLAPS")
 
     def extreme(self, which: OneOf["greatest", "least"], scalars: tuple[Scalar, ...]) -> Scalar:
+        """Returns the greatest or least of scalars of one type."""
         return Extreme(which, scalars, scalars[0].type)
 
 

@@ -33,6 +33,7 @@ class Aggregated:
 
 
 def placeholder(call: AggregateCall) -> Scalar:
+    """Returns the scalar that takes an aggregate's place until its groups exist."""
     return cast(Scalar, Aggregated(call))
 
 
@@ -72,10 +73,12 @@ def windowed(scalar: Scalar) -> Windowed | None:
 
 
 def has_windows(scalar: Scalar) -> bool:
+    """Returns whether a scalar contains a window function outside of aggregates."""
     return windowed(scalar) is not None or (aggregate(scalar) is None and any(map(has_windows, parts(scalar))))
 
 
 def has_aggregates(scalar: Scalar) -> bool:
+    """Returns whether a scalar contains an aggregate, also inside a window function."""
     if (window := windowed(scalar)) is not None:
         return any(map(has_aggregates, window.scalars))
     return aggregate(scalar) is not None or any(map(has_aggregates, parts(scalar)))

@@ -18,8 +18,8 @@ from sql.functions.entry import Function
 from sql.grouped import aggregated
 from sql.plan import Aggregate, AggregateCall, Column, Literal, Project, Relation, Scalar, Union_
 
-SETS_MAX = 4096  # as PostgreSQL's
-GROUPING_MAX = 31  # arguments of grouping(): bits of an integer
+SETS_MAX = 4096  # the same limit as in PostgreSQL
+GROUPING_MAX = 31  # arguments of grouping(), each a bit of an int4
 GROUPING = Function("grouping", ("any",), "int4", kind="aggregate", strict=False, variadic=True)
 Nodes = tuple[exp.Expr, ...]
 
@@ -80,6 +80,7 @@ def over_sets(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateC
 
 
 def _over(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...], some: frozenset[int]) -> Relation:
+    """Returns the aggregates over one grouping set, with the columns of `over_sets`."""
     real = tuple(c for c in calls if c.function is not GROUPING)
     aggregate = aggregated(input, tuple(keys[i] for i in sorted(some)), real)
     places = {number: i for i, number in enumerate(sorted(some))}

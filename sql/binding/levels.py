@@ -51,6 +51,7 @@ class Level:
 
     @property
     def outer(self) -> Closure | None:
+        """Returns the closure around the query, or None at the top."""
         return self.queries.outer
 
 
@@ -73,14 +74,17 @@ class Closure:
 
     @property
     def depth(self) -> int:
+        """Returns the number of closures around the subquery, including this one."""
         return 1 + (self.further.depth if self.further is not None else 0)
 
     @property
     def further(self) -> Closure | None:
+        """Returns the next closure outward, or None."""
         return self.binder.level.outer
 
     @property
     def visible(self) -> bool:
+        """Returns whether the subquery can use the names at the place where it stands."""
         return self.lateral or not self.item
 
     def capture(self, scalar: Scalar, position: int | None = None) -> Scalar:

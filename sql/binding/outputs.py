@@ -71,7 +71,7 @@ def _figure(node: exp.Expr) -> tuple[int, str]:
 def by_number(node: exp.Expr, outputs: list[Output], clause: str) -> Output | None:
     """Returns the output column that an integer refers to, or None if the node is not a constant.
 
-    Raises 42P10 if there is no such column, 42601 for other constants.
+    Raises 42P10 if the number is out of range, 42601 for other constants.
     """
     inner = node.this if isinstance(node, exp.Neg) else node
     if not isinstance(inner, exp.Literal):

@@ -120,6 +120,11 @@ class Queries:
     # --- SELECT
 
     def _select(self, tree: exp.Select, names: Names, side: bool) -> Relation:
+        """Binds a SELECT.
+
+        All expressions are bound over FROM first. Grouping, windows and set-returning functions then
+        add their nodes to the plan, and each rewrites the remaining expressions over its columns.
+        """
         for key, words in REFUSED.items():
             if tree.args.get(key):
                 found = tree.args[key]
@@ -192,6 +197,7 @@ class Queries:
         return found
 
     def _groups(self, tree: exp.Select, binder: Expressions, outputs: list[Output]) -> Groups | None:
+        """Binds GROUP BY. An item can be the number or name of an output column. Returns None without GROUP BY."""
         clause = tree.args.get("group")
         if clause is None:
             return None
@@ -213,7 +219,7 @@ class Queries:
         keys, sets = numbered(clause, resolve)
         return Groups(keys, binder.scope, sets)
 
-    # --- others
+    # --- set operations and VALUES
 
     def _combined(self, tree: exp.SetOperation, names: Names) -> Relation:
         sides = (tree.this, tree.args["expression"])

@@ -308,7 +308,7 @@ def rows(inner: Expressions, made: Routine, tree: exp.Expr) -> Relation:
 
 
 def _returned(scalar: Scalar, type: Type) -> Scalar | None:
-    """Casts a value of the body to the declared return type. Returns None if there is no such cast."""
+    """Casts a value of the body to the declared return type, or returns None if no cast exists."""
     found = coerce(scalar, type, Parameters(), "assignment")
     if found is not None and found.type.name == "numeric" and found.type.declared and found.type.modifiers:
         return coerce(found, replace(found.type, declared=False), Parameters())  # the result's precision does not count as declared

@@ -22,6 +22,7 @@ STRICT = {"<": "<", "<=": "<", ">": ">", ">=": ">"}  # the operator for the firs
 
 
 def bind_comparison(binder: Expressions, sign: str, left: exp.Expr, right: exp.Expr, at: int | None) -> Scalar:
+    """Binds a comparison of a row with a row or with a subquery. Raises 42601, 0A000."""
     if isinstance(right, exp.Subquery) and isinstance(left, exp.Tuple):
         return subqueries.bind_row(binder, sign, left, right, at)
     if not isinstance(left, exp.Tuple) or not isinstance(right, exp.Tuple):
@@ -30,6 +31,7 @@ def bind_comparison(binder: Expressions, sign: str, left: exp.Expr, right: exp.E
 
 
 def bind_in(binder: Expressions, left: exp.Tuple, items: list[exp.Expr], at: int | None, *, negated: bool) -> Scalar:
+    """Binds IN or, with `negated`, NOT IN of a row and a list of rows."""
     sign = "<>" if negated else "="
     tests = tuple(bind_comparison(binder, sign, left, item, at) for item in items)
     return tests[0] if len(tests) == 1 else And(tests) if negated else Or(tests)

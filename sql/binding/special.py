@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 def bind_subscript(binder: Expressions, node: exp.Bracket) -> Scalar:
+    """Binds the subscript of an array or of jsonb, or the slice of an array. Raises 42804, 0A000."""
     value, at = binder.typed(node.this), position(node)
     (index,) = node.expressions
     if value.type.name == "jsonb" and not value.type.is_array:
@@ -121,6 +122,7 @@ def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
 
 
 def bind_zone(binder: Expressions, node: exp.AtTimeZone) -> Scalar:
+    """Binds AT TIME ZONE, a call of timezone(zone, value)."""
     zone, value, at = binder.bind(node.args["zone"]), binder.bind(node.this), position(node)
     given = [zone, value]
     return binder.call(function("timezone", tuple(s.type for s in given), at), given, at)

@@ -31,11 +31,13 @@ def bind_scalar(binder: Expressions, node: exp.Subquery) -> Scalar:
 
 
 def bind_exists(binder: Expressions, node: exp.Exists) -> Scalar:
+    """Binds EXISTS (SELECT …)."""
     closure, relation = _bound(binder, node.this)
     return as_scalar(Subquery("exists", relation, closure.depth, closure.arguments(relation), BOOL, position=position(node)))
 
 
 def bind_array(binder: Expressions, node: exp.Subquery, at: int | None) -> Scalar:
+    """Binds ARRAY(SELECT …). Raises 42601."""
     closure, relation = _bound(binder, node.this)
     if len(relation.columns) != 1:
         raise SyntaxError_("subquery must return only one column", position=at)
@@ -54,6 +56,7 @@ def bind_row(binder: Expressions, sign: str, left: exp.Tuple, node: exp.Subquery
 
 
 def bind_in(binder: Expressions, node: exp.In, at: int | None, *, negated: bool) -> Scalar:
+    """Binds x IN (SELECT …), and with `negated` x NOT IN (SELECT …). Raises 42601."""
     found = _quantified(binder, "=", node.this, node.args["query"], at)
     return Not(found) if negated else found
 
@@ -83,6 +86,7 @@ def _value(closure: Closure, relation: Relation, column: int, at: int | None) ->
 
 
 def _bound(binder: Expressions, tree: exp.Expr) -> tuple[Closure, Relation]:
+    """Binds the query of a subquery. Returns its closure, which has its arguments, and its plan."""
     closure = Closure(binder)
     queries = replace(binder.level.queries, outer=closure)
     return closure, queries.query(tree, binder.level.names)

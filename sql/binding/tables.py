@@ -146,6 +146,7 @@ def _within(level: Level, closure: Closure) -> Level:
 
 
 def _joined(left: Source, right: Source, kind: JoinKind, condition: Scalar | None, at: int | None, closure: Closure) -> Relation:
+    """Returns the join of two sources, a Dependent one if the right side reads the left (LATERAL)."""
     arguments = closure.arguments(right.plan)
     if not any(map(columns_of, arguments)):
         return Join(left.plan, right.plan, kind, condition, at)
@@ -161,6 +162,7 @@ def _primary(node: exp.Expr, level: Level) -> Source:
 
 
 def _unregistered(node: exp.Expr, level: Level) -> Source:
+    """Binds one item of FROM without its joins. Raises 0A000."""
     at = position(node)
     match node:
         case exp.Subquery(this=exp.Table() | exp.Subquery() | exp.Lateral() as inner) if _is_join(inner):
@@ -208,6 +210,7 @@ def _is_join(node: exp.Expr) -> bool:
 
 
 def _relation(node: exp.Table, level: Level) -> Source:
+    """Binds the name of a CTE or of a relation of the catalog, and records its use. Raises 42P01, 0A000."""
     names, queries = level.names, level.queries
     at, name, schema = position(node), node.name, node.text("db")
     if schema == "" and name in names.ctes:

@@ -39,10 +39,12 @@ Mode = Literal["rows", "range", "groups"]
 
 
 def wrong(message: str, at: int | None) -> TailgateError:
+    """Returns the error 42P20, a windowing error."""
     return of("42P20", message, position=at)
 
 
 def is_window(name: str) -> bool:
+    """Returns whether a built-in window function has this name; aggregates do not count."""
     return any(r.kind == "window" for r in catalogue.calls(name))
 
 

@@ -57,6 +57,7 @@ class Writes:
     # ---- INSERT ------------------------------------------------------------------------------------------------------------
 
     def insert(self, statement: Insert) -> InsertRows:
+        """Binds INSERT with ON CONFLICT and RETURNING. Raises 42601, 42703, 42804 and others."""
         self._with(statement.ctes)
         table = written_table(statement.table, self.catalog)
         targets = columns_named(table, statement.columns)
@@ -204,6 +205,7 @@ class Writes:
         return Project(joined, tuple(shown), tuple(fields)), "update"
 
     def _check_arbiter(self, table: Item, statement: Insert) -> None:
+        """Raises 42704, 42601, 42703 or 42P10 if ON CONFLICT names anything but the table's primary key."""
         clause = statement.conflict
         assert clause is not None
         if clause.constraint is not None:
@@ -236,6 +238,11 @@ class Writes:
         return self._changed(table, statement, None)
 
     def _changed(self, table: Item, statement: Update | Delete, assignments: tuple[Assignment, ...] | None) -> ChangeRows:
+        """Binds UPDATE, or DELETE if `assignments` is None.
+
+        The rows of the plan are the old row, its number of copies, for UPDATE the new row, and then
+        the columns of RETURNING.
+        """
         self._with(statement.ctes)
         alias = statement.alias or table.name
         width = len(table.columns)
@@ -327,6 +334,7 @@ class Writes:
         return tuple(self.parameters.types)
 
     def truncate(self, statement: Truncate) -> TruncateTables:
+        """Binds TRUNCATE. Raises 42809 for anything but tables."""
         tables = []
         for name in statement.tables:
             item = self.catalog.named(replace(name, position=None))

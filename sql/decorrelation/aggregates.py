@@ -25,6 +25,7 @@ SINGLE_ROW = Function(
 
 
 def count_rows() -> AggregateCall:
+    """Returns a call of count(*)."""
     (function,) = (f for f in catalogue.calls("count") if not f.arguments)
     return AggregateCall(function, (), INT8)
 
@@ -46,6 +47,7 @@ def single_row(value: Scalar, rows: Scalar, position: int | None) -> Scalar:
 
 
 def positive(number: Scalar) -> Scalar:
+    """Returns the condition that a number of rows is above zero."""
     (greater,) = (f for f in catalogue.operators(">") if f.arguments == ("int8", "int8"))
     return Call(greater, (number, Literal(0, INT8)), BOOL)
 

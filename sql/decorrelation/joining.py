@@ -244,7 +244,7 @@ def _left(relation: Relation, found: Unnested, unnesting: Unnesting) -> Relation
     return Join(relation, found.relation, "left", conjunction(_terms(relation, found, unnesting)))
 
 
-# ---- parts -------------------------------------------------------------------------------------------------------------------------
+# ---- helpers -----------------------------------------------------------------------------------------------------------------------
 
 
 def _terms(left: Relation, found: Unnested, unnesting: Unnesting, conditions: Iterable[Scalar] = ()) -> tuple[Scalar, ...]:

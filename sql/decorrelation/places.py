@@ -30,6 +30,7 @@ def decorrelate(relation: Relation, known: Known | None = None) -> Relation:
 
 
 def _decorrelated(relation: Relation, known: Known) -> Relation:
+    """Rewrites the inputs of a relation, then its subqueries."""
     if (join := dependent(relation)) is not None:
         return _dependent(replace(join, left=decorrelate(join.left, known), right=decorrelate(join.right, known)), known)
     relation = with_inputs(relation, tuple(decorrelate(i, known) for i in inputs(relation)))

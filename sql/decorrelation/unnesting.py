@@ -250,9 +250,14 @@ class Unnesting:
         made = project(joined, calls + places, node.columns + domain.columns)
         return Unnested(made, {n: len(calls) + i for i, n in enumerate(numbers)}, self._nullable(numbers))
 
-    # ---- two inputs and more -----------------------------------------------------------------------------------------------------
+    # ---- joins, unions and set operations ----------------------------------------------------------------------------------------
 
     def _join(self, join: Join) -> Unnested:
+        """Unnests both sides of a join and joins them on their common arguments as well.
+
+        A side whose rows are kept without a match must have all arguments before the join, so the
+        domain is joined to it first.
+        """
         left, right = self(join.left), self(join.right)
         conditions = conjuncts(join.condition)
         need = (self.read(*conditions) | left.places.keys() | right.places.keys()) if join.kind not in ("inner", "cross") else frozenset()
@@ -361,6 +366,7 @@ class Unnesting:
         return self._domains[numbers]
 
     def _nullable(self, numbers: tuple[int, ...]) -> frozenset[int]:
+        """Returns those of the arguments whose values can be NULL."""
         return frozenset(n for n in numbers if nullable(self.arguments[n], self._base.columns))
 
     def _rejects_null(self, condition: Scalar, number: int) -> bool:
