@@ -4,5 +4,6 @@
        ├──► grouping (expressions over groups)
        └──► levels (names of outer queries), routines (the bodies of SQL functions)
 
-Type rules follow PostgreSQL's chapter "Type Conversion". Error messages and positions are those of its parser.
+Type rules follow PostgreSQL's chapter "Type Conversion". Error messages and positions are those of
+its parser.
 """

@@ -76,7 +76,7 @@ def bind_aggregate(binder: Expressions, node: exp.Expr) -> Scalar:
 def called(binder: Expressions, parts: Parts, *, nested: bool = False) -> AggregateCall:
     """Returns the bound call over the aggregated rows.
 
-    `nested`: it is a window function over groups, so its arguments can contain aggregates.
+    `nested`: the call has OVER and runs over groups, so its arguments can contain aggregates.
     """
     name, at = parts.name, parts.at
     inner = replace(binder, aggregates=True, within_window=binder.within_window or nested)
@@ -118,7 +118,10 @@ def called(binder: Expressions, parts: Parts, *, nested: bool = False) -> Aggreg
 
 
 def _where(condition: Scalar, scalar: Scalar) -> Scalar:
-    """Returns an argument of an aggregate with FILTER. If it can fail, it is computed only for rows that pass."""
+    """Returns an argument of an aggregate with FILTER.
+
+    If it can fail, it is computed only for rows that pass.
+    """
     return Case(((condition, scalar),), Literal(None, scalar.type), scalar.type) if fallible(scalar) else scalar
 
 

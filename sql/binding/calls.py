@@ -119,7 +119,10 @@ PARAMETERS = {  # argument names, for calls with named arguments
 
 
 def _in_order(name: str, nodes: list[exp.Expr]) -> list[exp.Expr]:
-    """Puts named arguments into their order. Omitted arguments of make_interval are 0. Raises 42883, 0A000."""
+    """Puts named arguments into their order.
+
+    Omitted arguments of make_interval are 0. Raises 42883, 0A000.
+    """
     names = PARAMETERS.get(name)
     at = next(position(n) for n in nodes if isinstance(n, (exp.Kwarg, exp.Variadic)))
     if names is None or any(isinstance(n, exp.Variadic) for n in nodes):
@@ -143,7 +146,10 @@ def _in_order(name: str, nodes: list[exp.Expr]) -> list[exp.Expr]:
 
 
 def _jsonb(binder: Expressions, scalar: Scalar, at: int | None) -> Scalar:
-    """Returns to_jsonb of a value of any type. The elements of an array are converted one by one."""
+    """Returns to_jsonb of a value of any type.
+
+    The elements of an array are converted one by one.
+    """
     if scalar.type == UNKNOWN:
         if isinstance(scalar, Literal) and scalar.value is None:
             return Literal(None, JSONB)
@@ -237,7 +243,10 @@ def _coalesce(binder: Expressions, name: str, nodes: list[exp.Expr]) -> Scalar:
 
 
 def _extreme(binder: Expressions, sign: str, given: tuple[Scalar, ...], type: Type) -> Scalar:
-    """Returns the first value that compares with `sign` to all others, by the type's own operator. NULLs are ignored."""
+    """Returns the first value that compares with `sign` to all others, by the type's own operator.
+
+    NULLs are ignored.
+    """
 
     def chosen(value: Scalar) -> Scalar:
         others = (binder.operate(sign, [value, other], None) for other in given if other is not value)

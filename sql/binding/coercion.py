@@ -32,7 +32,10 @@ class Parameters:
         self.allowed = allowed
 
     def at(self, number: int, position: int | None) -> Parameter:
-        """Returns parameter `number`; the first is 1. Its type is unknown until it is given or inferred."""
+        """Returns parameter `number`; the first is 1.
+
+        Its type is unknown until it is given or inferred.
+        """
         while len(self.types) < number:
             self.types.append(UNKNOWN)
         return Parameter(number, self.types[number - 1], position)
@@ -53,7 +56,10 @@ class Parameters:
 
 
 def plain(type: Type) -> Type:
-    """Returns the type without modifiers, except of numeric. Operators and functions ignore modifiers."""
+    """Returns the type without modifiers, except of numeric.
+
+    Operators and functions ignore modifiers.
+    """
     return replace(type, modifiers=(), declared=True) if type.modifiers and type.name != "numeric" else type
 
 
@@ -233,7 +239,9 @@ def check_one_form(type: Type, clause: str, position: int | None) -> None:
 
 
 def common(scalars: list[Scalar], places: list[int | None], what: str, hint_types: bool = True) -> Type:
-    """Returns the common type for UNION, CASE and similar clauses, as PostgreSQL's select_common_type(). Raises 42804.
+    """Returns the common type for UNION, CASE and similar clauses, as PostgreSQL's select_common_type().
+
+    Raises 42804.
 
     Among numerics, the largest scale wins. NULL and quoted literals take the type of the others. If
     no scalar has a type, the result is text.

@@ -9,7 +9,8 @@ During binding, such a function is a call in its expression, and its templates r
 Functions in GROUP BY are expanded before grouping, the others after window functions. ORDER BY and
 LIMIT apply to the expanded rows.
 
-Source: PostgreSQL 15, "SQL Functions Returning Sets"; src/backend/executor/nodeProjectSet.c, make_scanjoin_target in planner.c.
+Source: PostgreSQL 15, "SQL Functions Returning Sets"; src/backend/executor/nodeProjectSet.c,
+make_scanjoin_target in planner.c.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ def calls_in(scalar: Scalar) -> Iterator[Call]:
 
 
 def refuse(scalars: Iterable[Scalar], where: str) -> None:
-    """Raises 0A000 if the scalars contain a set-returning function. `where` names the calls that contain it."""
+    """Raises 0A000 if the scalars contain a set-returning function.
+
+    `where` names the calls that contain it.
+    """
     for scalar in scalars:
         for call in calls_in(scalar):
             raise FeatureNotSupported(f"{where} calls cannot contain set-returning function calls", hint=HINT, position=call.position)

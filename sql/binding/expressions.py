@@ -68,8 +68,9 @@ def _timed(scalar: Scalar, other: Type) -> Scalar:
 class Expressions:
     """The binder of expressions in one clause of a query.
 
-    `clause` is the clause's name in error messages. `aggregates` and `windows` tell whether aggregates
-    are allowed and which named windows exist. `within_window` is set inside a window function.
+    `clause` is the clause's name in error messages. `aggregates` and `windows` tell whether
+    aggregates are allowed and which named windows exist. `within_window` is set inside a window
+    function.
     """
 
     scope: Scope
@@ -93,7 +94,10 @@ class Expressions:
         return replace(self, clause=clause, aggregates=clause in ("SELECT", "HAVING", "ORDER BY"))
 
     def bind(self, node: exp.Expr) -> Scalar:
-        """Binds a tree. Quoted literals and NULL may remain of type unknown. Raises 54001 if it is too large."""
+        """Binds a tree.
+
+        Quoted literals and NULL may remain of type unknown. Raises 54001 if it is too large.
+        """
         return self.level.queries.sizes.check(self._bound(node))
 
     def _bound(self, node: exp.Expr) -> Scalar:
@@ -244,7 +248,8 @@ class Expressions:
     def operate(self, sign: str, given: list[Scalar], at: int | None) -> Scalar:
         """Returns a call of the operator that fits the operands best. Raises 42883, 42725, 0A000.
 
-        mz_now(), a number of milliseconds, can be compared with dates and timestamps, as in Materialize.
+        mz_now(), a number of milliseconds, can be compared with dates and timestamps, as in
+        Materialize.
         """
         given = [_timed(s, given[1 - i].type) for i, s in enumerate(given)]
         call = self.call(operator(sign, tuple(s.type for s in given), at), given, at)
@@ -410,7 +415,10 @@ class Expressions:
         return self.operate(sign, list(special.escaped(self, inner, character)), position(inner) if at is None else at)
 
     def _collate(self, node: exp.Collate) -> Scalar:
-        """Binds COLLATE. Raises 0A000 for any collation but the supported one, which compares bytes."""
+        """Binds COLLATE.
+
+        Raises 0A000 for any collation but the supported one, which compares bytes.
+        """
         value = self.typed(node.this)
         if node.args["expression"].name not in ("C", "POSIX", "default", "ucs_basic"):
             raise FeatureNotSupported(f'collation "{node.args["expression"].name}" is not supported', position=position(node))
@@ -432,7 +440,10 @@ class Expressions:
         return cast(inner, target, self.parameters, at, to.meta.get("fields", ""))
 
     def unify(self, nodes: list[exp.Expr], scalars: list[Scalar], what: str) -> tuple[tuple[Scalar, ...], Type]:
-        """Casts scalars to their common type, which is returned, too. `what` names them in errors. Raises 42804."""
+        """Casts scalars to their common type, which is returned, too.
+
+        `what` names them in errors. Raises 42804.
+        """
         places = [leftmost(n) for n in nodes]
         type = common(scalars, places, what)
         made = []

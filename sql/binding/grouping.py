@@ -45,7 +45,7 @@ def aggregate(scalar: Scalar) -> AggregateCall | None:
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """A window function inside an expression that is not yet over windows; never in a plan."""
+    """A window function inside an expression whose Window node does not exist yet; never in a plan."""
 
     call: WindowCall
     partition: tuple[Scalar, ...]
@@ -97,7 +97,10 @@ class Groups:
     calls: list[AggregateCall] = field(default_factory=list)
 
     def over(self, scalar: Scalar, *, inside: bool = False) -> Scalar:
-        """Returns an expression over the Aggregate's columns. `inside`: a subquery reads it. Raises 42803."""
+        """Returns an expression over the Aggregate's columns.
+
+        `inside`: a subquery reads it. Raises 42803.
+        """
         for i, key in enumerate(self.keys):
             if key == scalar:
                 return Column(i, key.type)

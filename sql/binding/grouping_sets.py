@@ -68,7 +68,8 @@ def not_grouped(at: int | None) -> TailgateError:
 def over_sets(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...], sets: tuple[frozenset[int], ...]) -> Relation:
     """Returns the aggregates over each of the grouping sets.
 
-    `sets` contain indexes of `keys`. The columns are all keys, then all calls, including grouping().
+    `sets` contain indexes of `keys`. The columns are all keys, then all calls, including
+    grouping().
     """
     if sets == (frozenset(range(len(keys))),) and not any(c.function is GROUPING for c in calls):
         return aggregated(input, keys, calls)

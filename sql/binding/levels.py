@@ -7,7 +7,8 @@ A name that FROM does not define is looked up in the closures around the query, 
 The column found there becomes an argument of that closure. A closure around an item of FROM gives
 access to the items to its left, but only for LATERAL.
 
-Source: PostgreSQL 15, src/backend/parser/parse_relation.c, also for the hints about misspelled names.
+Source: PostgreSQL 15, src/backend/parser/parse_relation.c, also for the hints about misspelled
+names.
 """
 
 from __future__ import annotations
@@ -158,7 +159,10 @@ def _found(binder: Expressions, name: str, table: str | None, position: int | No
 
 
 def find_argument(binder: Expressions, number: int, position: int | None) -> Scalar | None:
-    """Returns the value of $number inside a function's body, or None outside of a function. Raises 42P02."""
+    """Returns the value of $number inside a function's body, or None outside of a function.
+
+    Raises 42P02.
+    """
     for place, closure in _places(binder):
         given = place.level.arguments
         if given is not None:
@@ -169,7 +173,10 @@ def find_argument(binder: Expressions, number: int, position: int | None) -> Sca
 
 
 def said_item(binder: Expressions, node: exp.Column) -> int:
-    """Returns the id of the relation in `schema.relation.column`, or 0 without a schema. Raises 42P01."""
+    """Returns the id of the relation in `schema.relation.column`, or 0 without a schema.
+
+    Raises 42P01.
+    """
     if not node.args.get("db"):
         return 0
     at, said = position(node), Name(node.text("table"), node.text("db"))
@@ -272,7 +279,9 @@ def _missing_column(binder: Expressions, name: str, table: str | None, position:
 
 
 def distance(a: str, b: str) -> int:
-    """Returns the Levenshtein distance. If it is above DISTANCE_MAX, returns any number above DISTANCE_MAX.
+    """Returns the Levenshtein distance.
+
+    If it is above DISTANCE_MAX, returns any number above DISTANCE_MAX.
 
     >>> distance("user_id", "uesr_id")
     2

@@ -1,6 +1,7 @@
 """The last steps of a query: DISTINCT, DISTINCT ON, ORDER BY, LIMIT, OFFSET, FETCH.
 
-Source: PostgreSQL 15, src/backend/parser/parse_clause.c transformDistinctOnClause(), transformLimitClause().
+Source: PostgreSQL 15, src/backend/parser/parse_clause.c transformDistinctOnClause(),
+transformLimitClause().
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ Ordered = list[tuple[Scalar, exp.Expr]]  # expressions to sort by, over the inpu
 
 
 def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, clause: str = "ORDER BY") -> Ordered:
-    """Binds the items of ORDER BY or DISTINCT ON. Names and numbers refer to output columns first."""
+    """Binds the items of ORDER BY or DISTINCT ON.
+
+    Names and numbers refer to output columns first.
+    """
     found = []
     for node in nodes:
         inner = node.this if isinstance(node, exp.Ordered) else node
@@ -39,7 +43,10 @@ def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, 
 
 @dataclass
 class Finish:
-    """The projection of a SELECT and the steps after it. `ordered` is of ORDER BY, `on` of DISTINCT ON."""
+    """The projection of a SELECT and the steps after it.
+
+    `ordered` is of ORDER BY, `on` of DISTINCT ON.
+    """
 
     tree: exp.Select
     binder: Expressions
@@ -48,7 +55,10 @@ class Finish:
     on: Ordered
 
     def over(self, plan: Relation) -> Relation:
-        """Returns the plan of these steps over `plan`. Columns that are only sorted by are dropped at the end."""
+        """Returns the plan of these steps over `plan`.
+
+        Columns that are only sorted by are dropped at the end.
+        """
         expressions = [o.scalar for o in self.outputs]
         fields = tuple(Field(o.name, o.scalar.type, nullable(o.scalar, plan.columns)) for o in self.outputs)
         distinct = self.tree.args.get("distinct")
@@ -81,7 +91,7 @@ class Finish:
         return result
 
     def _check_on(self, on: tuple[Column, ...], keys: tuple[SortKey, ...]) -> None:
-        """Raises 42P10 unless ORDER BY begins with the expressions of DISTINCT ON."""
+        """Raises 42P10 if ORDER BY has other expressions before those of DISTINCT ON."""
         others = False
         sorted_by: list[Scalar] = []
         for sort, (_, node) in zip(keys, self.ordered, strict=True):
@@ -117,7 +127,10 @@ def sorted_and_cut(tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], bi
 
 
 def rows(node: exp.Expr, clause: str, binder: Expressions) -> Scalar:
-    """Binds the number of rows of LIMIT or OFFSET, which reads no columns. Raises 42804, 42P10, 0A000."""
+    """Binds the number of rows of LIMIT or OFFSET, which reads no columns.
+
+    Raises 42804, 42P10, 0A000.
+    """
     scalar = binder.within(clause).bind(node)
     found = coerce(scalar, INT8, binder.parameters, "assignment")
     if found is None:

@@ -1,6 +1,7 @@
 """Names of output columns, and references to them by name or number in GROUP BY and ORDER BY.
 
-Source: PostgreSQL 15, src/backend/parser/parse_target.c FigureColname(), parse_clause.c findTargetlistEntrySQL92().
+Source: PostgreSQL 15, src/backend/parser/parse_target.c FigureColname(), parse_clause.c
+findTargetlistEntrySQL92().
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ SUBQUERY = "(SELECT …)"  # a placeholder for the name of the subquery's column
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of a select list. `scalar` is over the input. `node` is None if the column is from `*`."""
+    """A column of a select list.
+
+    `scalar` is over the input. `node` is None if the column is from `*`.
+    """
 
     name: str
     scalar: Scalar
@@ -27,7 +31,10 @@ class Output:
 
 
 def column_name(node: exp.Expr, scalar: Scalar) -> str:
-    """Returns the name that PostgreSQL gives an output column without AS. A subquery has the name of its column."""
+    """Returns the name that PostgreSQL gives an output column without AS.
+
+    A subquery has the name of its column.
+    """
     name = _figure(node)[1]
     if name is SUBQUERY:
         return next((s.relation.columns[s.column].name for s in subqueries_of(scalar)), "?column?")

@@ -122,8 +122,9 @@ class Queries:
     def _select(self, tree: exp.Select, names: Names, side: bool) -> Relation:
         """Binds a SELECT.
 
-        All expressions are bound over FROM first. Grouping, windows and set-returning functions then
-        add their nodes to the plan, and each rewrites the remaining expressions over its columns.
+        All expressions are bound over FROM first. Grouping, windows and set-returning functions
+        then add their nodes to the plan, and each rewrites the remaining expressions over its
+        columns.
         """
         for key, words in REFUSED.items():
             if tree.args.get(key):
@@ -197,7 +198,10 @@ class Queries:
         return found
 
     def _groups(self, tree: exp.Select, binder: Expressions, outputs: list[Output]) -> Groups | None:
-        """Binds GROUP BY. An item can be the number or name of an output column. Returns None without GROUP BY."""
+        """Binds GROUP BY.
+
+        An item can be the number or name of an output column. Returns None without GROUP BY.
+        """
         clause = tree.args.get("group")
         if clause is None:
             return None
@@ -269,7 +273,10 @@ def _distinct_on(tree: exp.Select) -> list[exp.Expr]:
 
 
 def written_out(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]) -> Relation:
-    """Returns the rows of VALUES. If they contain subqueries or read outer columns, each row is a projection."""
+    """Returns the rows of VALUES.
+
+    If they contain subqueries or read outer columns, each row is a projection.
+    """
     if any(has_subqueries(s) or list(arguments_of(s)) for row in rows for s in row):
         made = tuple(Project(ONE_ROW, row, columns) for row in rows)
         return made[0] if len(made) == 1 else Union_(made, columns)
@@ -277,7 +284,10 @@ def written_out(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]
 
 
 def _is_column(node: exp.Expr, binder: Expressions) -> bool:
-    """Returns whether a name without a table is a column of FROM. GROUP BY prefers these to output names."""
+    """Returns whether a name without a table is a column of FROM.
+
+    GROUP BY prefers these to output names.
+    """
     return isinstance(node, exp.Column) and not node.args.get("table") and any(c.name == node.name for c in binder.scope.columns)
 
 

@@ -1,6 +1,7 @@
 """Overload resolution: finds the operator or function that a call refers to.
 
-Source: PostgreSQL 15, sections "Operators", "Functions" of "Type Conversion"; func_select_candidate() in parse_func.c.
+Source: PostgreSQL 15, sections "Operators", "Functions" of "Type Conversion";
+func_select_candidate() in parse_func.c.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def choose(candidates: tuple[Function, ...], types: tuple[Type, ...]) -> Functio
 def _by_category(fitting: list[Function], types: tuple[Type, ...]) -> Function | TailgateError:
     """Chooses by the type categories that the candidates have for arguments of unknown type.
 
-    An argument's category is string if a candidate has that, else the one that all candidates share.
+    An argument's category is string if a candidate has that, else the one that all candidates
+    share.
     """
     count = len(types)
     for i, type in enumerate(types):
@@ -174,7 +176,10 @@ def result(function: Function, given: tuple[Scalar, ...]) -> Type:
 
 
 def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Function:
-    """Returns the operator for one or two operand types. Raises 42883, 42725, or 0A000 if only PostgreSQL has it."""
+    """Returns the operator for one or two operand types.
+
+    Raises 42883, 42725, or 0A000 if only PostgreSQL has it.
+    """
     candidates = catalogue.operators(sign) if len(types) == 2 else catalogue.prefixes(sign)
     found = choose(candidates, types)
     texts = [str(plain(t)).split("(")[0] if t.name == "numeric" else str(plain(t)) for t in types]
@@ -201,7 +206,10 @@ def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Functi
 
 
 def function(name: str, types: tuple[Type, ...], position: int | None) -> Function:
-    """Returns the function for these argument types. Raises 42883, 42725, or 0A000 if only PostgreSQL has it."""
+    """Returns the function for these argument types.
+
+    Raises 42883, 42725, or 0A000 if only PostgreSQL has it.
+    """
     candidates = catalogue.calls(name)
     found = choose(candidates, types)
     shown = f"{name.split(':')[0]}({', '.join(str(plain(t)) for t in types)})"

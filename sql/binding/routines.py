@@ -8,7 +8,8 @@ The body is bound at a separate `Level`. There, argument names and $n stand for 
 call, and outer names are not visible. Other modules need not know about user-defined functions:
 they see only the inlined expressions and subqueries.
 
-Source: PostgreSQL 15, FuncnameGetCandidates() in namespace.c, "Calling Functions", inline_function() in clauses.c.
+Source: PostgreSQL 15, FuncnameGetCandidates() in namespace.c, "Calling Functions",
+inline_function() in clauses.c.
 """
 
 from __future__ import annotations
@@ -95,7 +96,10 @@ def bind_routine(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ..
 
 
 def bind_rows(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
-    """Binds a call in FROM. Returns its rows, its columns, and whether the function's columns are unnamed."""
+    """Binds a call in FROM.
+
+    Returns its rows, its columns, and whether the function's columns are unnamed.
+    """
     item, made, given = _chosen(binder, node, items)
     inner = _inside(binder, item, made, given, position(node))
     if made.rows is None:
@@ -233,7 +237,10 @@ def _unplaced(tree: exp.Expr) -> exp.Expr:
 
 
 def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar, ...], at: int | None) -> Expressions:
-    """Returns the binder of a call's body. Records the use of the function. Raises 0A000 for recursion."""
+    """Returns the binder of a call's body.
+
+    Records the use of the function. Raises 0A000 for recursion.
+    """
     names = binder.level.names
     if item.id in names.inside:
         raise FeatureNotSupported("recursive functions are not supported", position=at)
@@ -246,7 +253,10 @@ def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar,
 
 
 def body_binder(binder: Expressions, name: str, made: Routine, given: tuple[Scalar, ...], names: Names) -> Expressions:
-    """Returns the binder of a function's body. `given` are its arguments, scalars over the rows of `binder`."""
+    """Returns the binder of a function's body.
+
+    `given` are its arguments, scalars over the rows of `binder`.
+    """
     columns = tuple(Named(a.name, g) for a, g in zip(made.arguments, given, strict=True))
     scope = Scope(columns, (Table(name, columns),))
     queries = replace(binder.level.queries, parameters=Parameters())
@@ -254,7 +264,9 @@ def body_binder(binder: Expressions, name: str, made: Routine, given: tuple[Scal
 
 
 def value(inner: Expressions, made: Routine, tree: exp.Expr) -> Scalar:
-    """Returns the value of a function's body: that of the first row, or NULL without rows. Raises 42P13.
+    """Returns the value of a function's body: that of the first row, or NULL without rows.
+
+    Raises 42P13.
 
     The value is NULL if the function is strict and an argument is NULL.
     """
@@ -279,7 +291,10 @@ def value(inner: Expressions, made: Routine, tree: exp.Expr) -> Scalar:
 
 
 def rows(inner: Expressions, made: Routine, tree: exp.Expr) -> Relation:
-    """Returns the rows of a function's body; none if the function is strict and an argument is NULL. Raises 42P13."""
+    """Returns the rows of a function's body; none if the function is strict and an argument is NULL.
+
+    Raises 42P13.
+    """
     assert made.rows is not None
     closure = Closure(inner)
     relation = replace(inner.level.queries, outer=closure).query(tree, inner.level.names)

@@ -70,7 +70,7 @@ def bind_distinct(binder: Expressions, left: exp.Tuple, right: exp.Tuple, at: in
 def bind_null(binder: Expressions, row: exp.Tuple, *, negated: bool) -> Scalar:
     """Returns the condition that all columns of a row are NULL.
 
-    With `negated`, returns the condition under the NOT of IS NOT NULL: any column is NULL.
+    With `negated`, returns the condition that IS NOT NULL negates: any column is NULL.
     """
     terms: tuple[Scalar, ...] = tuple(IsNull(binder.typed(e)) for e in row.expressions)
     if len(terms) < 2:

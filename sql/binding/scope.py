@@ -45,7 +45,10 @@ class Scope:
     tables: tuple[Table, ...] = ()
 
     def joined(self, other: Scope, width: int) -> Scope:
-        """Returns the scope of a join. The right side's columns come after the left side's `width`. Raises 42712."""
+        """Returns the scope of a join.
+
+        The right side's columns come after the left side's `width`. Raises 42712.
+        """
         moved = other.moved(width)
         for table in moved.tables:
             if any(t.alias == table.alias and not (t.item and table.item and t.item != table.item) for t in self.tables if t.alias):
@@ -61,14 +64,20 @@ class Scope:
         return Scope(move(self.columns), tuple(replace(t, columns=move(t.columns)) for t in self.tables))
 
     def table(self, alias: str, item: int = 0, position: int | None = None) -> Table | None:
-        """Returns the table with an alias, or None. With `item`, the alias must be that item's name. Raises 42P09."""
+        """Returns the table with an alias, or None.
+
+        With `item`, the alias must be that item's name. Raises 42P09.
+        """
         found = [t for t in self.tables if t.alias == alias and item in (0, t.item)]
         if len(found) > 1 and found[0].item:
             raise AmbiguousAlias(f'table reference "{alias}" is ambiguous', position=position)
         return found[0] if found else None
 
     def column(self, name: str, table: Table | None, position: int | None) -> Scalar | None:
-        """Finds a column by its name, in one table or in all. Returns None if there is none. Raises 42702."""
+        """Finds a column by its name, in one table or in all.
+
+        Returns None if there is none. Raises 42702.
+        """
         found = [c for c in (self if table is None else table).columns if c.name == name]
         if not found and table is None:
             found = [t.columns[0] for t in self.tables if t.value and t.alias == name]
@@ -83,7 +92,10 @@ def placed(scalar: Scalar, position: int | None) -> Scalar:
 
 
 def of(alias: str, fields: tuple[Field, ...], names: tuple[str, ...] = (), relation: str = "", item: int = 0) -> Scope:
-    """Returns the scope of one relation. `names` are the alias's new names for the first columns."""
+    """Returns the scope of one relation.
+
+    `names` are the alias's new names for the first columns.
+    """
     shown = names + tuple(f.name for f in fields[len(names) :])
     columns = tuple(Named(n, Column(i, f.type)) for i, (n, f) in enumerate(zip(shown, fields, strict=True)))
     return Scope(columns, (Table(alias, columns, relation, item=item),))

@@ -53,7 +53,10 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
 
 
 def _output(plan: Relation, index: int) -> Scalar:
-    """Returns a column of a side. One of unknown type is a NULL, a quoted literal or a parameter of its select list."""
+    """Returns a column of a side.
+
+    One of unknown type is a NULL, a quoted literal or a parameter of its select list.
+    """
     field = plan.columns[index]
     if field.type == UNKNOWN:
         assert isinstance(plan, Project)

@@ -25,7 +25,10 @@ class Sizes:
         self._known: dict[int, tuple[Scalar, int]] = {}
 
     def check(self, scalar: Scalar) -> Scalar:
-        """Returns the same scalar. Raises 54001 if it has more than PARTS_MAX parts, counting repeated parts each time."""
+        """Returns the same scalar.
+
+        Raises 54001 if it has more than PARTS_MAX parts, counting repeated parts each time.
+        """
         if self._size(scalar) > PARTS_MAX:
             raise StatementTooComplex(
                 "statement is too complex",

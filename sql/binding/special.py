@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def bind_subscript(binder: Expressions, node: exp.Bracket) -> Scalar:
-    """Binds the subscript of an array or of jsonb, or the slice of an array. Raises 42804, 0A000."""
+    """Binds the subscript of an array or of jsonb, or the slice of an array.
+
+    Raises 42804, 0A000.
+    """
     value, at = binder.typed(node.this), position(node)
     (index,) = node.expressions
     if value.type.name == "jsonb" and not value.type.is_array:
@@ -87,7 +90,10 @@ def bind_quantified(binder: Expressions, sign: str, left: exp.Expr, right: exp.A
 
 
 def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
-    """Binds (begin, end or length) OVERLAPS (begin, end or length). Periods are half-open; a point is a period."""
+    """Binds (begin, end or length) OVERLAPS (begin, end or length).
+
+    Periods are half-open; a point is a period.
+    """
     at = position(node)
     ends: list[list[Scalar]] = []
     for side, name in ((node.this, "left"), (node.args["expression"], "right")):
@@ -131,8 +137,8 @@ def bind_zone(binder: Expressions, node: exp.AtTimeZone) -> Scalar:
 def escaped(binder: Expressions, like: exp.Expr, escape: exp.Expr | None) -> tuple[Scalar, Scalar]:
     """Returns both sides of LIKE or SIMILAR TO.
 
-    The pattern of LIKE is rewritten so that its escape character is the backslash. That of SIMILAR TO
-    becomes a regular expression.
+    The pattern of LIKE is rewritten so that its escape character is the backslash. That of SIMILAR
+    TO becomes a regular expression.
     """
     pattern_node = like.args["expression"]
     pattern = binder.bind(pattern_node)

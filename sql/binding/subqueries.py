@@ -62,7 +62,10 @@ def bind_in(binder: Expressions, node: exp.In, at: int | None, *, negated: bool)
 
 
 def bind_quantified(binder: Expressions, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
-    """Binds x op ANY (SELECT …) and x op ALL (SELECT …). ALL becomes NOT ANY of the negated comparison."""
+    """Binds x op ANY (SELECT …) and x op ALL (SELECT …).
+
+    ALL becomes NOT ANY of the negated comparison.
+    """
     return _quantified(binder, sign, left, right.this, at, all=isinstance(right, exp.All))
 
 

@@ -128,7 +128,10 @@ def bind_table(node: exp.Expr, level: Level) -> Source:
 
 
 def beside(left: Source, node: exp.Expr, level: Level, at: int | None) -> Source:
-    """Binds the item after a comma as a cross join. The item can read the left side if it is LATERAL."""
+    """Binds the item after a comma as a cross join.
+
+    The item can read the left side if it is LATERAL.
+    """
     closure = _around(left, level)
     right = bind_table(node, _within(level, closure))
     scope = left.scope.joined(right.scope, len(left.plan.columns))
@@ -210,7 +213,10 @@ def _is_join(node: exp.Expr) -> bool:
 
 
 def _relation(node: exp.Table, level: Level) -> Source:
-    """Binds the name of a CTE or of a relation of the catalog, and records its use. Raises 42P01, 0A000."""
+    """Binds the name of a CTE or of a relation of the catalog, and records its use.
+
+    Raises 42P01, 0A000.
+    """
     names, queries = level.names, level.queries
     at, name, schema = position(node), node.name, node.text("db")
     if schema == "" and name in names.ctes:
@@ -286,7 +292,8 @@ def _true(kind: JoinKind) -> Scalar | None:
 def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: exp.Join, closure: Closure) -> Source:
     """Binds JOIN … USING (…) [AS alias].
 
-    The merged columns appear once, before the other columns. The alias names only the merged columns.
+    The merged columns appear once, before the other columns. The alias names only the merged
+    columns.
     """
     at, alias = position(node), node.args.get("alias")
     width = len(left.plan.columns)

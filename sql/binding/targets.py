@@ -1,6 +1,7 @@
 """Targets of writes: the table, its columns, defaults and checks, and casts to the columns' types.
 
-Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignedExpr, checkInsertTargets), rewriteHandler.c (defaults).
+Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignedExpr,
+checkInsertTargets), rewriteHandler.c (defaults).
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def constraint_of(table: Item) -> str:
 
 
 def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
-    """Returns the indexes of the columns that a statement names, or of all if it names none. Raises 42703, 42701."""
+    """Returns the indexes of the columns that a statement names, or of all if it names none.
+
+    Raises 42703, 42701.
+    """
     if not columns:
         return tuple(range(len(table.columns)))
     names = [c.name for c in table.columns]
@@ -70,7 +74,10 @@ def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ..
 
 
 def default_of(column: Field, text: str | None) -> Scalar:
-    """Returns the value of a column that a statement does not set: its DEFAULT, or NULL. Raises 0A000, 42804."""
+    """Returns the value of a column that a statement does not set: its DEFAULT, or NULL.
+
+    Raises 0A000, 42804.
+    """
     if text is None:
         return Literal(None, column.type)
     cursor = Cursor(text)
@@ -105,7 +112,9 @@ def checks_of(table: Item) -> tuple[tuple[str, Scalar], ...]:
 
 
 def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:
-    """Casts a scalar to a column's type without modifiers, as an assignment does. Raises 42804, 22003.
+    """Casts a scalar to a column's type without modifiers, as an assignment does.
+
+    Raises 42804, 22003.
 
     The modifiers, such as a length, are applied when the row is stored.
     """

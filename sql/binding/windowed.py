@@ -60,7 +60,9 @@ def is_windowed(node: exp.Expr) -> bool:
 
 
 def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relation, scopes.Scope]:
-    """Binds a call whose first argument is already bound as `source`. Returns the rows with their windows.
+    """Binds a call whose first argument is already bound as `source`.
+
+    Returns the rows with their windows.
 
     Raises 42883, 42601, 0A000, 22023.
     """
@@ -97,8 +99,8 @@ def _sessions(
 ) -> Relation:
     """Returns the rows with the bounds of their sessions.
 
-    A row begins a session if the previous row of its key is more than the gap earlier. The running
-    sum of these beginnings numbers the sessions.
+    A row begins a session if it is the first of its key or if the previous row of its key is more
+    than the gap earlier. The running sum of these beginnings numbers the sessions.
     """
     width = len(rows.columns)
     timed = Filter(rows, Not(IsNull(time)))
@@ -131,7 +133,10 @@ def _coerced(binder: Expressions, scalar: Scalar, type: Type) -> Scalar:
 
 
 def _length(binder: Expressions, node: exp.Expr) -> Literal:
-    """Binds a length: a constant interval without months, greater than zero. Raises 0A000, 22023."""
+    """Binds a length: a constant interval without months, greater than zero.
+
+    Raises 0A000, 22023.
+    """
     found = coerce(binder.bind(node), INTERVAL, binder.parameters)
     if not isinstance(found, Literal) or not isinstance(found.value, tuple):
         raise FeatureNotSupported("a window whose length is no constant interval is not supported", position=position(node))

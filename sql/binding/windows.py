@@ -1,10 +1,11 @@
 """Window functions: call OVER (window), and named windows.
 
 During binding, `Windowed` takes the place of a call in its expression. `Windows` then collects the
-calls, adds one Window node for each combination of PARTITION BY and ORDER BY, and replaces the calls
-by columns.
+calls, adds one Window node for each combination of PARTITION BY and ORDER BY, and replaces the
+calls by columns.
 
-Source: PostgreSQL 15, src/backend/parser/parse_agg.c transformWindowFuncCall(), parse_clause.c transformWindowDefinitions().
+Source: PostgreSQL 15, src/backend/parser/parse_agg.c transformWindowFuncCall(), parse_clause.c
+transformWindowDefinitions().
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """INSERT, UPDATE, DELETE, TRUNCATE and the columns of COPY, bound against the catalog.
 
-Source: PostgreSQL 15, src/backend/parser/analyze.c, parse_target.c (transformAssignedExpr), parse_clause.c (infer_arbiter_indexes).
+Source: PostgreSQL 15, src/backend/parser/analyze.c, parse_target.c (transformAssignedExpr),
+parse_clause.c (infer_arbiter_indexes).
 """
 
 from __future__ import annotations
@@ -175,7 +176,8 @@ class Writes:
     def _existing(self, table: Item, statement: Insert) -> tuple[Relation | None, str]:
         """Returns the plan of the stored rows that conflict with new ones, and the action for them.
 
-        The plan is None if the table has no primary key. The action is 'error', 'nothing' or 'update'.
+        The plan is None if the table has no primary key. The action is 'error', 'nothing' or
+        'update'.
         """
         clause = statement.conflict
         if clause is not None:
@@ -285,7 +287,10 @@ class Writes:
         return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, _checks(table) if updates else ())
 
     def _set(self, table: Item, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
-        """Returns the new row. Columns that are not set keep their old values, which begin at index `begin`."""
+        """Returns the new row.
+
+        Columns that are not set keep their old values, which begin at index `begin`.
+        """
         names = [c.name for c in table.columns]
         found: dict[int, Scalar] = {}
         for assignment in assignments:
@@ -326,7 +331,10 @@ class Writes:
         return found
 
     def _demands(self, table: Item, *privileges: str) -> tuple[Demand, ...]:
-        """Returns these privileges on the table and those that the plans need. All plans must be bound before."""
+        """Returns these privileges on the table and those that the plans need.
+
+        All plans must be bound before.
+        """
         own = dict.fromkeys(Demand(privilege, table.id) for privilege in privileges)
         return (*own, *(d for d in self.names.demanded() if d not in own))
 

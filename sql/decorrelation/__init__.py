@@ -14,7 +14,8 @@ columns with the outer row.
 If an equality supplies the argument, as in this example, nothing else is needed. Otherwise the
 subquery is joined with the domain, which is the distinct arguments of the outer rows.
 
-Source: Neumann, Kemper, "Unnesting Arbitrary Queries", BTW 2015; Neumann, "Improving Unnesting of Complex Queries", BTW 2025.
+Source: Neumann, Kemper, "Unnesting Arbitrary Queries", BTW 2015; Neumann, "Improving Unnesting of
+Complex Queries", BTW 2025.
 """
 
 from sql.decorrelation.places import decorrelate

@@ -31,7 +31,10 @@ def count_rows() -> AggregateCall:
 
 
 def collect(value: Scalar, order: tuple[SortKey, ...], type: Type, position: int | None) -> AggregateCall:
-    """Returns a call that collects a group's values in an array. Raises 0A000 for values that are arrays."""
+    """Returns a call that collects a group's values in an array.
+
+    Raises 0A000 for values that are arrays.
+    """
     if value.type.is_array:
         raise FeatureNotSupported("ARRAY of a subquery of arrays is not supported", position=position)
     (function,) = catalogue.calls("array_agg")

@@ -214,7 +214,10 @@ def _collected(asked: Subquery) -> Relation:
 def _at_most_one(
     relation: Relation, found: Unnested, unnesting: Unnesting, wanted: tuple[int, ...], output: Scalar
 ) -> tuple[Relation, Scalar]:
-    """Joins a subquery that has at most one row for its arguments. `wanted`: the columns that `output` reads."""
+    """Joins a subquery that has at most one row for its arguments.
+
+    `wanted`: the columns that `output` reads.
+    """
     width = len(relation.columns)
     narrow = take(found.relation, (*wanted, *found.places.values()))
     made = replace(found, relation=narrow, places={n: len(wanted) + i for i, n in enumerate(found.places)})
@@ -259,7 +262,8 @@ def _terms(left: Relation, found: Unnested, unnesting: Unnesting, conditions: It
 def _above(output: Scalar, columns: dict[int, Scalar], unnesting: Unnesting) -> Scalar:
     """Returns an output of the subquery as a scalar over the joined rows.
 
-    `columns` has the subquery's columns there, by index. Arguments become scalars over the outer row.
+    `columns` has the subquery's columns there, by index. Arguments become scalars over the outer
+    row.
     """
 
     def inside(scalar: Scalar) -> Scalar:
@@ -327,7 +331,10 @@ def _is_total(relation: Relation) -> bool:
 
 
 def _rows_alone(relation: Relation) -> Relation:
-    """Returns a simpler relation that has rows if and only if this one has. Its columns may be others."""
+    """Returns a simpler relation that has rows if and only if this one has.
+
+    Its columns can differ.
+    """
     match relation:
         case Project(input=input) | Sort(input=input) | Distinct(input=input):
             return _rows_alone(input)

@@ -20,8 +20,8 @@ Known = dict[int, tuple[Relation, Relation]]  # by id(): a relation and its rewr
 def decorrelate(relation: Relation, known: Known | None = None) -> Relation:
     """Returns the relation without subqueries, or the same object if it has none. Raises 0A000.
 
-    `known` holds the relations that are already rewritten. A relation that occurs several times in a
-    plan therefore remains one object.
+    `known` holds the relations that are already rewritten. A relation that occurs several times in
+    a plan therefore remains one object.
     """
     known = {} if known is None else known
     if id(relation) not in known:

@@ -1,7 +1,7 @@
 """Rewrites IN, op ANY and op ALL as EXISTS.
 
     x IN Q            EXISTS (Q where x = y); if that is false: NULL if EXISTS (Q where (x = y) IS NULL)
-    NOT x IN Q        in a condition: both are false
+    NOT x IN Q        in a condition: true if both are false
 
 The test (x = y) IS NULL is split in two: y is NULL in some row, or x is NULL and Q has a row. The
 resulting joins are on equalities or have few rows. A side that cannot be NULL is not tested.
@@ -20,7 +20,10 @@ from sql.subqueries import Subquery, argument, as_scalar
 
 
 def as_exists(asked: Subquery, columns: tuple[Field, ...], *, sure: bool = False) -> Scalar:
-    """Returns the subquery's value over outer rows of `columns`. With `sure`, NULL counts as false."""
+    """Returns the subquery's value over outer rows of `columns`.
+
+    With `sure`, NULL counts as false.
+    """
     holds = as_scalar(_where(asked, _condition(asked)))
     unknown = () if sure else _unknown(asked, columns)
     if not unknown:
@@ -67,7 +70,8 @@ def _unknown(asked: Subquery, columns: tuple[Field, ...]) -> tuple[Scalar, ...]:
 def _sides(condition: Scalar) -> tuple[Scalar, Scalar] | None:
     """Splits a comparison that is NULL exactly where one of its sides is NULL.
 
-    Returns the side that reads no columns of the subquery and the side that reads no arguments, or None.
+    Returns the side that reads no columns of the subquery and the side that reads no arguments, or
+    None.
     """
     if not isinstance(condition, Call) or condition.function.kind != "operator" or condition.function.name not in SIGNS:
         return None
@@ -87,7 +91,10 @@ def _given(scalar: Scalar, asked: Subquery) -> Scalar:
 
 
 def _nullable(scalar: Scalar, columns: tuple[Field, ...]) -> bool:
-    """Returns whether a scalar can be NULL. Casts are ignored, since they return NULL only for NULL."""
+    """Returns whether a scalar can be NULL.
+
+    Casts are ignored, since they return NULL only for NULL.
+    """
     if isinstance(scalar, Call) and scalar.function.kind == "cast":
         return _nullable(scalar.arguments[0], columns)
     return nullable(scalar, columns)

@@ -26,7 +26,10 @@ class Unnested:
 
 
 def equal(one: Scalar, other: Scalar, nulls: bool) -> Scalar:
-    """Returns the condition that two values of one type are equal. With `nulls`, two NULLs are equal."""
+    """Returns the condition that two values of one type are equal.
+
+    With `nulls`, two NULLs are equal.
+    """
     name = one.type.name
     if not nulls and name in TYPES and not one.type.is_array:
         (found,) = (f for f in catalogue.operators("=") if f.arguments == (name, name))

@@ -63,8 +63,8 @@ class Unnesting:
 
     `depth` is the closure's depth. `arguments` are scalars over the rows of `base`.
 
-    `_exact` is set if an expression can fail. Then nothing may be computed for arguments that no row
-    of `base` has, so the domain is joined even where an equality could supply the argument.
+    `_exact` is set if an expression can fail. Then nothing may be computed for arguments that no
+    row of `base` has, so the domain is joined even where an equality could supply the argument.
     """
 
     def __init__(self, depth: int, arguments: tuple[Scalar, ...], base: Relation) -> None:
@@ -197,7 +197,10 @@ class Unnesting:
         return None
 
     def _number(self, scalar: Scalar) -> int:
-        """Returns the number of the argument that equals a scalar. An expression over arguments becomes a new argument."""
+        """Returns the number of the argument that equals a scalar.
+
+        An expression over arguments becomes a new argument.
+        """
         found = argument(scalar)
         if found is not None:
             return found.number
@@ -226,7 +229,10 @@ class Unnesting:
         return arranged(replace(below, relation=node), (*range(width), *range(wide, len(node.columns))))
 
     def groups(self, node: Aggregate) -> Unnested:
-        """Groups by the keys and the arguments. Without keys, arguments that have no rows have no group."""
+        """Groups by the keys and the arguments.
+
+        Without keys, arguments that have no rows have no group.
+        """
         below = self._bound(self(node.input), *node.keys, *(s for c in node.aggregates for s in read_by(c)))
         moved = with_scalars(node, lambda s: self._inside(s, below))
         assert isinstance(moved, Aggregate)
@@ -338,7 +344,10 @@ class Unnesting:
         return self._with_domain(below, self.read(*scalars), ())
 
     def _with_domain(self, below: Unnested, numbers: frozenset[int], conditions: tuple[Scalar, ...]) -> Unnested:
-        """Joins the domain if one of these arguments has no column. `conditions` become join conditions."""
+        """Joins the domain if one of these arguments has no column.
+
+        `conditions` become join conditions.
+        """
         if not numbers - below.places.keys():
             return below
         wanted = tuple(sorted(numbers | below.places.keys() | (self._all if self._exact else frozenset())))
