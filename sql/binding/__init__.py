@@ -1,6 +1,6 @@
 """The binder: resolves names, types and functions in a syntax tree and returns a plan.
 
-    queries ──► scope (names in one query) ──► expressions ──► resolution (functions) ──► coercion (casts)
+    queries ──► scope (names) ──► expressions ──► resolution (functions) ──► coercion (casts)
        ├──► grouping (expressions over groups)
        └──► levels (names of outer queries), routines (the bodies of SQL functions)
 

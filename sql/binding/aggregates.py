@@ -1,4 +1,6 @@
-"""Aggregates: name([DISTINCT] arguments [ORDER BY …]) [WITHIN GROUP (ORDER BY …)] [FILTER (WHERE …)].
+"""Aggregates.
+
+    name([DISTINCT] arguments [ORDER BY …]) [WITHIN GROUP (ORDER BY …)] [FILTER (WHERE …)]
 
 Source: PostgreSQL 15, src/backend/parser/parse_agg.c, parse_func.c ParseFuncOrColumn().
 """
@@ -145,7 +147,7 @@ def _check_kind(parts: Parts) -> None:
 
 
 def _check(parts: Parts, name: str, made: tuple[Scalar, ...], order: list[SortKey]) -> None:
-    """Raises 42P10 or 0A000 if an aggregate's DISTINCT and ORDER BY do not suit its arguments and their types."""
+    """Raises 42P10 or 0A000 if DISTINCT and ORDER BY do not suit an aggregate and its arguments."""
     at = parts.at
     if name == "mode":
         check_one_form(order[0].expression.type, name, at)

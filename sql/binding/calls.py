@@ -1,4 +1,4 @@
-"""Calls: functions, aggregates, casts in the form of functions, and COALESCE, NULLIF, GREATEST and LEAST.
+"""Calls: functions, aggregates, casts in the form of functions, COALESCE, NULLIF, GREATEST, LEAST.
 
 Source: PostgreSQL 15, src/backend/parser/parse_func.c, parse_agg.c.
 """
@@ -197,7 +197,10 @@ def _has_unit(name: str, nodes: list[exp.Expr]) -> bool:
 
 
 def _with_unit(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
-    """Binds a call whose unit selects the catalogue row: date_trunc('hour', x), extract(hour FROM x)."""
+    """Binds a call whose unit selects the catalogue row.
+
+    Examples are date_trunc('hour', x) and extract(hour FROM x).
+    """
     given = [binder.bind(n) for n in nodes]
     shown = "pg_catalog.extract" if name == "extract" else name
     if len(given) != 2:

@@ -20,7 +20,8 @@ from sql.plan import Call, Literal, Parameter, Scalar
 PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval")
 MODIFIED = {name: Function("cast", (name,), name, *templates, kind="cast") for name, templates in LENGTHS.items()}
 RANKS: dict[Context, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
-# Values of any type cast to these on assignment (output functions) and from these explicitly (input functions).
+# Any type can be cast to these on assignment, by its output function, and from these explicitly, by
+# its input function.
 STRINGS = ("text", "varchar", "bpchar", "name")
 
 
@@ -156,7 +157,7 @@ def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Contex
 
 
 def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
-    """Returns the array of the elements' output texts, or None if the elements have no cast to text."""
+    """Returns an array as an array of text, or None if its elements have no cast to text."""
     name = scalar.type.name
     if name == "text":
         return scalar
@@ -167,7 +168,7 @@ def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
 def _through_text(
     scalar: Scalar, source: Type, target: Type, parameters: Parameters, context: Context, position: int | None
 ) -> Scalar | None:
-    """Casts char(n) and varchar through text, to and from each type that has a cast from or to text."""
+    """Casts char(n) and varchar to other types, and other types to them, through text."""
     if source.name in STRINGS[1:]:
         middle = coerce(scalar, TEXT, parameters, "implicit", position)
     elif target.name in STRINGS[1:] and catalogue.cast(source.name, "text") is not None:
@@ -180,7 +181,10 @@ def _through_text(
 
 
 def _folded(scalar: Scalar, target: Type) -> Literal | None:
-    """Returns a number as a literal of another type, which keeps plans readable, or None if a cast is needed."""
+    """Returns a number as a literal of another type, or None if a cast is needed.
+
+    Literals keep plans readable.
+    """
     if not isinstance(scalar, Literal) or scalar.value is None or isinstance(scalar.value, bool):
         return None
     if isinstance(scalar.value, (int, Decimal)) and target.name in ("float4", "float8") and scalar.type.name != "oid":
@@ -239,7 +243,7 @@ def check_one_form(type: Type, clause: str, position: int | None) -> None:
 
 
 def common(scalars: list[Scalar], places: list[int | None], what: str, hint_types: bool = True) -> Type:
-    """Returns the common type for UNION, CASE and similar clauses, as PostgreSQL's select_common_type().
+    """Returns the common type for UNION, CASE and similar clauses, as select_common_type() does.
 
     Raises 42804.
 
@@ -265,7 +269,7 @@ def common(scalars: list[Scalar], places: list[int | None], what: str, hint_type
 
 
 def _wider(a: Type, b: Type) -> Type:
-    """Returns one type for two declarations of it: without modifiers, or for numeric, with room for both."""
+    """Merges two declarations of one type: no modifiers, or for numeric, room for both."""
     if a == b:
         return a
     return common_numeric((a, b)) if a.name == "numeric" else plain(a)

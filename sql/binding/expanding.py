@@ -1,6 +1,7 @@
-"""Set-returning functions in a select list: each row is repeated for the rows that the functions return.
+"""Set-returning functions in a select list.
 
-The functions advance in step; one that has no more rows returns NULL.
+Each input row is repeated for the rows that the functions return. The functions advance in step;
+one that has no more rows returns NULL.
 
     SELECT id, unnest(a), generate_series(1, 2) + id FROM t
     π_{id, c2, c3 + id}(generate_{in_step(unnest(a), generate_series(1, 2))}(t))
@@ -79,7 +80,7 @@ def expanded(plan: Relation, scalars: Iterable[Scalar]) -> tuple[Relation, Calla
 
 
 def in_step(plan: Relation, calls: list[Call], *, ordinality: bool = False) -> Generate:
-    """Returns each row of a plan with the rows of the functions, as many as the longest function returns."""
+    """Returns each row of a plan with the rows that some functions return for it, in step."""
     outputs = tuple(Field(c.function.outputs[0][0] if c.function.outputs else c.function.name, c.type) for c in calls)
     if len(calls) == 1:
         return Generate(plan, calls[0].function, calls[0].arguments, outputs, ordinality, position=calls[0].position)

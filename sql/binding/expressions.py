@@ -58,7 +58,7 @@ from sql.typenames import resolve
 
 
 def _timed(scalar: Scalar, other: Type) -> Scalar:
-    """Returns now() in place of mz_now() if the other operand is a date or timestamp, else the scalar itself."""
+    """Replaces mz_now() by now() if the other operand is a date or timestamp."""
     if isinstance(scalar, Call) and scalar.function.name == "mz_now" and other.name in ("date", "timestamp", "timestamptz"):
         return Call(catalogue.calls("now")[0], (), TIMESTAMPTZ, scalar.position)
     return scalar
@@ -352,7 +352,8 @@ class Expressions:
         assert isinstance(equal, Call)
         if equal.function.arguments[0] not in ("jsonb", "interval", "bpchar"):
             return IsDistinct(*equal.arguments)
-        # Values of these types can be equal in different stored forms, so `=` is needed. It is NULL if an operand is.
+        # Values of these types can be equal in different stored forms, so `=` is needed. It is NULL
+        # if an operand is NULL.
         first, second = (IsNull(a) for a in equal.arguments)
         known = Coalesce((Not(equal), Literal(True, BOOL)), BOOL)
         return Case(((And((first, second)), Literal(False, BOOL)),), known, BOOL)
@@ -388,7 +389,10 @@ class Expressions:
         return And(tests) if negated else Or(tests)
 
     def _in_list(self, value: Scalar, items: list[Scalar]) -> InList | None:
-        """Returns IN as one node, or None unless the items are literals of a type whose stored forms compare as its values."""
+        """Returns IN as one node, or None if it must be a list of comparisons.
+
+        The items must be literals of one type whose stored forms are equal if its values are.
+        """
         if not all(isinstance(i, Literal) for i in items) or all(s.type == UNKNOWN for s in (value, *items)):
             return None
         try:

@@ -45,7 +45,7 @@ def aggregate(scalar: Scalar) -> AggregateCall | None:
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """A window function inside an expression whose Window node does not exist yet; never in a plan."""
+    """A window function inside an expression that has no Window node yet; never in a plan."""
 
     call: WindowCall
     partition: tuple[Scalar, ...]

@@ -1,4 +1,6 @@
-"""GROUPING SETS, ROLLUP, CUBE: the union of one Aggregate for each set, with NULL for the keys that are not in the set.
+"""GROUPING SETS, ROLLUP, CUBE.
+
+The plan is a union of one Aggregate for each set, with NULL for the keys that are not in the set.
 
     GROUP BY a, ROLLUP (b, c)   =   the sets (a, b, c), (a, b), (a)
 

@@ -18,9 +18,10 @@ KEYED = ("table", "source")
 
 
 def with_identified(groups: Groups, plan: Relation, scalars: Iterable[Scalar], catalog: Catalog) -> Groups:
-    """Adds as keys the columns that the expressions read and that the primary keys in GROUP BY determine.
+    """Adds keys for the columns that the primary keys in GROUP BY determine.
 
-    Groups with several grouping sets are returned unchanged.
+    Only columns that the expressions read are added. Groups with several grouping sets are returned
+    unchanged.
     """
     named = frozenset(k.index for k in groups.keys if isinstance(k, Column))
     if not named or groups.sets != (frozenset(range(len(groups.keys))),):
@@ -32,7 +33,7 @@ def with_identified(groups: Groups, plan: Relation, scalars: Iterable[Scalar], c
 
 
 def _keyed(plan: Relation, start: int, catalog: Catalog) -> Iterator[tuple[frozenset[int], range]]:
-    """Yields for each table of FROM with a primary key the indexes of its key and of all its columns."""
+    """Yields the indexes of the key and of all columns of each table of FROM with a key."""
     if (inner := dependent(plan)) is not None:
         yield from _keyed(inner.left, start, catalog)
         return

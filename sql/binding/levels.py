@@ -100,9 +100,10 @@ class Closure:
         return as_scalar(Argument(self.depth, self.captured.index(scalar), scalar.type, position))
 
     def arguments(self, relation: Relation, *scalars: Scalar) -> tuple[Scalar, ...]:
-        """Returns the captured scalars, with NULL for those that the relation and the scalars do not read.
+        """Returns the captured scalars, with NULL in place of those that are not read.
 
-        That happens if an aggregate over an outer column has moved to the outer query.
+        `relation` and `scalars` may no longer read one, because an aggregate over an outer column
+        has moved to the outer query.
         """
         read = {a.number for a in arguments_read(relation) if a.depth == self.depth}
         read |= {a.number for s in scalars for a in arguments_of(s) if a.depth == self.depth}
@@ -199,9 +200,9 @@ def find_table(binder: Expressions, alias: str, position: int | None, item: int 
 
 
 def _places(binder: Expressions) -> Iterator[tuple[Expressions, Closure | None]]:
-    """Yields the places where a name may be defined, from the inside out: a binder and the closure that leads to it.
+    """Yields the places where a name may be defined, from the inside out.
 
-    The search ends at the body of a function.
+    Each is a binder and the closure that leads to it. The search ends at the body of a function.
     """
     yield binder, None
     place, closure = binder, binder.level.outer
@@ -212,7 +213,7 @@ def _places(binder: Expressions) -> Iterator[tuple[Expressions, Closure | None]]
 
 
 def _is_free(scalar: Scalar) -> bool:
-    """Returns whether a scalar is the same for all rows of its query, so that a subquery can use it unchanged."""
+    """Returns whether a scalar depends on no row here, so that a subquery can use it unchanged."""
     if isinstance(scalar, Literal | Parameter) or argument(scalar) is not None:
         return True
     return isinstance(scalar, Call) and scalar.function.kind == "cast" and all(map(_is_free, scalar.arguments))
@@ -237,7 +238,7 @@ def _tables(binder: Expressions) -> Iterator[Table]:
 
 
 def missing_table(binder: Expressions, alias: str, position: int | None) -> TailgateError:
-    """Returns the error 42P01, with a hint if the table exists but is not visible or has another alias."""
+    """Returns the error 42P01, with a hint if the table is not visible or has another alias."""
     for table in _tables(binder):
         if alias not in (table.alias, table.relation):
             continue

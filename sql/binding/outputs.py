@@ -42,7 +42,10 @@ def column_name(node: exp.Expr, scalar: Scalar) -> str:
 
 
 def _figure(node: exp.Expr) -> tuple[int, str]:
-    """Returns the strength of a name (0: none, 1: of a type or CASE, 2: of a column or function), and the name."""
+    """Returns the strength of a name and the name.
+
+    The strength is 0 for no name, 1 for that of a type or CASE, 2 for that of a column or function.
+    """
     match node:
         case exp.Column() | exp.Dot():
             last = node.this if isinstance(node, exp.Column) else node.expression

@@ -1,4 +1,6 @@
-"""The query to which an aggregate belongs: the innermost one whose columns it reads, which can be an outer query.
+"""The query to which an aggregate belongs.
+
+It is the innermost query whose columns the aggregate reads. This can be an outer query.
 
 Source: PostgreSQL 15, check_agg_arguments() in src/backend/parser/parse_agg.c.
 """
@@ -46,7 +48,10 @@ def owned(binder: Expressions, call: AggregateCall) -> Scalar:
 
 
 def _around(binder: Expressions) -> set[int]:
-    """Returns the depths of the closures around, up to a function's body, whose arguments count as constants."""
+    """Returns the depths of the closures around, up to a function's body.
+
+    The arguments of a function count as constants.
+    """
     found: set[int] = set()
     closure = binder.level.outer
     while closure is not None and closure.binder.level.arguments is None:

@@ -51,7 +51,7 @@ def _has_pages(binder: Expressions, alias: str) -> bool:
 
 
 def _tid(node: exp.Expr) -> tuple[int, int] | None:
-    """Returns the page and row of a tid literal, with or without a cast, or None for other expressions."""
+    """Returns the page and row of a tid literal, with or without a cast, or None."""
     if isinstance(node, exp.Cast) and str(node.args["to"].args.get("kind")) == "tid":
         node = node.this
     found = TID.fullmatch(node.this) if isinstance(node, exp.Literal) and node.is_string else None

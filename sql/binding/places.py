@@ -19,7 +19,7 @@ def aggregate_place(node: exp.Expr) -> int | None:
 
 
 def leftmost(node: exp.Expr) -> int | None:
-    """Returns the position at which an expression begins, without parentheses, as exprLocation()."""
+    """Returns the position at which an expression begins, without parentheses: exprLocation()."""
     places = [p for n in node.walk() if not _is_silent(n) and (p := position(n)) is not None]
     return min(places, default=None)
 

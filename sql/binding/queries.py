@@ -63,7 +63,7 @@ class Queries:
     """The binder of queries.
 
     `view`: the query defines a view, in which parameters and volatile functions are not allowed.
-    `outer`: the closure around the query, None at the top. `sizes`: of all expressions in the statement.
+    `outer`: the closure around the query, None at the top. `sizes`: the sizes of all expressions.
     """
 
     parameters: Parameters = field(default_factory=Parameters)
@@ -246,7 +246,10 @@ class Queries:
         return written_out(tuple(map(tuple, bound)), tuple(fields))
 
     def _modified(self, tree: exp.Expr, plan: Relation, names: Names) -> Relation:
-        """Applies ORDER BY and LIMIT of a set operation or VALUES, which sort by names or numbers of output columns only."""
+        """Applies ORDER BY and LIMIT of a set operation or VALUES. Raises 0A000.
+
+        These sort only by the names and numbers of output columns.
+        """
         outputs = [Output(f.name, Column(i, f.type)) for i, f in enumerate(plan.columns)]
         binder = Expressions(Scope(), Level(self, names))
         order = tree.args.get("order")

@@ -92,7 +92,7 @@ def _arity(function: Function, count: int) -> bool:
 
 
 def _expanded(function: Function, count: int) -> tuple[str, ...]:
-    """Returns the argument types, with the last one repeated up to `count` for a variadic function."""
+    """Returns `count` argument types; the last type of a variadic function is repeated."""
     return function.arguments + function.arguments[-1:] * (count - len(function.arguments))
 
 
@@ -105,9 +105,9 @@ def _is_preferred(name: str) -> bool:
 
 
 def _preferred(name: str, type: Type) -> bool:
-    """Returns whether a candidate's argument type is the preferred type of the given type's category.
+    """Returns whether the named type is preferred in the category of `type`.
 
-    Returns False if the given type is unknown.
+    Returns False if `type` is unknown.
     """
     return _is_preferred(name) and type != UNKNOWN and _category(name) == type.facts.category
 

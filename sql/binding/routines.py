@@ -291,9 +291,9 @@ def value(inner: Expressions, made: Routine, tree: exp.Expr) -> Scalar:
 
 
 def rows(inner: Expressions, made: Routine, tree: exp.Expr) -> Relation:
-    """Returns the rows of a function's body; none if the function is strict and an argument is NULL.
+    """Returns the rows of a function's body. Raises 42P13.
 
-    Raises 42P13.
+    There are none if the function is strict and an argument is NULL.
     """
     assert made.rows is not None
     closure = Closure(inner)
@@ -366,7 +366,7 @@ def _at_most_one(relation: Relation) -> bool:
 
 
 def is_built_in(name: str) -> bool:
-    """Returns whether the name is built in, so that a user-defined function of that name could never be called."""
+    """Returns whether a built-in function has the name, which would hide a user-defined one."""
     return bool(catalogue.calls(name)) or name in catalogue.UNITS or name in FACTS or name in SPECIAL
 
 

@@ -24,7 +24,8 @@ class Table:
 
     `relation`: the relation's name, which the alias hides.
     `value`: a function with one column, for which the alias can also be used as a value.
-    `item`: the id of the catalog item if the alias is its name, else 0. Items in different schemas can have the same name.
+    `item`: the id of the catalog item if the alias is its name, else 0. Items in different schemas
+    can have the same name.
     """
 
     alias: str

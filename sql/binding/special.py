@@ -1,4 +1,6 @@
-"""Syntax for function calls: subscripts, ANY and ALL of arrays, OVERLAPS, AT TIME ZONE, SIMILAR TO, ESCAPE.
+"""Syntax that PostgreSQL's parser turns into calls.
+
+These are subscripts, ANY and ALL of arrays, OVERLAPS, AT TIME ZONE, SIMILAR TO and ESCAPE.
 
 Source: PostgreSQL 15, src/backend/parser/{gram.y,parse_expr.c}.
 """

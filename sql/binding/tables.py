@@ -56,9 +56,10 @@ class Names:
 
     `used`: ids of the items that the text itself names.
     `places`: the id of the named item, by position in the text.
-    `widths`: for relations that got columns since the text was written, their number of columns then.
-    `demands`: the privileges that this text and the texts of its views and functions need (as keys, in order).
-    `readers`: who needs these privileges: the session's role, the owners of these views and functions.
+    `widths`: by id, how many columns a relation had when the text was written, if it has more now.
+    `demands`: the privileges that this text and its views and functions need (as keys, in order).
+    `readers`: who needs the privileges of this text: SESSION, or ids of views and functions, which
+    stand for their owners.
     """
 
     catalog: Catalog
@@ -77,7 +78,7 @@ class Names:
         return replace(self, ctes={**self.ctes, name: (plan, columns)})
 
     def within(self, function: Item) -> Names:
-        """Returns the names for a function's body; the function's owner needs the privileges, too."""
+        """Returns the names for a function's body, whose owner needs the privileges, too."""
         readers = self.readers if function.id in self.readers else (*self.readers, function.id)
         inside = (*self.inside, function.id)
         return Names(
@@ -91,7 +92,7 @@ class Names:
         )
 
     def below(self, view: Item) -> Names:
-        """Returns the names for a plain view's query; only the view's owner needs the privileges."""
+        """Returns the names for a plain view's query. Only its owner needs the privileges."""
         return Names(
             self.catalog.stored,
             depth=self.depth + 1,
@@ -149,7 +150,7 @@ def _within(level: Level, closure: Closure) -> Level:
 
 
 def _joined(left: Source, right: Source, kind: JoinKind, condition: Scalar | None, at: int | None, closure: Closure) -> Relation:
-    """Returns the join of two sources, a Dependent one if the right side reads the left (LATERAL)."""
+    """Returns the join of two sources, which is a Dependent if the right side reads the left."""
     arguments = closure.arguments(right.plan)
     if not any(map(columns_of, arguments)):
         return Join(left.plan, right.plan, kind, condition, at)

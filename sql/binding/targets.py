@@ -107,7 +107,7 @@ def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
 
 
 def checks_of(table: Item) -> tuple[tuple[str, Scalar], ...]:
-    """Returns the names and conditions of a table's checks, in the order in which they are tested."""
+    """Returns the names and conditions of a table's checks, in the order of their evaluation."""
     return tuple((c["name"], check_of(table.name, table.columns, c["text"])) for c in table.options.get("checks", ()))
 
 

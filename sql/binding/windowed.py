@@ -1,8 +1,11 @@
 """Time windows in FROM: tumble, hop and session.
 
-    tumble(relation, time column, size)          each row with the window that holds its time
-    hop(relation, time column, every, size)      each row with each window that holds it; a window begins at every multiple of `every`
-    session(relation, time column, gap, key, …)  each row with the session of its key: rows that follow each other within the gap
+    tumble(relation, time column, size)          each row with the window that contains its time
+    hop(relation, time column, every, size)      each row with each window that contains its time
+    session(relation, time column, gap, key, …)  each row with the session of its key
+
+A window of hop begins at every multiple of `every`. A session consists of rows that follow each
+other within the gap.
 
 Windows of tumble and hop are aligned to 1970-01-01 00:00 UTC. They include their start and exclude
 their end. A session ends one gap after its last row. The columns window_start and window_end come

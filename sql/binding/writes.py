@@ -132,7 +132,7 @@ class Writes:
         return tuple(one(s, f.type) for s, f in zip(row, fields, strict=True))
 
     def _filled(self, table: Item, found: dict[int, Scalar]) -> tuple[Scalar, ...]:
-        """Returns a whole row: the scalars in `found`, by column index, and defaults for the other columns."""
+        """Returns a whole row: the scalars in `found`, by column index, and defaults elsewhere."""
         return tuple(found[i] if i in found else self._default(table, i) for i in range(len(table.columns)))
 
     def _selected(self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], query: QueryText) -> Relation:
@@ -207,7 +207,7 @@ class Writes:
         return Project(joined, tuple(shown), tuple(fields)), "update"
 
     def _check_arbiter(self, table: Item, statement: Insert) -> None:
-        """Raises 42704, 42601, 42703 or 42P10 if ON CONFLICT names anything but the table's primary key."""
+        """Raises 42704, 42601, 42703 or 42P10 for an ON CONFLICT that is not on the primary key."""
         clause = statement.conflict
         assert clause is not None
         if clause.constraint is not None:
@@ -267,7 +267,8 @@ class Writes:
         rows: Relation = Project(plan, (*old, weight, *new, *others), fields)
         returning = None
         if statement.returning:
-            # The table's names refer to its new values. The columns of the other relations now come after them.
+            # The table's names refer to its new values. The columns of the other relations now come
+            # after them.
             begin = width + 1 if new else 0
             table_scope = scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id).moved(begin)
             behind = width + 1 + len(new)
@@ -365,7 +366,7 @@ def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
 
 
 def _counted(table: Item) -> tuple[Relation, Scalar]:
-    """Returns the table's distinct rows and, as a scalar over them, the number of copies of each row."""
+    """Returns the table's distinct rows and, as a scalar, the number of copies of each row."""
     scan = Scan(table.id, table.columns, table.key, table.name)
     if table.key is not None:
         return scan, Literal(1, INT8)

@@ -56,5 +56,5 @@ def positive(number: Scalar) -> Scalar:
 
 
 def over_nothing(call: AggregateCall, value: Scalar) -> Scalar:
-    """Returns an aggregate's value, given that `value` is NULL for a group without rows: counts are then 0."""
+    """Returns an aggregate's value: 0 for a count that is NULL because its group has no rows."""
     return Coalesce((value, Literal(0, call.type)), call.type) if call.function.name in COUNTS else value

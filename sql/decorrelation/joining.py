@@ -78,7 +78,7 @@ def value(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relation
 
 
 def lateral(join: Dependent) -> Relation:
-    """Returns the pairs of a left row and a row of the right side, which is evaluated for that left row."""
+    """Returns the pairs of a left row and a row of the right side evaluated for that left row."""
     left, right = join.left, join.right
     unnesting = Unnesting(join.depth, join.arguments, left)
     outputs, core = _outputs(right, unnesting, whole=_is_total(right))
@@ -113,7 +113,7 @@ def lateral(join: Dependent) -> Relation:
 
 
 def _generated(join: Dependent, core: Relation, outputs: tuple[Scalar, ...], unnesting: Unnesting) -> Relation | None:
-    """Returns a Generate over the left rows if the right side is only a call of a function, else None."""
+    """Returns a Generate over the left rows if the right side is just a function, else None."""
     if not isinstance(core, Generate) or not is_one_row(core.input) or join.kind not in ("inner", "left"):
         return None
     if join.kind == "left" and not all(isinstance(o, Column) for o in outputs):
@@ -314,12 +314,18 @@ def _outputs(relation: Relation, unnesting: Unnesting, *, whole: bool) -> tuple[
 
 
 def _is_late(relation: Project, unnesting: Unnesting) -> bool:
-    """Returns whether a projection is computed after the join: over one row, from arguments, or if it can fail."""
+    """Returns whether a projection is computed after the join.
+
+    This is so if its input is one row, if it reads arguments, or if it can fail.
+    """
     return is_one_row(relation.input) or bool(unnesting.read(*relation.expressions)) or any(map(fallible, relation.expressions))
 
 
 def _is_total(relation: Relation) -> bool:
-    """Returns whether the relation is computed from an aggregate without keys, and so has exactly one row."""
+    """Returns whether the relation is an aggregate without keys, and so has exactly one row.
+
+    Projections, sorts and LIMIT n with n > 0 over the aggregate are allowed.
+    """
     match relation:
         case Project(input=input) | Sort(input=input):
             return _is_total(input)

@@ -1,4 +1,4 @@
-"""Finds the subqueries in conditions, outputs and joins, and joins each one to the input of the node that reads it."""
+"""Finds the subqueries in a plan and joins each one to the input of the node that reads it."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ class Row:
         if inner not in self.known:
             given = tuple(map(self.value, inner.arguments))
             closed = replace(inner, arguments=given, relation=decorrelate(inner.relation, self.done))
-            # The domain is taken from the original rows, unless an argument is itself a subquery's value.
+            # The domain is taken from the original rows, unless an argument is a subquery's value.
             own = all(i < len(self.input.columns) for a in given for i in columns_of(a))
             self.relation, self.known[inner] = joining.value(self.relation, self.input if own else self.relation, closed)
         return self.known[inner]
 
 
 def _filter(input: Relation, conditions: tuple[Scalar, ...], known: Known) -> Relation:
-    """Filters by conditions without subqueries, then by semi and anti joins, then by values of subqueries."""
+    """Filters by plain conditions, then by semi and anti joins, then by values of subqueries."""
     plain = tuple(c for c in conditions if not has_subqueries(c))
     relation = Filter(input, conjunction(plain)) if plain else input
     waiting = [term for c in conditions if has_subqueries(c) for term in conjuncts(_pushed(c))]

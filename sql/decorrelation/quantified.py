@@ -1,6 +1,6 @@
 """Rewrites IN, op ANY and op ALL as EXISTS.
 
-    x IN Q            EXISTS (Q where x = y); if that is false: NULL if EXISTS (Q where (x = y) IS NULL)
+    x IN Q            EXISTS (Q where x = y); if false: NULL if EXISTS (Q where (x = y) IS NULL)
     NOT x IN Q        in a condition: true if both are false
 
 The test (x = y) IS NULL is split in two: y is NULL in some row, or x is NULL and Q has a row. The
@@ -47,7 +47,10 @@ def _where(asked: Subquery, condition: Scalar) -> Subquery:
 
 
 def _unknown(asked: Subquery, columns: tuple[Field, ...]) -> tuple[Scalar, ...]:
-    """Returns conditions over the outer rows; one of them is true if the comparison is NULL for a row of the subquery."""
+    """Returns conditions over the outer rows.
+
+    One of them is true if the comparison is NULL for a row of the subquery.
+    """
     condition, inner = _condition(asked), asked.relation.columns
     while isinstance(condition, Not):
         condition = condition.argument
@@ -83,7 +86,7 @@ def _sides(condition: Scalar) -> tuple[Scalar, Scalar] | None:
 
 
 def _given(scalar: Scalar, asked: Subquery) -> Scalar:
-    """Returns a scalar of the subquery over the outer rows, with arguments replaced by their values."""
+    """Returns a scalar of the subquery over the outer rows, with values in place of arguments."""
     found = argument(scalar)
     if found is not None and found.depth == asked.depth:
         return asked.arguments[found.number]

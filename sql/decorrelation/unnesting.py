@@ -1,10 +1,11 @@
-"""Rewrites a relation that reads arguments, so that additional columns hold the arguments of each row.
+"""Rewrites a relation that reads arguments, so that its rows hold them in additional columns.
 
-    R(d), for each d            ──►  R' with R(d) = the rows of R' whose `places` are d, and R' has R's columns first
+    R(d), for each d            ──►  R', the columns of R and d; R(d) = the rows of R' for d
 
-    σ_{c = d}(R)                ──►  R with c as the column of d                       an equality supplies the argument
-    σ_{p(d)}(R)                 ──►  R ⋈_p D                                           D: the domain, the distinct arguments
-    γ_{k; f}(R)                 ──►  γ_{k, d; f}(R')                                   without keys: D ⟕ γ_{d; f}(R'), count is 0
+    σ_{c = d}(R)                ──►  R with c as the column of d
+    σ_{p(d)}(R)                 ──►  R ⋈_p D, where the domain D is the distinct arguments
+    γ_{k; f}(R)                 ──►  γ_{k, d; f}(R')
+    γ_{f}(R)                    ──►  D ⟕ γ_{d; f}(R'), with 0 for a count without rows
     R ⋈ S                       ──►  R' ⋈_{d = d} S'
     top-k, window by k          ──►  by k, d
     R ∪ S, R ∩ S, R - S         ──►  of R' and S', each with all arguments
@@ -93,7 +94,7 @@ class Unnesting:
         self._exact = self._may_fail(relation, set())
 
     def _may_fail(self, relation: Relation, seen: set[int]) -> bool:
-        """Returns whether a relation that reads arguments, directly or through its inputs, can fail."""
+        """Returns whether a relation or an input of it reads arguments and can fail."""
         if id(relation) in seen or not self.reads(relation):
             return False
         seen.add(id(relation))
@@ -182,7 +183,10 @@ class Unnesting:
         return replace(below, relation=Filter(below.relation, conjunction(rest))) if rest else below
 
     def _given_by(self, condition: Scalar, below: Unnested) -> Unnested | None:
-        """Adds the column of an argument if the condition is that a value of the relation equals it, else returns None."""
+        """Adds an argument's column if the condition is that a value of the relation equals it.
+
+        Returns None for any other condition.
+        """
         if not isinstance(condition, Call) or condition.function.name != "=" or condition.function.kind != "operator":
             return None
         name = condition.arguments[0].type.name
@@ -319,7 +323,7 @@ class Unnesting:
         return Unnested(project(made, own + places, fields), numbers, left.nulls | right.nulls)
 
     def _alike(self, parts: tuple[Unnested, ...], width: int) -> tuple[Unnested, ...]:
-        """Gives all parts the same argument columns, in the same order, after the first `width` columns."""
+        """Gives all parts the same argument columns in one order, after their `width` columns."""
         numbers = frozenset(n for p in parts for n in p.places)
         parts = tuple(self._with_domain(p, numbers, ()) for p in parts)
         nulls = frozenset(n for p in parts for n in p.nulls)
@@ -328,7 +332,10 @@ class Unnesting:
         return tuple(arranged(p, tuple(range(width))) for p in made)
 
     def _without_junk(self, part: Unnested, numbers: frozenset[int]) -> Unnested:
-        """Removes rows that belong to no arguments, where NULL in an argument column will be the argument's value."""
+        """Removes rows that belong to no arguments.
+
+        This is needed before NULL in an argument column can stand for the argument's value.
+        """
         columns = part.relation.columns
         terms = tuple(
             Not(IsNull(self._column(part.relation, p)))
@@ -397,7 +404,7 @@ class Unnesting:
         return replace(below, relation=project(below.relation, own + kept, fields), places=places)
 
     def _inside(self, scalar: Scalar, below: Unnested) -> Scalar:
-        """Returns a scalar over the columns of `below`, with arguments replaced by their columns."""
+        """Returns a scalar over the columns of `below`, with columns in place of arguments."""
         return self._replaced(scalar, lambda a: Column(below.places[a.number], a.type, a.position))
 
     def _replaced(self, scalar: Scalar, new: Callable[[Argument], Scalar]) -> Scalar:
