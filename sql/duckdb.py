@@ -1,9 +1,10 @@
-"""A bound plan as one SELECT of DuckDB.
+"""Renders a bound plan as one SELECT of DuckDB.
 
-Tables are called r<relation id> with columns c0, c1, …; one without a key has a last column `__weight`, how often each row is there. The
-functions and settings of `sql.duckdb_functions.install` must be in the connection.
+Tables are named r<relation id>, with columns c0, c1, … A table without a key has a last column
+`__weight`, the number of copies of each row. The connection needs the functions and settings of
+`sql.duckdb_functions.install`.
 
-Every relation becomes a sub-select whose columns are c0, c1, … again, so that scalars never meet names of users.
+Every relation becomes a sub-select with columns c0, c1, …, so the SQL contains no names of users.
 """
 
 from __future__ import annotations
@@ -56,9 +57,10 @@ KEYWORDS = {
 
 
 def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = None) -> str:
-    """DuckDB SQL of a plan. Output columns are c0, c1, …; `now`: the expression of the statement's time. Raises 54001 if it is too long.
+    """Returns the DuckDB SQL of a plan, with output columns c0, c1, … Raises 54001 if it is too long.
 
-    `constants`: gets the long literals, which are parameters then (`arguments`); left out, they are written out.
+    `now`: SQL for the time of the statement. `constants`: long literals are appended to it and become
+    parameters (see `arguments`); without it, they are written into the SQL.
     """
     renderer = _Renderer(now, shared(plan), constants)
     text = renderer.relation(plan)
@@ -69,9 +71,13 @@ def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = No
 
 
 def shared(plan: Relation) -> frozenset[int]:
-    """Relations, by identity, that stand in more than one place and are more than rows of a table passed on: they are computed once."""
+    """Returns the ids (`id()`) of relations to compute once.
+
+    These are used several times, do more than filter and project a table, and do not read the working
+    table of a recursion.
+    """
     count: Counter[int] = Counter()
-    kinds: dict[int, tuple[bool, bool]] = {}  # whether it is more than that; whether it reads the last round of a recursion
+    kinds: dict[int, tuple[bool, bool]] = {}  # (does more than that, reads the working table of a recursion)
 
     def visit(node: Relation) -> tuple[bool, bool]:
         count[id(node)] += 1
@@ -86,8 +92,11 @@ def shared(plan: Relation) -> frozenset[int]:
 
 
 def arguments(values: Sequence[object], used: Iterable[int], constants: Sequence[Value]) -> dict[str, object]:
-    """What DuckDB is given with the SQL: the values of the parameters that the plan still has (it takes no others), and the constants
-    that `render` found."""
+    """Returns the parameters for DuckDB, by name.
+
+    They are the values of the parameters in `used`, because DuckDB rejects parameters that the SQL does
+    not have, and the constants that `render` collected.
+    """
     return {str(number): values[number - 1] for number in used} | named_constants(constants)
 
 
@@ -170,7 +179,7 @@ class _Renderer:
         width = len(plan.columns)
         if plan.key is not None:
             return f"SELECT {columns(width)} FROM r{plan.relation}"
-        # generate_series only where a row is there more than once
+        # only rows with several copies need range()
         once = f"SELECT {columns(width)} FROM r{plan.relation} WHERE {WEIGHT} = 1"
         often = f"SELECT {columns(width)} FROM r{plan.relation}, range({WEIGHT}) WHERE {WEIGHT} > 1"
         return f"{once} UNION ALL {often}"
@@ -229,7 +238,7 @@ class _Renderer:
         return f"SELECT {columns(width) or '1 AS nothing'} FROM ({numbered}) WHERE {' AND '.join(conditions)}"
 
     def _all_in_order(self, keys: tuple[SortKey, ...], width: int) -> str:
-        """The order of rows where it decides which of them are taken: those equal in it in the order of their values."""
+        """Returns an ORDER BY that breaks ties by all columns, because a limit must be deterministic."""
         return order_by([*sort_terms(keys, self.scalar), *(f"c{i} ASC NULLS LAST" for i in range(width))])
 
     def _limit(self, plan: Limit) -> str:

@@ -1,4 +1,4 @@
-"""A type as written in a statement, to the type it means."""
+"""Resolves type names in statements to types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sql.grammar.names import position
 
 # other names that PostgreSQL's catalog knows
 ALIASES = {"char": "bpchar", "float": "float8"}
-# types of PostgreSQL that have no stored form here
+# PostgreSQL's types that Tailgate does not support
 KNOWN = frozenset(
     """
     bit varbit money timetz json xml cidr inet macaddr macaddr8 point line lseg box path polygon circle tsvector tsquery int4range int8range
@@ -22,7 +22,10 @@ LENGTHS_MAX = 10485760  # of varchar and bpchar, as in PostgreSQL
 
 
 def resolve(node: exp.DataType) -> Type:
-    """Raises 42704 if there is no such type, 0A000 if it is PostgreSQL's alone."""
+    """Returns the type of a parsed type name.
+
+    Raises 42704 if the type does not exist, and 0A000 if only PostgreSQL has it.
+    """
     name = str(node.args["kind"])
     at = position(node)
     name = ALIASES.get(name, name)
