@@ -51,7 +51,7 @@ def bind_definition(item: Item, catalog: Catalog) -> Query:
 
 
 def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | None = None) -> Item:
-    """Returns the item with its text edited so that it means in `after` what it means in `before`.
+    """Returns the item with its text edited so that its meaning in `after` is its meaning in `before`.
 
     Both catalogs contain the item. A name that resolves to the same object in both stays as typed.
     `statement` is the parsed `item.sql`, if the caller has it.

@@ -58,7 +58,7 @@ class Dialect:
     template: Callable[[Function], str]
     type: Callable[[Type], str]
     quoted: Callable[[str], str]
-    where: str  # for errors
+    where: str  # completes error messages
     parameter: str | None
     distinct: str
     distinct_sign: str
@@ -68,8 +68,8 @@ class Dialect:
     timestamp: str
     timestamptz: str
     interval: str
-    plain_integers: bool  # whether digits alone are of type int4
-    plain_lists: bool  # whether integers in a list take the type of what they are compared with
+    plain_integers: bool  # whether digits without a cast have type int4
+    plain_lists: bool  # whether integers in IN (…) take the type of the left operand
     let: str
     macros: Macros
 

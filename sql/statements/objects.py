@@ -1,4 +1,4 @@
-"""Statements about catalog items: CREATE VIEW, DROP, SHOW, EXPLAIN."""
+"""Parses CREATE, ALTER, DROP, SHOW and EXPLAIN. Forms for specific kinds are in other modules."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ Creation: TypeAlias = (
 )  # fmt: skip
 
 INDEXES = (("index",), ("unique", "index"), ("default", "index"))
-REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # what may come behind OR REPLACE
+REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # words that may follow OR REPLACE
 
 
 def create(cursor: Cursor) -> Creation:
+    """Parses CREATE."""
     start = cursor.position
     cursor.expect_word("create")
     if cursor.at_word("or", "replace") and cursor.peek(2).value in ("source", "sink"):
@@ -89,7 +90,10 @@ def create(cursor: Cursor) -> Creation:
 
 
 def _temporary(cursor: Cursor, replace: bool) -> CreateView | None:
-    """CREATE [LOCAL | GLOBAL] TEMPORARY VIEW; None, and nothing read, for what else may be temporary: it is refused by name."""
+    """Parses [LOCAL | GLOBAL] TEMPORARY VIEW, after CREATE.
+
+    Returns None and consumes nothing for other temporary objects, which the caller rejects.
+    """
     start = cursor.index
     cursor.any_word("local", "global")
     if cursor.any_word("temporary", "temp") is None or not cursor.at_word("view"):
@@ -106,6 +110,7 @@ def _temporary(cursor: Cursor, replace: bool) -> CreateView | None:
 
 
 def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False, temporary: bool = False) -> CreateView:
+    """Parses the rest of CREATE … VIEW."""
     absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
     columns = column_names(cursor) if cursor.at("(") else ()
@@ -213,13 +218,13 @@ def show(cursor: Cursor) -> Show:
 
 
 def setting_name(cursor: Cursor) -> str:
-    """name or name.name, in lower case."""
+    """Parses the name of a setting, name or name.name. Returns it in lower case."""
     found = relation_name(cursor)
     return str(found).lower()
 
 
 def _schema(cursor: Cursor) -> Explain | None:
-    """[KEY | VALUE] SCHEMA [AS JSON] FOR {SINK name | CREATE SINK …}"""
+    """Parses [KEY | VALUE] SCHEMA [AS JSON] FOR {SINK name | CREATE SINK …}, if it follows."""
     part: Literal["key", "value"] = "value"
     if cursor.at_word("key", "schema"):
         cursor.advance()

@@ -1,4 +1,4 @@
-"""Statements about the session: transactions, settings, prepared statements."""
+"""Parses statements about transactions, settings and prepared statements."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def begin(cursor: Cursor) -> v.Begin:
 
 
 def _modes(cursor: Cursor) -> tuple[str, ...]:
+    """Parses transaction modes. Returns them in lower case, such as 'isolation level serializable'."""
     found: list[str] = []
     while True:
         if cursor.word("isolation", "level"):
@@ -55,6 +56,7 @@ def _modes(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _chain(cursor: Cursor) -> bool:
+    """Parses [AND [NO] CHAIN]. Returns whether the transaction is chained."""
     if cursor.word("and"):
         negated = cursor.word("no")
         cursor.expect_word("chain")
@@ -93,6 +95,7 @@ def release(cursor: Cursor) -> v.Release:
 
 
 def set_(cursor: Cursor) -> v.Set:
+    """Parses SET, in all its forms."""
     start = cursor.position
     cursor.expect_word("set")
     if cursor.token.kind == "string":
