@@ -30,7 +30,7 @@ from lake.errors import InsufficientPrivilege, UndefinedTable
 from lake.roles import Role
 from lake.schemas import TEMPORARY_ID
 
-SESSION = 0  # in place of an item's id: the role of the session
+SESSION = 0  # the role of the session, where other readers are ids of items
 SELECT, EXECUTE, SUPERUSER = "SELECT", "EXECUTE", "SUPERUSER"
 
 
@@ -82,6 +82,7 @@ class Followed:
 
     @property
     def demands(self) -> tuple[Demand, ...]:
+        """Returns the demand for SELECT on the relation."""
         return (Demand(SELECT, self.item.id),)
 
 
@@ -114,6 +115,7 @@ def kind_of(item: Item) -> str:
 
 
 def _check(demand: Demand, role: Role, catalog: Catalog) -> None:
+    """Raises 42501 unless all readers of a demand have its privilege. Raises 42P01 for a dropped item."""
     if demand.privilege == SUPERUSER:
         if not role.superuser:
             raise InsufficientPrivilege(f"permission denied for {demand.what}")

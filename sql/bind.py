@@ -86,6 +86,7 @@ def relation_query(name: Name) -> QueryText:
 
 
 def _tree(query: QueryText | str) -> exp.Expr:
+    """Returns the tree of a query, which is parsed if it is a string."""
     if isinstance(query, QueryText):
         return query.tree
     cursor = Cursor(query)

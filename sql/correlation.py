@@ -47,6 +47,7 @@ def nodes(relation: Relation, seen: set[int] | None = None) -> Iterator[Relation
 
 
 def has_subqueries(scalar: Scalar) -> bool:
+    """Returns whether a scalar contains a subquery."""
     return subquery(scalar) is not None or any(map(has_subqueries, parts(scalar)))
 
 

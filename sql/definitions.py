@@ -94,6 +94,7 @@ def reached_by(statement: Creation) -> list[Name]:
 
 
 def _secrets(options: Options) -> list[Name]:
+    """Returns the names of the secrets in options."""
     return [value.name for _, value in options if isinstance(value, SecretName)]
 
 
@@ -178,6 +179,7 @@ class _Text:
             self.edits.append((at, end, self._qualified(id).sql))
 
     def _qualified(self, id: int) -> Name:
+        """Returns the new name of an item, with its schema."""
         item = self._after[id]
         return Name(item.name, self._after.schema_of(item).name)
 
@@ -189,6 +191,7 @@ class _Text:
         return first, last
 
     def _said(self, first: int, last: int) -> Name:
+        """Returns the name in the text between two tokens."""
         return Name(self._row[last].value, self._row[last - 2].value if last > first else None)
 
     def _after_table(self, first: int) -> bool:

@@ -45,7 +45,7 @@ from sql.relations import inputs
 from sql.scalars import CONSTANTS, DUCKDB, spelled
 from sql.templates import filled
 
-NOW = "CAST(now() AS TIMESTAMPTZ)"  # the transaction's begin
+NOW = "CAST(now() AS TIMESTAMPTZ)"  # the start of the transaction
 KEYWORDS = {
     "inner": "INNER JOIN",
     "left": "LEFT JOIN",
@@ -77,7 +77,7 @@ def shared(plan: Relation) -> frozenset[int]:
     table of a recursion.
     """
     count: Counter[int] = Counter()
-    kinds: dict[int, tuple[bool, bool]] = {}  # (does more than that, reads the working table of a recursion)
+    kinds: dict[int, tuple[bool, bool]] = {}  # (does more than filter and project a table, reads a working table)
 
     def visit(node: Relation) -> tuple[bool, bool]:
         count[id(node)] += 1
@@ -101,20 +101,25 @@ def arguments(values: Sequence[object], used: Iterable[int], constants: Sequence
 
 
 def named_constants(constants: Sequence[Value]) -> dict[str, object]:
+    """Returns the constants by the names of their parameters."""
     return {str(number): value for number, value in enumerate(constants, CONSTANTS + 1)}
 
 
 def columns(count: int, prefix: str = "") -> str:
+    """Returns the list `c0, c1, …` of `count` columns, each with a prefix."""
     return ", ".join(f"{prefix}c{i}" for i in range(count))
 
 
 class _Renderer:
+    """The renderer of one plan. `written` has the common table expressions of shared relations."""
+
     def __init__(self, now: str, shared: frozenset[int], constants: list[Value] | None) -> None:
         self.now, self.shared, self.constants = now, shared, constants
         self.names: dict[int, str] = {}
         self.written: list[tuple[str, str]] = []
 
     def relation(self, plan: Relation) -> str:
+        """Returns the SELECT of a relation. Raises 54001 if it is too long."""
         return checked(self._relation(plan))
 
     def _relation(self, plan: Relation) -> str:
@@ -167,6 +172,7 @@ class _Renderer:
                 assert_never(plan)
 
     def _from(self, plan: Relation) -> str:
+        """Returns an item for FROM: a sub-select, or the name of a common table expression if it is shared."""
         if id(plan) not in self.shared:
             return f"({self.relation(plan)})"
         if id(plan) not in self.names:
@@ -253,8 +259,10 @@ class _Renderer:
         return text
 
     def scalar(self, s: Scalar) -> str:
+        """Returns the SQL of a scalar over columns c0, c1, …"""
         return spelled(s, DUCKDB, now=self.now, constants=self.constants)
 
 
 def _rows(clause: str, sqlstate: str, count: str) -> str:
+    """Returns the SQL of a row count that fails with `sqlstate` if it is negative."""
     return f"(CASE WHEN {count} < 0 THEN error('[{sqlstate}] {clause} must not be negative') ELSE {count} END)"

@@ -46,19 +46,22 @@ def sort_terms(keys: Iterable[SortKey], spell: Spell) -> list[str]:
 
 
 def order_by(terms: list[str]) -> str:
+    """Returns the ORDER BY clause for some terms, or '' without terms."""
     return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
 def _order(call: AggregateCall, texts: list[str], spell: Spell) -> str:
+    """Returns the ORDER BY of an aggregate. Ties are broken by its arguments, so the result is deterministic."""
     terms = sort_terms(call.order, spell)
     if call.function.name not in WITHIN_GROUP:
         asked = [k.expression for k in call.order]
         rest = [f"{t} ASC NULLS LAST" for t, a in zip(texts, call.arguments, strict=True) if a not in asked and columns_of(a)]
-        if call.distinct and len(rest) > 1:  # DuckDB then sorts by the list of arguments
+        if call.distinct and len(rest) > 1:  # the template lists the arguments; DISTINCT can only sort by this list
             rest = [f"[{', '.join(texts)}]"]
         terms += rest
     return order_by(terms)
 
 
 def _filter(conditions: list[str]) -> str:
+    """Returns the FILTER clause for the conjunction of conditions, or '' without conditions."""
     return f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""

@@ -81,6 +81,7 @@ def _range_term(node: Window, spell: Spell) -> str:
 
 
 def _frame(frame: Frame, node: Window, spell: Spell) -> str:
+    """Returns the frame clause, or '' for the default frame without ORDER BY."""
     text = f" {frame.mode.upper()} BETWEEN {_bound(frame.start, frame, node, spell)} AND {_bound(frame.end, frame, node, spell)}"
     if frame == Frame():
         return text if node.order else ""
@@ -99,6 +100,7 @@ def _beyond(bound: Bound, kind: str) -> bool:
 
 
 def _bound(bound: Bound, frame: Frame, node: Window, spell: Spell) -> str:
+    """Returns a bound of a frame. The SQL fails for negative and NULL offsets, as in PostgreSQL."""
     if bound.offset is None:
         return bound.kind.upper()
     text = spell(bound.offset)

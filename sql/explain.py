@@ -157,6 +157,7 @@ def _named(scalar: Scalar, field: Field, columns: tuple[Field, ...]) -> str:
 
 
 def aggregate(call: AggregateCall, columns: tuple[Field, ...]) -> str:
+    """Returns an aggregate as readable SQL."""
     arguments = ", ".join(text(a, columns, outer=True) for a in call.arguments)
     distinct = "distinct " if call.distinct else ""
     order = f" order by {order_by(call.order, columns)}" if call.order else ""

@@ -50,7 +50,7 @@ def _harmless(name: str, arguments: tuple[Scalar, ...]) -> bool:
     values = [a.value if isinstance(a, Literal) else None for a in arguments]
     match name, values:
         case (("~~" | "!~~" | "~~*" | "!~~*"), [_, str() as pattern]):
-            return not pattern.endswith("\\")  # nothing to escape
+            return not pattern.endswith("\\")  # an error in LIKE
         case (("%" | "/"), [_, int() as divisor]) if not isinstance(divisor, bool):
             return arguments[0].type.name in WHOLE and divisor not in (0, -1)
         case (("+" | "-"), [date() as time, (int() as months, int() as days, int() as micros)]):
@@ -63,6 +63,7 @@ def _harmless(name: str, arguments: tuple[Scalar, ...]) -> bool:
 
 
 def _widens(source: str, cast: Call) -> bool:
+    """Returns whether a cast from type `source` never fails."""
     target = cast.type
     if target.is_array or source.endswith("[]"):
         return False

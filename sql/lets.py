@@ -37,6 +37,7 @@ class Written(NamedTuple):
 
 
 def atom(text: str) -> Written:
+    """Returns SQL without macros, whose size is its length."""
     return Written(text, len(text))
 
 
@@ -103,6 +104,7 @@ def uses(template: str, count: int, macros: Macros) -> tuple[int, ...]:
 
 @cache
 def own_size(template: str, macros: Macros) -> int:
+    """Returns the size of a template without its arguments (cached)."""
     return macros.size(template)
 
 

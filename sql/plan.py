@@ -42,6 +42,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
+    """A constant. `value` is in stored form (see `Value`)."""
+
     value: Value
     type: Type
     position: int | None = field(default=None, compare=False)
@@ -79,6 +81,8 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """The disjunction of two or more conditions, in three-valued logic."""
+
     arguments: tuple[Scalar, ...]
 
     @property
@@ -88,6 +92,8 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """The negation of a condition. NULL if the condition is NULL."""
+
     argument: Scalar
 
     @property
@@ -161,6 +167,8 @@ Scalar: TypeAlias = Column | Literal | Parameter | Call | And | Or | Not | IsNul
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
+    """An expression of ORDER BY with its direction."""
+
     expression: Scalar
     descending: bool = False
     nulls_first: bool = False
@@ -402,6 +410,8 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
+    """The rows in the order of `keys`."""
+
     input: Relation
     keys: tuple[SortKey, ...]
     position: int | None = field(default=None, compare=False)

@@ -92,6 +92,7 @@ def unique_by(plan: Relation, positions: frozenset[int]) -> bool:
 
 
 def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None:
+    """Returns the key of a projection, or None if it drops a column of the key `below`."""
     if below is None:
         return None
     places = {e.index: i for i, e in reversed(list(enumerate(expressions))) if isinstance(e, Column)}

@@ -208,6 +208,7 @@ def _sorted_by(keys: tuple[SortKey, ...], new: Rule) -> tuple[SortKey, ...]:
 
 
 def column(relation: Relation, index: int) -> Column:
+    """Returns a reference to a column of a relation."""
     return Column(index, relation.columns[index].type)
 
 
@@ -219,6 +220,7 @@ def take(relation: Relation, positions: tuple[int, ...]) -> Relation:
 
 
 def project(relation: Relation, expressions: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Project:
+    """Returns a projection."""
     return Project(relation, expressions, columns)
 
 

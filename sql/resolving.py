@@ -33,7 +33,7 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
         home = catalog.home(Name("")).name
         names |= {Name(name.name, home) for name in names if name.schema is None}
     except TailgateError:
-        pass  # no schema of the path takes new items
+        pass  # the search path has no schema for new items
     relations: dict[Name, int] = {}
     functions: dict[Name, tuple[int, ...]] = {}
     for name in names:

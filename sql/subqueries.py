@@ -83,23 +83,28 @@ class Dependent:
 
 
 def as_scalar(node: Argument | Subquery) -> Scalar:
+    """Casts a node to Scalar, for the type checker."""
     return cast(Scalar, node)
 
 
 def as_relation(node: Dependent) -> Relation:
+    """Casts a node to Relation, for the type checker."""
     return cast(Relation, node)
 
 
 def argument(scalar: Scalar) -> Argument | None:
+    """Returns the scalar if it is an Argument, else None."""
     inner: object = scalar
     return inner if isinstance(inner, Argument) else None
 
 
 def subquery(scalar: Scalar) -> Subquery | None:
+    """Returns the scalar if it is a Subquery, else None."""
     inner: object = scalar
     return inner if isinstance(inner, Subquery) else None
 
 
 def dependent(relation: Relation) -> Dependent | None:
+    """Returns the relation if it is a Dependent, else None."""
     inner: object = relation
     return inner if isinstance(inner, Dependent) else None

@@ -39,6 +39,7 @@ class Token:
 
     @property
     def end(self) -> int:
+        """Returns the offset after the token."""
         return self.position + len(self.text)
 
 
@@ -54,7 +55,7 @@ PUNCTUATION = re.compile(r"::|:=|\.\.|[,()\[\].;:]")
 COMMENT = re.compile(r"/\*|\*/")
 ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.S)
 ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-BEYOND = set("~!@#^&|`?%")  # an operator with one of these may end in + or -
+BEYOND = set("~!@#^&|`?%")  # an operator with one of these characters may end in + or -
 
 
 def tokens(text: str) -> tuple[Token, ...]:
@@ -72,6 +73,7 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 
 def near(message: str, text: str, position: int) -> TailgateError:
+    """Returns the syntax error `message at or near "text"`."""
     return SyntaxError_(f'{message} at or near "{text}"', position=position)
 
 
@@ -154,11 +156,13 @@ def _fold(word: str) -> str:
 
 
 def _cut(name: str) -> str:
+    """Truncates a name to 63 bytes, at a character boundary."""
     raw = name.encode()
     return name if len(raw) <= NAME_BYTES_MAX else raw[:NAME_BYTES_MAX].decode(errors="ignore")
 
 
 def _quoted(text: str, start: int, quote: int) -> Token:
+    """Returns the token of a quoted name, "…" or U&"…". `quote` is the offset of the opening quote."""
     at = quote + 1
     while True:
         end = text.find('"', at)
@@ -208,6 +212,8 @@ def _string(text: str, start: int, quote: int) -> Token:
 
 
 def _unescape(raw: str, position: int) -> str:
+    """Replaces the backslash escapes of E'…'."""
+
     def one(match: re.Match[str]) -> str:
         octal, hexadecimal, short, long, other = match.groups()
         if other is not None:
@@ -262,13 +268,16 @@ class Cursor:
 
     @property
     def position(self) -> int:
+        """Returns the offset of the current token."""
         return self.token.position
 
     @property
     def finished(self) -> bool:
+        """Returns whether all tokens are consumed."""
         return self.token.kind == "end"
 
     def advance(self) -> Token:
+        """Consumes and returns the current token. Stays at the end of the text."""
         token = self.token
         if token.kind != "end":
             self.index += 1
@@ -294,6 +303,7 @@ class Cursor:
         return None
 
     def at(self, sign: str, ahead: int = 0) -> bool:
+        """Returns whether the token `ahead` places further is this punctuation mark or operator."""
         token = self.peek(ahead)
         return token.kind == "operator" and token.value == sign
 
@@ -312,21 +322,25 @@ class Cursor:
         return found
 
     def expect(self, sign: str) -> Token:
+        """Consumes a punctuation mark or operator. Raises a syntax error if it is not next."""
         if not self.at(sign):
             raise self.error()
         return self.advance()
 
     def expect_word(self, *words: str) -> None:
+        """Consumes the words. Raises a syntax error at the first that is not next."""
         for word in words:
             if not self.word(word):
                 raise self.error()
 
     def string(self) -> str:
+        """Consumes a string and returns its value. Raises a syntax error if there is none."""
         if self.token.kind != "string":
             raise self.error()
         return self.advance().value
 
     def integer(self) -> int:
+        """Consumes an integer and returns it. Raises a syntax error if there is none."""
         if self.token.kind != "integer":
             raise self.error()
         return int(self.advance().value)

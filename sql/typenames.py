@@ -8,7 +8,7 @@ from lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObj
 from lake.types import FACTS, NUMERIC_PRECISION, Type
 from sql.grammar.names import position
 
-# other names that PostgreSQL's catalog knows
+# more names of types in PostgreSQL's catalog
 ALIASES = {"char": "bpchar", "float": "float8"}
 # PostgreSQL's types that Tailgate does not support
 KNOWN = frozenset(
@@ -18,7 +18,7 @@ KNOWN = frozenset(
     regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray
     """.split()
 )
-LENGTHS_MAX = 10485760  # of varchar and bpchar, as in PostgreSQL
+LENGTHS_MAX = 10485760  # characters of varchar and bpchar, as in PostgreSQL
 
 
 def resolve(node: exp.DataType) -> Type:
@@ -42,6 +42,7 @@ def resolve(node: exp.DataType) -> Type:
 
 
 def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[int, ...]:
+    """Checks the modifiers of a type and returns those to keep. Raises 22023 or 0A000 for others."""
     if not modifiers:
         return ()
     match name:

@@ -18,7 +18,7 @@ from sql.plan import Relation
 
 INCOMING = 0  # a relation id that is not the id of any item
 PLACE = Field("place", INT8, False)
-Checks: TypeAlias = tuple[tuple[str, Relation], ...]  # (name of a constraint, a plan over INCOMING with the places of rows that violate it)
+Checks: TypeAlias = tuple[tuple[str, Relation], ...]  # (constraint, a plan over INCOMING: the places of rows that violate it)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,14 @@ class ChangeRows:
 
 @dataclass(frozen=True, slots=True)
 class TruncateTables:
+    """A bound TRUNCATE."""
+
     tables: tuple[Item, ...]
     parameters: tuple[Type, ...] = ()
 
     @property
     def demands(self) -> tuple[Demand, ...]:
+        """Returns the demands for TRUNCATE on each table."""
         return tuple(Demand("TRUNCATE", table.id) for table in self.tables)
 
 

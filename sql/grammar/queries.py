@@ -64,6 +64,7 @@ def _bare(tree: exp.Expr) -> exp.Expr:
 
 
 def with_clause(cursor: Cursor) -> exp.With:
+    """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query), …"""
     at = cursor.advance().position
     recursive = cursor.word("recursive")
     found = []

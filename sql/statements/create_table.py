@@ -53,6 +53,7 @@ class _Key:
         self.position: int | None = None
 
     def set(self, columns: tuple[str, ...], constraint: str | None, table: Name, at: int) -> None:
+        """Sets the primary key. Raises 42P16 if there already is one."""
         if self.columns:
             raise InvalidTableDefinition(f'multiple primary keys for table "{table.name}" are not allowed', position=at)
         self.columns, self.constraint, self.position = columns, constraint, at
@@ -127,6 +128,7 @@ def _modes(cursor: Cursor) -> None:
 
 
 def _column(cursor: Cursor, table: Name, key: _Key) -> TableColumn:
+    """Parses a column with its constraints. Keys and checks go to `key`."""
     at = cursor.position
     this = names.name(cursor).name
     type_at = cursor.position

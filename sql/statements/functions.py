@@ -34,7 +34,7 @@ TYPE_WORDS = {
     "double": ("precision",), "character": ("varying",), "char": ("varying",), "national": ("character", "char"), "bit": ("varying",),
     "time": ("with", "without"), "timestamp": ("with", "without"), "interval": ("year", "month", "day", "hour", "minute", "second"),
 }  # fmt: skip
-NAMES = words.RESERVED | words.COLUMN  # words that cannot be names of arguments
+NAMES = words.RESERVED | words.COLUMN  # key words that cannot be names of arguments
 RESULTLESS = ("void", "trigger", "event_trigger", "record")
 LAST_ONE = "A function is one query: SELECT, VALUES or WITH."
 
@@ -51,6 +51,7 @@ class _Found:
     seen: set[str] = field(default_factory=set)
 
     def once(self, clause: str, at: int) -> None:
+        """Raises 42601 if the clause was already given."""
         if clause in self.seen:
             raise SyntaxError_("conflicting or redundant options", position=at)
         self.seen.add(clause)
@@ -82,6 +83,7 @@ def create_function(cursor: Cursor, *, replace: bool) -> CreateFunction:
 
 
 def _arguments(cursor: Cursor) -> tuple[FunctionArgument, ...]:
+    """Parses ( argument, … ). Raises 42P13 for repeated names and for arguments without a needed default."""
     found: list[FunctionArgument] = []
     cursor.expect("(")
     while not cursor.at(")"):
@@ -98,6 +100,7 @@ def _arguments(cursor: Cursor) -> tuple[FunctionArgument, ...]:
 
 
 def _argument(cursor: Cursor) -> FunctionArgument:
+    """Parses [mode] [name] type [{DEFAULT | =} expression]."""
     at = cursor.position
     mode = cursor.any_word(*MODES)
     if mode is not None and mode != "in":
@@ -207,6 +210,7 @@ def _clause(cursor: Cursor, found: _Found) -> bool:
 
 
 def _check(found: _Found, this: Name) -> None:
+    """Raises an error unless the function has LANGUAGE SQL and exactly one body."""
     language = found.language
     if language is None and found.returned is None:
         raise InvalidFunctionDefinition("no language specified")

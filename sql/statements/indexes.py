@@ -62,6 +62,7 @@ def create_index(cursor: Cursor) -> CreateIndex:
 
 
 def _method(cursor: Cursor) -> Literal["btree", "hash"]:
+    """Parses [USING method]. The default is btree."""
     at = cursor.position
     if not cursor.word("using"):
         return "btree"
@@ -76,6 +77,7 @@ def _method(cursor: Cursor) -> Literal["btree", "hash"]:
 
 
 def _column(cursor: Cursor) -> IndexColumn:
+    """Parses a column of an index: name [COLLATE …] [ASC | DESC] [NULLS {FIRST | LAST}]."""
     at = cursor.position
     following = cursor.peek()
     if not is_name(cursor.token) or (following.kind == "operator" and following.value in ("(", ".")):

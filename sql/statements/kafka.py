@@ -265,6 +265,7 @@ def _of_registry(format: Format) -> Options:
 
 
 def _topic(topic: OptionValue, position: int) -> str:
+    """Returns the name of a topic. Raises 22023 if it is empty or not a string."""
     if not isinstance(topic, str) or not topic:
         raise InvalidParameterValue("the name of a topic must not be empty", position=position)
     return topic
@@ -283,6 +284,7 @@ def _address(address: str, position: int | None) -> str:
 
 
 def _on_error(cursor: Cursor) -> OnError:
+    """Parses DEAD LETTER, FAIL or NULL, after ON ERROR."""
     if cursor.word("dead", "letter"):
         return "dead letter"
     match cursor.any_word("fail", "null"):
@@ -339,6 +341,7 @@ def addresses(listed: str, position: int | None = None) -> str:
 
 
 def _include(cursor: Cursor) -> tuple[Include, ...]:
+    """Parses [INCLUDE …, …]."""
     found: list[Include] = []
     if not cursor.word("include"):
         return ()
@@ -362,6 +365,7 @@ def _include(cursor: Cursor) -> tuple[Include, ...]:
 
 
 def _envelope(cursor: Cursor) -> Envelope | None:
+    """Parses [ENVELOPE …]. Returns None if it is absent."""
     if not cursor.word("envelope"):
         return None
     at = cursor.position

@@ -126,6 +126,7 @@ def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False, te
 
 
 def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
+    """Parses ALTER."""
     start = cursor.index
     cursor.expect_word("alter")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
@@ -143,6 +144,7 @@ def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema | AlterSecret |
 
 
 def drop(cursor: Cursor) -> Drop | DropRole | DropFunction | DropSchema:
+    """Parses DROP kind [IF EXISTS] name, … [CASCADE | RESTRICT]."""
     start = cursor.position
     cursor.expect_word("drop")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
@@ -177,6 +179,7 @@ CREATED = ("source", "view", "sink", "table", "index", "subscription", "connecti
 
 
 def show(cursor: Cursor) -> Show:
+    """Parses SHOW."""
     cursor.expect_word("show")
     at = cursor.position
     if cursor.any_word("full", "extended"):
@@ -244,6 +247,7 @@ def _schema(cursor: Cursor) -> Explain | None:
 
 
 def explain(cursor: Cursor) -> Explain:
+    """Parses EXPLAIN."""
     start = cursor.position
     cursor.expect_word("explain")
     found: Options = ()

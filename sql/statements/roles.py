@@ -70,6 +70,7 @@ def drop_role(cursor: Cursor) -> DropRole:
 
 
 def _options(cursor: Cursor) -> RoleOptions:
+    """Parses the options of a role."""
     found = RoleOptions()
     seen: set[str] = set()
     while cursor.token.kind == "word":
@@ -125,6 +126,7 @@ def _names_roles(cursor: Cursor) -> bool:
 
 
 def _membership(cursor: Cursor, verb: Literal["grant", "revoke"], *, admin: bool) -> GrantRole:
+    """Parses role, … {TO | FROM} member, …"""
     roles = cursor.listed(role_name)
     cursor.expect_word("to" if verb == "grant" else "from")
     members = cursor.listed(role_name)
@@ -138,6 +140,7 @@ def _membership(cursor: Cursor, verb: Literal["grant", "revoke"], *, admin: bool
 
 
 def _grant(cursor: Cursor, verb: Literal["grant", "revoke"]) -> Grant | GrantRole:
+    """Parses GRANT or REVOKE, which differ in a few key words."""
     start = cursor.position
     cursor.expect_word(verb)
     if verb == "revoke" and cursor.word("admin", "option", "for"):
@@ -202,6 +205,7 @@ def _privileges(cursor: Cursor, verb: str, start: int) -> tuple[str, ...]:
 
 
 def _privilege(cursor: Cursor, verb: str, start: int) -> str:
+    """Parses a privilege. Raises 0A000 if only PostgreSQL has it."""
     at = cursor.position
     if (other := cursor.any_word(*OTHER_PRIVILEGES)) is not None:
         raise FeatureNotSupported(f"privilege {other.upper()} is not supported", position=at)
@@ -212,6 +216,7 @@ def _privilege(cursor: Cursor, verb: str, start: int) -> str:
 
 
 def _grantee(cursor: Cursor) -> Name:
+    """Parses [GROUP] role."""
     if cursor.at_word("group"):
         cursor.advance()
     return role_name(cursor)

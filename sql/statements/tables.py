@@ -84,6 +84,7 @@ def insert(cursor: Cursor) -> Insert:
 
 
 def _columns(cursor: Cursor) -> tuple[ColumnName, ...]:
+    """Parses ( column, … )."""
     cursor.expect("(")
     found = []
     while True:
@@ -98,6 +99,7 @@ def _columns(cursor: Cursor) -> tuple[ColumnName, ...]:
 
 
 def _given(cursor: Cursor) -> Given:
+    """Parses an expression or DEFAULT."""
     at = cursor.position
     if cursor.word("default"):
         return Default(at)
@@ -106,6 +108,7 @@ def _given(cursor: Cursor) -> Given:
 
 
 def _rows(cursor: Cursor) -> tuple[tuple[Given, ...], ...]:
+    """Parses the rows of VALUES: (value, …), …"""
     found: list[tuple[Given, ...]] = []
     while True:
         cursor.expect("(")
@@ -117,6 +120,7 @@ def _rows(cursor: Cursor) -> tuple[tuple[Given, ...], ...]:
 
 
 def _conflict(cursor: Cursor) -> OnConflict | None:
+    """Parses [ON CONFLICT …]."""
     at = cursor.position
     if not cursor.word("on", "conflict"):
         return None
@@ -138,6 +142,7 @@ def _conflict(cursor: Cursor) -> OnConflict | None:
 
 
 def _returning(cursor: Cursor) -> tuple[Returned, ...]:
+    """Parses [RETURNING …]."""
     if not cursor.word("returning"):
         return ()
     found = []
@@ -150,6 +155,7 @@ def _returning(cursor: Cursor) -> tuple[Returned, ...]:
 
 
 def update(cursor: Cursor) -> Update:
+    """Parses UPDATE."""
     cursor.expect_word("update")
     cursor.word("only")
     this = relation_name(cursor)
@@ -214,6 +220,7 @@ def _alias(cursor: Cursor, *ending: str) -> str | None:
 
 
 def delete(cursor: Cursor) -> Delete:
+    """Parses DELETE FROM."""
     cursor.expect_word("delete", "from")
     cursor.word("only")
     this = relation_name(cursor)
@@ -223,6 +230,7 @@ def delete(cursor: Cursor) -> Delete:
 
 
 def truncate(cursor: Cursor) -> Truncate:
+    """Parses TRUNCATE."""
     cursor.expect_word("truncate")
     cursor.word("table")
     cursor.word("only")
