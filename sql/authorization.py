@@ -115,7 +115,10 @@ def kind_of(item: Item) -> str:
 
 
 def _check(demand: Demand, role: Role, catalog: Catalog) -> None:
-    """Raises 42501 unless all readers of a demand have its privilege. Raises 42P01 for a dropped item."""
+    """Raises 42501 unless all readers of a demand have its privilege.
+
+    Raises 42P01 for a dropped item.
+    """
     if demand.privilege == SUPERUSER:
         if not role.superuser:
             raise InsufficientPrivilege(f"permission denied for {demand.what}")

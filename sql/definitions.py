@@ -135,7 +135,10 @@ class _Text:
         self.edits: list[tuple[int, int, str]] = []
 
     def query(self, tree: exp.Expr, places: Iterable[tuple[int, int]]) -> list[tuple[int, int, str]]:
-        """Adds and returns the edits for the names in a query. `places`: (position, id) of each name."""
+        """Adds and returns the edits for the names in a query.
+
+        `places`: (position, id) of each name.
+        """
         columns = {position(c) for c in tree.find_all(exp.Column) if c.args.get("db")}
         bare = {position(t) for t in tree.find_all(exp.Table) if not t.alias and isinstance(t.this, exp.Identifier)}
         ctes = {c.alias for c in tree.find_all(exp.CTE)}

@@ -32,7 +32,10 @@ def aggregate(call: AggregateCall, spell: Spell) -> str:
 
 
 def arguments(call: AggregateCall) -> tuple[Scalar, ...]:
-    """Returns the arguments for the template. Those of an ordered-set aggregate include its sort keys."""
+    """Returns the arguments for the template.
+
+    Those of an ordered-set aggregate include its sort keys.
+    """
     return (*call.arguments, *(k.expression for k in call.order)) if call.function.name in WITHIN_GROUP else call.arguments
 
 
@@ -51,7 +54,10 @@ def order_by(terms: list[str]) -> str:
 
 
 def _order(call: AggregateCall, texts: list[str], spell: Spell) -> str:
-    """Returns the ORDER BY of an aggregate. Ties are broken by its arguments, so the result is deterministic."""
+    """Returns the ORDER BY of an aggregate.
+
+    Ties are broken by its arguments, so the result is deterministic.
+    """
     terms = sort_terms(call.order, spell)
     if call.function.name not in WITHIN_GROUP:
         asked = [k.expression for k in call.order]

@@ -141,7 +141,10 @@ def order_by(keys: tuple[SortKey, ...], columns: tuple[Field, ...]) -> str:
 
 
 def _both(left: Relation, right: Relation) -> tuple[Field, ...]:
-    """Returns the columns of both sides. Equal names are qualified with the relation, or left or right."""
+    """Returns the columns of both sides.
+
+    Equal names are qualified with the relation, or left or right.
+    """
     names = {f.name for f in left.columns} & {f.name for f in right.columns}
 
     def shown(side: Relation, word: str) -> tuple[Field, ...]:

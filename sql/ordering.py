@@ -45,5 +45,5 @@ def sortable(scalar: Scalar) -> Scalar:
 
 
 def sorted_by(key: SortKey) -> SortKey:
-    """Returns the sort key of a query with its expression replaced by `sortable` of it."""
+    """Returns the key with `sortable` applied to its expression."""
     return replace(key, expression=sortable(key.expression))

@@ -33,7 +33,10 @@ Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, date, datetime, 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column `index` of the input. In the condition of a join, the columns of the left side come first."""
+    """Column `index` of the input.
+
+    In the condition of a join, the columns of the left side come first.
+    """
 
     index: int
     type: Type
@@ -126,7 +129,10 @@ class IsDistinct:
 
 @dataclass(frozen=True, slots=True)
 class InList:
-    """argument IN (items), all of one type. NULL if no item is equal and the argument or an item is NULL."""
+    """argument IN (items), all of one type.
+
+    NULL if no item is equal and the argument or an item is NULL.
+    """
 
     argument: Scalar
     items: tuple[Scalar, ...]
@@ -138,7 +144,10 @@ class InList:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The result of the first branch whose condition is true, else `otherwise`. Other branches are not evaluated."""
+    """The result of the first branch whose condition is true, else `otherwise`.
+
+    Other branches are not evaluated.
+    """
 
     branches: tuple[tuple[Scalar, Scalar], ...]
     otherwise: Scalar
@@ -193,7 +202,10 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The start or end of a frame. `offset`, for preceding and following, is a scalar without columns."""
+    """The start or end of a frame.
+
+    `offset`, for preceding and following, is a scalar without columns.
+    """
 
     kind: OneOf["unbounded preceding", "preceding", "current row", "following", "unbounded following"]
     offset: Scalar | None = None
@@ -352,7 +364,10 @@ class SetOperation:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Each input row with window functions over its partition. One column per call follows the input's columns."""
+    """Each input row with window functions over its partition.
+
+    One column per call follows the input's columns.
+    """
 
     input: Relation
     partition: tuple[Scalar, ...]
@@ -423,7 +438,10 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `count` rows (None: all) after skipping `offset` rows. Both have type int8 and no columns."""
+    """At most `count` rows (None: all) after skipping `offset` rows.
+
+    Both have type int8 and no columns.
+    """
 
     input: Relation
     count: Scalar | None

@@ -29,7 +29,10 @@ from sql.subqueries import as_scalar, subquery
 
 
 def parts(scalar: Scalar) -> tuple[Scalar, ...]:
-    """Returns the operands of a scalar in the order of the text. Those of a subquery are its arguments."""
+    """Returns the operands of a scalar in the order of the text.
+
+    Those of a subquery are its arguments.
+    """
     if (inner := subquery(scalar)) is not None:
         return inner.arguments
     if argument_in(scalar) is not None:

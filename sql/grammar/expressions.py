@@ -95,7 +95,10 @@ def _b_word(cursor: Cursor, word: str, left: exp.Expr, level: int) -> exp.Expr |
 
 
 def _word_operator(cursor: Cursor, word: str, left: exp.Expr, level: int) -> exp.Expr | None:
-    """Parses an operator that is a word, such as IS, IN or LIKE. Returns None if there is none of this level."""
+    """Parses an operator that is a word, such as IS, IN or LIKE.
+
+    Returns None if there is none of this level.
+    """
     token = cursor.token
     following = cursor.peek().value if cursor.peek().kind == "word" else ""
     match word:

@@ -12,7 +12,7 @@ from lake import words
 from sql.grammar.names import is_name, label, place
 from sql.tokens import Cursor
 
-# SQL names of types and their internal names; types with other names are looked up by that name
+# SQL names of types → internal names; other names are looked up unchanged
 BUILT_IN = {
     "int": "int4",
     "integer": "int4",
@@ -107,7 +107,10 @@ def simple_type(cursor: Cursor) -> exp.DataType:
 
 
 def interval_fields(cursor: Cursor) -> str:
-    """Parses the fields of an interval, such as YEAR or DAY TO SECOND(3). Returns '' if there are none."""
+    """Parses the fields of an interval, such as YEAR or DAY TO SECOND(3).
+
+    Returns '' if there are none.
+    """
     first = cursor.any_word(*INTERVAL_FIELDS)
     if first is None:
         return ""

@@ -34,7 +34,10 @@ def kind_of(cursor: Cursor) -> ObjectKind | None:
 
 
 def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | ResumeSource | None:
-    """Parses the rest of ALTER for a catalog item. Returns None if the statement alters something else."""
+    """Parses the rest of ALTER for a catalog item.
+
+    Returns None if the statement alters something else.
+    """
     kind = kind_of(cursor)
     if kind is None:
         return None

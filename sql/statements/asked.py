@@ -40,7 +40,10 @@ class OrderWithin:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """TAIL, or SUBSCRIBE if `subscribes`, of a relation or query. `as_of` is inclusive, `up_to` exclusive."""
+    """TAIL, or SUBSCRIBE if `subscribes`, of a relation or query.
+
+    `as_of` is inclusive, `up_to` exclusive.
+    """
 
     target: Name | QueryText
     snapshot: bool = True
@@ -122,7 +125,10 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class FetchSubscription:
-    """FETCH [count | ALL] FROM SUBSCRIPTION name [WITH (timeout = …)]. `count`, `timeout`: as in `Fetch`."""
+    """FETCH [count | ALL] FROM SUBSCRIPTION name [WITH (timeout = …)].
+
+    `count`, `timeout`: as in `Fetch`.
+    """
 
     name: Name
     count: int | None = 1

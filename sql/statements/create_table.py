@@ -119,7 +119,10 @@ def _check(cursor: Cursor, named: str | None) -> Check:
 
 
 def _modes(cursor: Cursor) -> None:
-    """Parses NOT DEFERRABLE and INITIALLY IMMEDIATE, the defaults. Raises 0A000 for deferrable constraints."""
+    """Parses NOT DEFERRABLE and INITIALLY IMMEDIATE, the defaults.
+
+    Raises 0A000 for deferrable constraints.
+    """
     while True:
         if cursor.at_word("deferrable") or cursor.at_word("initially", "deferred"):
             raise _unsupported("DEFERRABLE", cursor.position)

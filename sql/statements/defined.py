@@ -45,7 +45,10 @@ class CreateSubscription:
 
 @dataclass(frozen=True, slots=True)
 class FunctionArgument:
-    """An argument, or a column of RETURNS TABLE. `name`: '' without a name. `default`: the text of an expression."""
+    """An argument, or a column of RETURNS TABLE.
+
+    `name`: '' without a name. `default`: the text of an expression.
+    """
 
     name: str
     type: Type
@@ -146,7 +149,10 @@ class AlterItem:
 
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
-    """CREATE SCHEMA [IF NOT EXISTS] [name] [AUTHORIZATION owner]. The default of the name is the owner's name."""
+    """CREATE SCHEMA [IF NOT EXISTS] [name] [AUTHORIZATION owner].
+
+    The default of the name is the owner's name.
+    """
 
     name: Name | None
     owner: Name | None = None
@@ -173,7 +179,10 @@ class DropSchema:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """COMMENT ON kind name IS {text | NULL}. For COMMENT ON COLUMN, `kind` is None and `name` the relation."""
+    """COMMENT ON kind name IS {text | NULL}.
+
+    For COMMENT ON COLUMN, `kind` is None and `name` the relation.
+    """
 
     kind: ObjectKind | Literal["schema"] | None
     name: Name

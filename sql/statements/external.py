@@ -205,7 +205,10 @@ class RetryDeadLetters:
 
 @dataclass(frozen=True, slots=True)
 class DeleteDeadLetters:
-    """DELETE DEAD LETTERS OF source [WHERE condition]. The condition reads the columns of the dead letters."""
+    """DELETE DEAD LETTERS OF source [WHERE condition].
+
+    The condition reads the columns of the dead letters.
+    """
 
     name: Name
     where: Expression | None = None

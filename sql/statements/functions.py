@@ -83,7 +83,10 @@ def create_function(cursor: Cursor, *, replace: bool) -> CreateFunction:
 
 
 def _arguments(cursor: Cursor) -> tuple[FunctionArgument, ...]:
-    """Parses ( argument, … ). Raises 42P13 for repeated names and for arguments without a needed default."""
+    """Parses ( argument, … ).
+
+    Raises 42P13 for repeated names and for arguments without a needed default.
+    """
     found: list[FunctionArgument] = []
     cursor.expect("(")
     while not cursor.at(")"):
@@ -210,7 +213,7 @@ def _clause(cursor: Cursor, found: _Found) -> bool:
 
 
 def _check(found: _Found, this: Name) -> None:
-    """Raises an error unless the function has LANGUAGE SQL and exactly one body."""
+    """Raises an error unless the function has exactly one body, in LANGUAGE SQL."""
     language = found.language
     if language is None and found.returned is None:
         raise InvalidFunctionDefinition("no language specified")
