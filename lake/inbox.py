@@ -61,8 +61,8 @@ def _sized(value: bytes | None) -> list[bytes]:
     return [struct.pack(">i", -1)] if value is None else [struct.pack(">i", len(value)), value]
 
 
-def records(data: bytes) -> Iterator[tuple[str, memoryview | None]]:
-    """Channel and value of each record of an entry."""
+def records(data: bytes) -> Iterator[tuple[str, memoryview | None, memoryview | None]]:
+    """Channel, key and value of each record of an entry."""
     view, at = memoryview(data), 0
 
     def taken() -> memoryview | None:
@@ -75,19 +75,19 @@ def records(data: bytes) -> Iterator[tuple[str, memoryview | None]]:
         return view[at - length : at]
 
     while at < len(view):
-        channel, _, value = taken(), taken(), taken()
+        channel, key, value = taken(), taken(), taken()
         assert channel is not None
         at += 20
         taken()
-        yield bytes(channel).decode(), value
+        yield bytes(channel).decode(), key, value
 
 
 class Inbox:
-    """The writing end; one per epoch. `consumed`: the last entry that the log has passed. Thread safe."""
+    """The writing end; one per epoch. `consumed`: the last entry that the log had passed when the epoch began. Thread safe."""
 
     def __init__(self, lake: Lake, epoch: int, consumed: int) -> None:
         self._lake = lake
-        self.epoch = epoch
+        self.epoch, self.consumed = epoch, consumed
         self.folder = lake.path / "inbox" / str(epoch)
         self._lock = threading.Lock()
         self._failure: TailgateError | None = None
@@ -142,7 +142,11 @@ class Inbox:
     def read(self, after: int, upto: int) -> Iterator[tuple[str, memoryview | None]]:
         """Channels and values of the records of entries (after, upto]."""
         for number in range(after + 1, upto + 1):
-            yield from records((self.folder / str(number)).read_bytes())
+            yield from ((channel, value) for channel, _, value in records((self.folder / str(number)).read_bytes()))
+
+    def keys(self, number: int) -> Iterator[tuple[str, memoryview | None]]:
+        """Channels and keys of the records of an entry."""
+        yield from ((channel, key) for channel, key, _ in records((self.folder / str(number)).read_bytes()))
 
     def remove(self, after: int, upto: int) -> None:
         """Entries (after, upto], which the log has passed."""
