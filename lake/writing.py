@@ -12,6 +12,7 @@ A writer that was paused and replaced cannot append any more, whatever became of
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 import time
@@ -36,6 +37,10 @@ Changes: TypeAlias = (
     "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream that becomes the entry's own
 )
 
+
+AHEAD_MS = 60_000  # by which the log's time may be ahead of the clock without a warning
+
+log = logging.getLogger("tailgate.lake")
 
 REPLACED = "another engine writes the log of this lake"
 
@@ -87,6 +92,7 @@ class Writer:
         self._ages = Ages(newest.age)
         self._announcement: Announcement | None = None
         self._failure: TailgateError | None = None
+        self._ahead = False  # more than AHEAD_MS, which was logged
         self.keep_catalog()  # an engine that ended may have left it out
 
     def append(
@@ -123,11 +129,22 @@ class Writer:
             self._link(header, parts)
             self.newest = self.lake.log.announce(header)
             self._ages.appended(header.age)
+            self._compare_clock(time)
             if catalog is not None:
                 self.catalog = after
                 crash.point("catalog.entry")
                 self.keep_catalog()
             return header
+
+    def _compare_clock(self, time: int) -> None:
+        """Logs a warning when the log's time gets too far ahead of the clock, once until the clock has caught up."""
+        ahead = time - now()
+        if ahead > AHEAD_MS and not self._ahead:
+            log.warning(
+                "the time of the log is %d s ahead of the clock, which was set back; times go on one by one until the clock has caught up",
+                ahead // 1000,
+            )
+        self._ahead = ahead > AHEAD_MS
 
     def _link(self, header: Header, parts: Sequence[bytes | memoryview]) -> None:
         """Puts the entry into the log."""
