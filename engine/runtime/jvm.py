@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from engine.runtime.scratch import scratch
+from lake.scratch import scratch
 
 DRIVER_MEMORY = "2g"  # heap; Arrow and RocksDB live outside it
 CLASSES = Path("engine", "java", "target", "classes.jsa")  # made by engine.runtime.classes
