@@ -194,7 +194,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _engine(options: argparse.Namespace) -> int:
     from engine.runtime.jvm import launched
-    from engine.runtime.scratch import ROOT
+    from lake.scratch import ROOT
 
     with launched(options.scratch or options.data / ROOT) as jvm:
         from engine.runtime.main import Options, run

@@ -17,6 +17,20 @@ One tick, from the engine to its readers:
 All packages share `errors` and `types`. `crash` kills a process at a named point for tests.
 """
 
-from lake.folder import Lake
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lake.folder import Lake
 
 __all__ = ["Lake"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports `Lake` when it is first used: the engine's JVM starts before the libraries that it needs are imported."""
+    if name == "Lake":
+        from lake.folder import Lake
+
+        return Lake
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

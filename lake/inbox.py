@@ -64,8 +64,8 @@ def _sized(value: bytes | None) -> list[bytes]:
     return [struct.pack(">i", -1)] if value is None else [struct.pack(">i", len(value)), value]
 
 
-def records(data: bytes) -> Iterator[tuple[str, memoryview | None]]:
-    """Yields channel and value of each record of an entry."""
+def records(data: bytes) -> Iterator[tuple[str, memoryview | None, memoryview | None]]:
+    """Yields channel, key and value of each record of an entry."""
     view, at = memoryview(data), 0
 
     def taken() -> memoryview | None:
@@ -78,19 +78,19 @@ def records(data: bytes) -> Iterator[tuple[str, memoryview | None]]:
         return view[at - length : at]
 
     while at < len(view):
-        channel, _, value = taken(), taken(), taken()
+        channel, key, value = taken(), taken(), taken()
         assert channel is not None
         at += 20
         taken()
-        yield bytes(channel).decode(), value
+        yield bytes(channel).decode(), key, value
 
 
 class Inbox:
-    """The writer of the inbox in one epoch, safe for many threads. `consumed`: the last entry that a tick has read."""
+    """The writer of the inbox in one epoch, safe for many threads. `consumed`: the last entry that the log had passed when the epoch began."""
 
     def __init__(self, lake: Lake, epoch: int, consumed: int) -> None:
         self._lake = lake
-        self.epoch = epoch
+        self.epoch, self.consumed = epoch, consumed
         self.folder = lake.path / "inbox" / str(epoch)
         self._lock = threading.Lock()
         self._failure: TailgateError | None = None
@@ -145,7 +145,11 @@ class Inbox:
     def read(self, after: int, upto: int) -> Iterator[tuple[str, memoryview | None]]:
         """Yields channel and value of the records of entries (after, upto]."""
         for number in range(after + 1, upto + 1):
-            yield from records((self.folder / str(number)).read_bytes())
+            yield from ((channel, value) for channel, _, value in records((self.folder / str(number)).read_bytes()))
+
+    def keys(self, number: int) -> Iterator[tuple[str, memoryview | None]]:
+        """Yields channel and key of the records of an entry."""
+        yield from ((channel, key) for channel, key, _ in records((self.folder / str(number)).read_bytes()))
 
     def remove(self, after: int, upto: int) -> None:
         """Removes entries (after, upto], which the log has passed."""

@@ -4,7 +4,8 @@
                                         ├─► logged with the template, the version and the traceback
                                         └─► returned with a hint that asks the user to report it
 
-An unexpected exception is a defect. Any other error is returned unchanged.
+An unexpected exception is a defect, unless a process that this one needs has crashed: then the client gets
+57P02, as from PostgreSQL. Any other error is returned unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
-from lake.errors import StatementTooComplex, TailgateError, from_system, of
+from lake.errors import CrashShutdown, StatementTooComplex, TailgateError, from_system, of
 
 DEFECT, SYSTEM = "XX000", "58000"
 ISSUES = "https://github.com/tailgate-sql/tailgate/issues"
@@ -29,6 +30,7 @@ HINTS = {
     DEFECT: f"This is a defect of Tailgate. Report it with what the server wrote to its log: {ISSUES}",
     SYSTEM: f"If it happens again, report it with what the server wrote to its log: {ISSUES}",
 }
+RESTARTING = "Look whether the statement took effect before sending it again."
 KINDS_MAX = 1_000  # kinds of errors that a process counts; further ones are only logged
 TEMPLATE_CHARACTERS_MAX = 1_000
 ROOT = Path(__file__).parent.parent
@@ -61,11 +63,11 @@ class Kind:
 class InternalErrors:
     """The internal errors of a process. Safe from many threads.
 
-    `template` returns a statement's text without its literals.
+    `template` returns a statement's text without its literals. `crashed` returns whether a process that this one needs has ended.
     """
 
-    def __init__(self, template: Callable[[str], str]) -> None:
-        self._template = template
+    def __init__(self, template: Callable[[str], str], crashed: Callable[[], bool] = lambda: False) -> None:
+        self._template, self._crashed = template, crashed
         self._kinds: dict[tuple[str, str, str], Kind] = {}
         self._lock = threading.Lock()
 
@@ -79,6 +81,9 @@ class InternalErrors:
             if error.sqlstate not in HINTS:
                 return error
             made = error
+        elif self._crashed():
+            log.warning("a statement was interrupted by the crash of a process: %s", place(error), exc_info=error)
+            return CrashShutdown("the engine is restarting after a crash", hint=RESTARTING)
         else:
             made = of(DEFECT, f"internal error: {type(error).__name__}: {error}")
         hint = HINTS[made.sqlstate]

@@ -13,6 +13,7 @@ free (`lake.fencing`). It gets `Replaced`.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 import time
@@ -37,6 +38,10 @@ Changes: TypeAlias = (
     "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream, which becomes a section
 )
 
+
+AHEAD_MS = 60_000  # by which the log's time may be ahead of the clock without a warning
+
+log = logging.getLogger("tailgate.lake")
 
 REPLACED = "another engine writes the log of this lake"
 
@@ -89,6 +94,7 @@ class Writer:
         self._ages = Ages(newest.age)
         self._announcement: Announcement | None = None
         self._failure: TailgateError | None = None
+        self._ahead = False  # whether the time is more than AHEAD_MS ahead of the clock, which has been logged
         self.keep_catalog()  # the previous engine may not have written it
 
     def append(
@@ -127,11 +133,22 @@ class Writer:
             self._link(header, parts)
             self.newest = self.lake.log.announce(header)
             self._ages.appended(header.age)
+            self._compare_clock(time)
             if catalog is not None:
                 self.catalog = after
                 crash.point("catalog.entry")
                 self.keep_catalog()
             return header
+
+    def _compare_clock(self, time: int) -> None:
+        """Logs a warning when the log's time gets too far ahead of the clock, once until the clock has caught up."""
+        ahead = time - now()
+        if ahead > AHEAD_MS and not self._ahead:
+            log.warning(
+                "the time of the log is %d s ahead of the clock, which was set back; times go on one by one until the clock has caught up",
+                ahead // 1000,
+            )
+        self._ahead = ahead > AHEAD_MS
 
     def _link(self, header: Header, parts: Sequence[bytes | memoryview]) -> None:
         """Creates the entry in the log."""

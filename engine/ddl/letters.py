@@ -14,6 +14,8 @@ from engine.ddl.history import DAY_MS, MONTH_MS
 from engine.ddl.refresh import READERS, knowing
 from lake.catalog import DEAD_LETTERS, Catalog, Change, Item
 from lake.errors import FeatureNotSupported, InvalidParameterValue
+from lake.roles import Role
+from sql.authorization import authorize
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.duckdb_functions import error_of, install
@@ -49,8 +51,9 @@ def retention(name: str, value: object) -> dict[str, Any]:
     return {kept: value}
 
 
-def chosen(table: pa.Table, letters: Item, where: Expression | None, catalog: Catalog) -> pa.Table:
-    """Returns the rows of a relation of dead letters for which a condition is true. Raises 0A000 if it reads another relation."""
+def chosen(table: pa.Table, letters: Item, where: Expression | None, role: Role, catalog: Catalog) -> pa.Table:
+    """Returns the rows of a relation of dead letters for which a condition is true. Raises 42501 unless the role may evaluate it, and 0A000
+    if it reads another relation."""
     if where is None:
         return table
     name = catalog.stored.name_of(letters)
@@ -58,7 +61,7 @@ def chosen(table: pa.Table, letters: Item, where: Expression | None, catalog: Ca
     if name.schema:
         of.set("db", exp.Identifier(this=name.schema, quoted=True))
     query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=of), where=exp.Where(this=where.tree))
-    plan = bind_query(QueryText(where.text, 0, query), catalog.stored, None).plan
+    plan = authorize(bind_query(QueryText(where.text, 0, query), catalog.stored, None), role, catalog).plan.plan
     if set(relations(plan)) != {letters.id}:
         raise FeatureNotSupported("a condition of DELETE DEAD LETTERS that reads another relation is not supported")
     connection = duckdb.connect(":memory:", config={"memory_limit": MEMORY, "threads": 1})

@@ -23,25 +23,37 @@ OWN = ("group", "stale", FAILED, ANEW, *KEPT)
 def bases(item: Item, catalog: Catalog) -> set[int]:
     """What an item's definition names, through plain views and functions, down to what has rows of its own."""
     found: set[int] = set()
-    for id in item.depends:
-        other = catalog[id]
-        found |= bases(other, catalog) if other.kind in ("view", "function") else {id}
+    visited: set[int] = set()
+    queue = list(item.depends)
+    while queue:
+        id = queue.pop()
+        if id not in visited:
+            visited.add(id)
+            other = catalog[id]
+            if other.kind in ("view", "function"):
+                queue += other.depends
+            else:
+                found.add(id)
     return found
 
 
 def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
     """The views and functions that read one of these items, directly or through others, that are not replacements themselves; lower ones
-    first."""
-    found: dict[int, Item] = {}
-    queue = list(ids)
-    while queue:
-        id = queue.pop(0)
-        for item in catalog.dependents(id):
-            if item.kind in ("view", "materialized view", "function") and not item.replaces:
-                found.pop(item.id, None)
+    first. An older version may have left a cycle of functions and views: each item is visited once,
+    and none reads itself."""
+    found: dict[int, Item] = {}  # higher ones first
+    begun: set[int] = set()
+
+    def visit(id: int, first: int) -> None:
+        for item in reversed(catalog.dependents(id)):
+            if item.kind in ("view", "materialized view", "function") and not item.replaces and item.id != first and item.id not in begun:
+                begun.add(item.id)
+                visit(item.id, first)
                 found[item.id] = item
-                queue.append(item.id)
-    return tuple(found.values())
+
+    for id in ids:
+        visit(id, id)
+    return tuple(reversed(found.values()))
 
 
 def replacement(item: Item, id: int, group: int) -> Item:

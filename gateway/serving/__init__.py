@@ -15,6 +15,7 @@ What happens to one TAIL: `changes.follow` walks the log from a time; `feeds` sa
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import threading
 import time as clocks
@@ -43,6 +44,7 @@ from gateway.serving.snapshots import Snapshot, Snapshots, raise_error_of
 from lake import reading
 from lake.catalog import Catalog, Item
 from lake.errors import UndefinedTable
+from lake.scratch import GATEWAY, ROOT, scratch
 from lake.types import Field, Type, arrow_schema
 from sql.authorization import Authorized, Followed
 from sql.duckdb import arguments
@@ -67,7 +69,9 @@ class Serving:
 
     def __init__(self, lake: Lake, *, memory_limit: str = MEMORY_LIMIT) -> None:
         self._lake = lake
-        self._sandbox = open_sandbox(_functions, memory_limit=memory_limit)
+        self._closing = contextlib.ExitStack()
+        self._scratch = self._closing.enter_context(scratch(lake.path / ROOT, GATEWAY)).path
+        self._sandbox = open_sandbox(_functions, memory_limit=memory_limit, scratch=self._scratch)
         self._entries = Entries(lake)
         self._mirrors = Mirrors(lake, self._sandbox, self._entries, self._moved)
         self._statements = Statements()
@@ -100,6 +104,7 @@ class Serving:
         self._loop = None
         for sandbox in (self._sandbox, *self._opened_too):
             sandbox.close()
+        self._closing.close()
 
     # --- time
 
@@ -340,7 +345,7 @@ class Serving:
         return await self._jobs.run(lambda job: self._system.describe(query, oids, session, catalog))
 
     def _opened(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
-        sandbox = open_sandbox(prepare, memory_limit=CATALOG_MEMORY_LIMIT)
+        sandbox = open_sandbox(prepare, memory_limit=CATALOG_MEMORY_LIMIT, scratch=self._scratch)
         self._opened_too.append(sandbox)
         return sandbox.connection
 

@@ -23,6 +23,8 @@ from sql.statements import QueryText, Select
 KEPT = 2000  # bound queries; a client with its own literals in every statement must not fill memory
 
 BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}
+# never before the time that is read: a clock that was set back is behind what the engine took for now
+NOW = "(SELECT greatest(CAST(now() AS TIMESTAMPTZ), CAST(epoch_ms(t) AS TIMESTAMPTZ)) FROM clock)"
 UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 
@@ -90,7 +92,7 @@ def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int)
         for column, origin in zip(query.columns, origins(query.plan), strict=True)
     )
     constants: list[plan.Value] = []
-    text = render(query.plan, constants=constants)
+    text = render(query.plan, now=NOW, constants=constants)
     # what the plan reads is asked for even if the binder has noted nothing of it
     unnoted = relations - {d.item for d in query.demands}
     return Prepared(

@@ -51,9 +51,11 @@ def open_sandbox(
     *,
     memory_limit: str = MEMORY_LIMIT,
     threads: int = THREADS,
+    scratch: Path | None = None,
 ) -> Sandbox:
-    """A closed instance. `prepare` is called before it is closed: the place for functions and macros."""
-    folder = Path(tempfile.mkdtemp(prefix="tailgate-duckdb-"))
+    """A closed instance. `scratch`: where its folder is; the system's temporary folder if left out. `prepare` is called before it is
+    closed: the place for functions and macros."""
+    folder = Path(tempfile.mkdtemp(prefix="tailgate-duckdb-", dir=scratch))
     config = {"threads": threads, "memory_limit": memory_limit, "temp_directory": str(folder), "max_temp_directory_size": TEMPORARY_LIMIT}
     connection = duckdb.connect(":memory:", config=config)
     prepare(connection)
