@@ -1,5 +1,4 @@
-"""From bound plans to circuits. The modules take and return values; they do not use Spark, Kafka or
-the lake.
+"""Plans are compiled to circuits here, without Spark, Kafka or the lake: values in, values out.
 
 A materialized view passes through these modules:
 

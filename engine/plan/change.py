@@ -1,4 +1,4 @@
-"""How each plan node is maintained: streams of changes, and the stateful operators between them.
+"""Streams of changes and the stateful operators between them: the maintenance of each plan node.
 
     Δ(σ R) = σ ΔR                  a step of an edge
     Δ(π R) = π ΔR                  a step of an edge

@@ -181,8 +181,7 @@ class _Builder:
     # ---- sources ---------------------------------------------------------------------------------------------------------------
 
     def _source(self, item: Item, node: int, channel: str) -> int:
-        """Returns the node that decodes a source's records from a channel, and creates it if
-        necessary.
+        """Returns the node that decodes a source's records from a channel; creates it if necessary.
 
         Records that cannot be decoded go to the source's dead letters.
         """
@@ -210,8 +209,7 @@ class _Builder:
         self.outputs.append(Output(upsert, Linear(), item.id))
 
     def _table(self, item: Item) -> int:
-        """Creates and returns the node for rows written to a table; it exists if a view reads the
-        table.
+        """Creates and returns the node for rows that are written to a table, when a view reads it.
 
         The log contains the table's changes without this node.
         """

@@ -1,5 +1,4 @@
-"""The errors with which a new view starts: those that it would have received since its inputs
-exist.
+"""The errors that a new view starts with: those it would have if it were as old as its inputs.
 
 An error occurs in an operator or on an edge, and reaches every relation downstream once. A backfill
 produces the errors on the new view's own edges. The errors upstream of these, on edges of existing

@@ -25,9 +25,7 @@ def reached(graph: Graph, node: int) -> frozenset[int]:
 
 
 def stopped(relations: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
-    """Returns the maintained views with one of these (error) relations, and all views above them,
-    by id.
-    """
+    """Returns the maintained views with one of these (error) relations and all views above, by id."""
     wanted = set(relations)
     views = [i for i in catalog.items.values() if i.kind == "materialized view" and maintained(i)]
     found = {i.id for i in views if i.id in wanted or i.errors in wanted}

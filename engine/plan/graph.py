@@ -241,12 +241,11 @@ class SortColumn:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One result of a reduce: a function over columns of the input; count without columns counts
-    rows.
+    """One result of a reduce: a function over columns of the input.
 
-    `filter`: the boolean column that must be true for a row to be aggregated, or -1. `order`: the
-    order in which values are aggregated, before the order of the values themselves. `fraction`: the
-    argument of a percentile.
+    count without columns counts rows. `filter`: the boolean column that must be true for a row to
+    be aggregated, or -1. `order`: the order in which values are aggregated, before the order of the
+    values themselves. `fraction`: the fraction of a percentile.
     """
 
     function: str
@@ -362,10 +361,10 @@ class WindowFunction:
 
 @dataclass(frozen=True, slots=True)
 class RecomputeNode:
-    """Window functions. Output: the first `width` columns of `input` (port 0), then one per
-    function.
+    """Window functions over the partitions of `input` (port 0).
 
-    Each function sees the rows of the row's partition in `order`.
+    Output: the first `width` columns of the input, then one per function. Each function sees the
+    rows of the row's partition in `order`.
     """
 
     node: int
@@ -403,9 +402,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterEdge:
-    """An edge from the records that a source cannot decode (columns DEAD_LETTER) to a port of an
-    operator.
-    """
+    """An edge from a source's undecodable records (columns DEAD_LETTER) to a port of an operator."""
 
     source: int
     shape: Linear
@@ -415,9 +412,7 @@ class DeadLetterEdge:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An edge from a source or an operator to a relation. Errors in `shape` are errors of that
-    relation.
-    """
+    """An edge from a source or an operator to a relation. Errors in `shape` belong to the relation."""
 
     origin: int
     shape: Linear
@@ -426,9 +421,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class RelationTarget:
-    """A relation whose net changes each tick returns; `errors` is the id of its error relation (0:
-    none).
-    """
+    """A relation whose net changes each tick returns; `errors`: the id of its error relation, or 0."""
 
     relation: int
     columns: tuple[Field, ...]

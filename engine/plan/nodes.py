@@ -77,8 +77,9 @@ def generation(item: Item) -> int:
 
 
 def stale(item: Item) -> bool:
-    """Returns whether the view is not maintained because its state is lost; a replacement is
-    backfilled.
+    """Returns whether the view is not maintained because its state is lost.
+
+    A replacement is being backfilled.
     """
     return bool(item.options.get("stale"))
 

@@ -1,5 +1,4 @@
-"""Replacements: items that are backfilled to take the places of others, and the change that
-switches.
+"""Replacements: items that are backfilled to take the places of others, and the switch to them.
 
     R, read by U, gets a new definition ──► S (replaces R) and T (replaces U, reads S) are backfilled
     all items of the group are ready    ──► one entry: R and U get the definitions of S and T, and the

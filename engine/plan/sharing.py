@@ -85,7 +85,5 @@ class Sharing:
         return with_record(item, [(digest, self._replaced.get(node, node)) for digest, node in record(item)])
 
     def _inputs(self, node: int) -> Counter[tuple[int, Linear, int]]:
-        """Returns the edges that lead to a node, apart from the backfill, as (origin, steps, port)
-        counts.
-        """
+        """Returns the counts of edges (origin, steps, port) to a node, without those of the backfill."""
         return Counter((self._replaced.get(e.origin, e.origin), e.shape, e.port) for e in self._edges.get(node, ()))

@@ -1,5 +1,4 @@
-"""Temporal filters: conditions on the clock, solved for the times between which they hold for a
-row.
+"""Temporal filters: conditions on the clock, and the times between which they hold for a row.
 
     now() < ts + interval '5 minutes'        until ⌈ts + 5 min⌉
     ts >= now() - interval '1 hour'          until ⌊ts + 1 h⌋ + 1
@@ -79,8 +78,7 @@ def lift(relation: Relation) -> Relation:
 
 
 def _below(join: Join, timed: tuple[Scalar, ...], others: tuple[Scalar, ...]) -> Relation:
-    """Moves clock conditions on one side of a join to a filter of that side, where that is
-    equivalent.
+    """Moves clock conditions on one side of a join to a filter of that side, if that is equivalent.
 
     The others stay in the join condition; `check` rejects them.
     """
