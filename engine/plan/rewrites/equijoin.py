@@ -140,7 +140,7 @@ def _within(scalar: Scalar, start: int, end: int) -> bool:
 def _of_one_type(key: Key) -> Key | None:
     """Returns the key with both sides cast to one type that holds both exactly.
 
-    Returns None if there is no such type, or if values that are equal would differ in it.
+    Returns None without such a type, or if values that are equal would differ in it.
     """
     left, right = key.left.type, key.right.type
     if _alike(left, right):

@@ -15,8 +15,9 @@ def decoding(item: Item) -> tuple[KafkaDecoder, Linear, tuple[Field, ...]]:
 
 
 def entering(item: Item) -> tuple[Linear, ...]:
-    """Returns the steps from a stored source's node to the operator that stores its rows, one per
-    edge.
+    """Returns the steps from a stored source's node to the operator that stores its rows.
+
+    There is an edge for each element.
     """
     return layout(item.options).entering
 
