@@ -1,6 +1,7 @@
-"""What a statement's options say of reaching a Kafka or a registry: settings for `lake.secrets`, and the secrets they name.
+"""Access to Kafka or a schema registry: settings for `lake.secrets` from a statement's options.
 
-The same options stand in CREATE CONNECTION, where the topic's options stand (WITH), and behind a registry's URL:
+The same options occur in CREATE CONNECTION, in WITH together with the topic's options, and after a
+registry's URL:
 
     SASL USERNAME = 'ann'           {"username": "ann"}
     SASL PASSWORD = SECRET s        {"password": {"secret": id of s}}
@@ -38,8 +39,8 @@ KAFKA = {
     "sasl_password": "password",
 }
 REGISTRY = {**TLS, "username": "username", "password": "password"}
-SECRETS = ("password", "key", "key_password")  # settings that only a SECRET says, or a file
-PREFIXES = ("security_", "sasl_", "ssl_")  # of options of WITH that are of the connection
+SECRETS = ("password", "key", "key_password")  # settings whose value must be a SECRET or a file
+PREFIXES = ("security_", "sasl_", "ssl_")  # prefixes of the options in WITH that concern the connection
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -47,7 +48,7 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """`settings` as an item keeps them; `secrets`: ids of those among them."""
+    """Access settings, as an item stores them, and the ids of the secrets that they use."""
 
     settings: dict[str, Any]
     secrets: tuple[int, ...] = ()
@@ -58,7 +59,10 @@ def is_access(option: str) -> bool:
 
 
 def kafka(options: Options, catalog: Catalog) -> Said:
-    """Raises 22023 for what makes no sense together, 0A000 for what is not supported."""
+    """Returns the settings for Kafka.
+
+    Raises 22023 if options contradict each other, 0A000 if one is not supported.
+    """
     said = _said(options, KAFKA, "Kafka", catalog)
     settings = said.settings
     for name in ("protocol", "mechanism"):
