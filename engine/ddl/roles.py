@@ -1,4 +1,7 @@
-"""CREATE, ALTER and DROP ROLE, GRANT and REVOKE: statements to changes of the catalog. Who may say them is the gateway's to check."""
+"""CREATE, ALTER and DROP ROLE, GRANT and REVOKE: changes of the catalog.
+
+The gateway checks who may execute these statements.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole
 
 
 def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[str, Change, list[Notice]]:
-    """The tag, the change and what to tell."""
+    """Returns the command tag, the change of the catalog, and notices."""
     match statement:
         case CreateRole(name=name, options=options):
             return "CREATE ROLE", Change(put_roles=(_create(name, options, catalog),)), []
@@ -88,7 +91,10 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
 
 
 def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
-    """Makes roles members of others, or takes that back. Raises 0LP01 where two would be members of each other."""
+    """Returns the change that grants or revokes membership in roles, and notices.
+
+    Raises 0LP01 if two roles would be members of each other.
+    """
     notices: list[Notice] = []
     changed: dict[int, Role] = {}
     for named in statement.roles:

@@ -1,4 +1,4 @@
-"""CREATE SCHEMA and ALTER SCHEMA: statements to changes of the catalog."""
+"""CREATE SCHEMA and ALTER SCHEMA: changes of the catalog."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def create_schema(statement: CreateSchema, creator: str | None, catalog: Catalog
 
 
 def alter_schema(statement: AlterSchema, catalog: Catalog) -> Change:
-    """The schema under another name, with the texts of all that names what is in it; or with another owner."""
+    """Returns the change that sets the name or the owner of a schema.
+
+    A change of the name includes the texts that contain it.
+    """
     schema = catalog.schema(statement.name.name)
     if statement.owner is not None:
         return Change(put_schemas=(replace(schema, owner=catalog.role(statement.owner.name).id),))
