@@ -55,6 +55,7 @@ class Said:
 
 
 def is_access(option: str) -> bool:
+    """Returns whether an option in WITH concerns access to Kafka."""
     return option.startswith(PREFIXES)
 
 
@@ -86,6 +87,7 @@ def kafka(options: Options, catalog: Catalog) -> Said:
 
 
 def registry(options: Options, catalog: Catalog) -> Said:
+    """Returns the settings for a schema registry. Raises 22023 or 0A000."""
     said = _said(options, REGISTRY, "a schema registry", catalog)
     if "password" in said.settings and "username" not in said.settings:
         raise InvalidParameterValue("a PASSWORD needs a USERNAME")
@@ -94,6 +96,7 @@ def registry(options: Options, catalog: Catalog) -> Said:
 
 
 def _check_sasl(settings: dict[str, Any]) -> None:
+    """Raises 22023 or 0A000 if the settings of SASL are incomplete or not supported."""
     mechanism = settings.get("mechanism")
     if mechanism is None:
         raise InvalidParameterValue("SASL needs SASL MECHANISMS", hint=f"It is one of {', '.join(MECHANISMS)}.")
@@ -105,6 +108,7 @@ def _check_sasl(settings: dict[str, Any]) -> None:
 
 
 def _check_pair(settings: dict[str, Any]) -> None:
+    """Raises 22023 for a certificate without its key, or a key without its certificate."""
     if ("certificate" in settings) != ("key" in settings):
         raise InvalidParameterValue("SSL CERTIFICATE and SSL KEY belong together")
     if "key_password" in settings and "key" not in settings:
@@ -112,6 +116,7 @@ def _check_pair(settings: dict[str, Any]) -> None:
 
 
 def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) -> Said:
+    """Returns the settings for options. `known`: option → setting; `of`: the service, for errors."""
     settings: dict[str, Any] = {}
     secrets: list[int] = []
     for option, value in options:
@@ -137,6 +142,7 @@ def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) ->
 
 
 def text(value: OptionValue, option: str) -> str:
+    """Returns the value of an option that is a text. Raises 22023 for another value."""
     if not isinstance(value, str) or not value:
         raise InvalidParameterValue(f'option "{option}" needs a text')
     return value

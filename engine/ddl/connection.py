@@ -24,6 +24,7 @@ Seal = Callable[[str, int], str]  # lake.secrets.Vault.sealed
 
 
 def create_secret(statement: CreateSecret, text: str, catalog: Catalog, seal: Seal) -> Item:
+    """Returns the item of a secret. Its value is encrypted, and hidden in its text."""
     schema = free(statement.name, catalog)
     begin, end = statement.value_at
     id = catalog.next_id
@@ -41,6 +42,7 @@ def alter_secret(statement: AlterSecret, catalog: Catalog, seal: Seal) -> Item |
 
 
 def create_connection(statement: CreateConnection, text: str, catalog: Catalog) -> Item:
+    """Returns the item of a connection; `text` is the statement as typed."""
     schema = free(statement.name, catalog)
     options, said = _kafka(statement.options, catalog) if statement.kind == "kafka" else _registry(statement.options, catalog)
     item = Item(
@@ -124,6 +126,7 @@ def registry(connection: Name | None, url: str, options: Options, catalog: Catal
 
 
 def _connection(name: Name, kind: str, catalog: Catalog) -> Reached:
+    """Returns the access that a connection gives. Raises 42809 if it has another kind."""
     item = of_kind(CONNECTION, name, catalog)
     if item.options["type"] != kind:
         raise WrongObjectType(f'connection "{item.name}" is not to {_WORDS[kind]}', position=name.position)

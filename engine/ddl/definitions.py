@@ -23,6 +23,8 @@ from sql.definitions import bind_definition
 
 @dataclass(frozen=True, slots=True)
 class Definition:
+    """A definition as `authorize` checks it: the privileges that it requires."""
+
     demands: tuple[Demand, ...]
 
 

@@ -31,6 +31,7 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[Change, list[Notice]]:
 
 
 def drop_schemas(statement: DropSchema, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change that removes schemas, and notices. Raises 2BP01 for a built-in schema."""
     notices: list[Notice] = []
     named: dict[int, Item | Schema] = {}
     for name in statement.names:
@@ -60,6 +61,7 @@ def going(named: dict[int, Item | Schema], catalog: Catalog, notices: list[Notic
 
 
 def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
+    """Returns the item that a DROP names. Raises 2BP01 for a companion."""
     item = found(statement.kind, name, catalog, if_exists=statement.if_exists)
     if item is not None and item.kind in COMPANIONS:
         owner = catalog[item.depends[0]]
@@ -99,4 +101,5 @@ def a(kind: str) -> str:
 
 
 def notice(message: str) -> Notice:
+    """Returns a notice."""
     return {"severity": "NOTICE", "sqlstate": "00000", "message": message, "hint": None}

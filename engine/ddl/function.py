@@ -65,6 +65,7 @@ def create_function(statement: CreateFunction, text: str, catalog: Catalog, owne
 
 
 def _routine(statement: CreateFunction, catalog: Catalog) -> Routine:
+    """Returns the signature of a function. Raises 42P13 for duplicate result columns."""
     arguments = tuple(Field(a.name, a.type) for a in statement.arguments)
     defaults = tuple(a.default for a in statement.arguments if a.default is not None)
     if statement.row is not None:
@@ -105,6 +106,7 @@ def _check_same(item: Item, old: Routine, new: Routine) -> None:
 
 
 def find_function(named: FunctionName, catalog: Catalog) -> Item:
+    """Returns the item of a function that a statement refers to. Raises 42883 if it does not exist."""
     catalog.check_schema(named.name)
     return find(named.name, named.types, catalog)
 
@@ -126,5 +128,6 @@ def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[Change, li
 
 
 def comment_on_function(statement: CommentOnFunction, catalog: Catalog) -> Change:
+    """Returns the change that sets the comment of a function."""
     item = find_function(statement.function, catalog)
     return Change(put=(replace(item, options={**item.options, COMMENTS: {"": statement.text} if statement.text else {}}),))

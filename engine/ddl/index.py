@@ -50,6 +50,7 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Item | None,
 
 
 def _relation(name: Name, catalog: Catalog) -> Item:
+    """Returns the relation to index. Raises 42809 for a view, 55000 for one that is not stored."""
     relation = catalog.relation(replace(name, position=None))
     if relation.kind == "view":
         detail = "This operation is not supported for views."
@@ -74,6 +75,7 @@ def _columns(statement: CreateIndex, relation: Item) -> tuple[int, ...]:
 
 
 def _position(name: str, relation: Item) -> int:
+    """Returns the position of a column. Raises 42703 if it does not exist."""
     names = [c.name for c in relation.columns]
     if name not in names:
         raise UndefinedColumn(f'column "{name}" does not exist')
@@ -81,6 +83,7 @@ def _position(name: str, relation: Item) -> int:
 
 
 def _check_method(statement: CreateIndex) -> None:
+    """Raises 0A000 for features that hash indexes lack in PostgreSQL."""
     if statement.method != "hash":
         return
     if statement.unique:

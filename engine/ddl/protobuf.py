@@ -33,6 +33,7 @@ def options(files: tuple[File, ...], message: str | None, *, wire: bool) -> dict
 
 
 def _files(schema: str) -> tuple[File, ...]:
+    """Returns the files of a schema: the text of one file, or a descriptor set."""
     if not schema.startswith(HEXADECIMAL):
         return (parsed(schema),)
     try:

@@ -105,6 +105,7 @@ def _image(field: dict[str, Any], envelope: avro.Schema) -> dict[str, Any]:
 
 
 def _other(item: Item) -> InvalidObjectDefinition:
+    """Returns the error for a schema with which a source cannot keep its columns and key."""
     return InvalidObjectDefinition(
         f'by its newest schema source "{item.name}" cannot keep its columns and its key', hint="Drop the source and create it again."
     )

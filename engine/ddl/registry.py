@@ -27,6 +27,8 @@ ANSWER_BYTES_MAX = 4 * 1024 * 1024  # limit for one schema; the largest one obse
 
 
 class SchemaLookup(Protocol):
+    """A reader of schemas in a registry; `settings` are those for access to it (`lake.secrets`)."""
+
     def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
         """Returns the newest Protobuf schema of a subject, after the schemas that it imports.
 

@@ -91,6 +91,7 @@ def _comments(item: Item) -> dict[str, object]:
 
 
 def _check_still(items: list[Item], catalog: Catalog) -> None:
+    """Raises 55000 if an item is being backfilled or replaced."""
     coming = catalog.replacements()
     for item in items:
         if not item.ready or item.id in coming:
@@ -113,6 +114,7 @@ def _check_readers(catalog: Catalog, above: tuple[Item, ...]) -> None:
 
 
 def _check_alone(old: Item, catalog: Catalog) -> None:
+    """Raises 2BP01 if objects depend on a materialized view that gets other columns."""
     dependents = [i for i in catalog.dependents(old.id) if i.kind not in COMPANIONS]
     if dependents:
         raise DependentObjectsStillExist(

@@ -15,6 +15,7 @@ from sql.statements import AlterSchema, CreateSchema
 
 
 def create_schema(statement: CreateSchema, creator: str | None, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change that creates a schema, and notices. `creator`: its owner by default."""
     owner = catalog.role(creator).id if creator else OPERATOR_ID
     if statement.owner is not None:
         owner = catalog.role(statement.owner.name).id
@@ -47,5 +48,6 @@ def alter_schema(statement: AlterSchema, catalog: Catalog) -> Change:
 
 
 def _check_word(name: Name) -> None:
+    """Raises 42939 for a name with the prefix of system schemas."""
     if name.name.startswith("pg_"):
         raise ReservedName(f'unacceptable schema name "{name.name}"', detail='The prefix "pg_" is reserved for system schemas.')

@@ -113,6 +113,7 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
 
 
 def _check_option(name: str, value: object) -> None:
+    """Raises 0A000 for an option that is not supported, 22023 for an invalid value."""
     if access.is_access(name) or name.startswith(TOPIC_PREFIX):
         return
     if name not in OPTIONS:
@@ -200,6 +201,7 @@ def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
 
 
 def _append_only(relation: Item, catalog: Catalog) -> bool:
+    """Returns whether the rows of a relation are never retracted."""
     return relation.kind == "materialized view" and Streams(catalog)(relation).append_only
 
 

@@ -93,6 +93,7 @@ def value_format(statement: CreateSource, catalog: Catalog, registry: SchemaLook
 
 
 def _refuse(statement: CreateSource) -> None:
+    """Raises an error for combinations of options that are not valid or not supported."""
     if not TOPIC.fullmatch(statement.topic):
         raise InvalidParameterValue(f'"{statement.topic}" is not the name of a topic')
     for include in statement.include:
@@ -154,6 +155,7 @@ class _Statement:
         self._envelope: avro.Schema | None = None  # the complete Avro schema of an envelope
 
     def options(self) -> dict[str, Any]:
+        """Returns the options of the source (`engine.plan.sources.layout`)."""
         statement = self._statement
         reached = connection.kafka(statement.connection, statement.brokers, statement.options, self._catalog)
         self.depends |= set(reached.depends)
@@ -193,6 +195,7 @@ class _Statement:
     # ---- formats
 
     def _registry(self, format: Avro | Protobuf) -> Reached:
+        """Returns the access to the registry of a format, and adds its items to `depends`."""
         if format.connection is not None and format.options:
             raise FeatureNotSupported(f'option "{format.options[0][0]}" of a schema registry is not supported')
         found = connection.registry(format.connection, format.registry or "", format.options, self._catalog)
@@ -212,6 +215,7 @@ class _Statement:
         return found
 
     def value_format(self) -> dict[str, Any]:
+        """Returns the format of the value. Raises 42704 if the registry lacks its schema."""
         statement, format = self._statement, self._statement.value_format
         if isinstance(format, Protobuf):
             return self._protobuf(format, "value") or _absent(f"{statement.topic}-value")
@@ -281,6 +285,7 @@ class _Statement:
 
 
 def _absent(subject: str) -> NoReturn:
+    """Raises 42704: the registry does not have the subject."""
     raise UndefinedObject(
         f'schema registry has no subject "{subject}"',
         hint="Create the source when the first record has been written, or register its schema.",
@@ -314,11 +319,13 @@ def _start(statement: CreateSource) -> dict[str, Any] | None:
 
 
 def _column(column: ColumnDefinition) -> dict[str, Any]:
+    """Returns the JSON form of a declared column."""
     out = field_to_json(Field(column.name, column.type, column.nullable))
     return out if column.precision is None else {**out, "precision": column.precision}
 
 
 def _plain(format: Format, *, declared: bool = False) -> dict[str, Any]:
+    """Returns the options of a format without a schema."""
     match format:
         case Csv(columns, header, delimiter):
             names = list(header) or [f"column{i + 1}" for i in range(columns)]
@@ -348,6 +355,7 @@ def _wire(format: Avro) -> bool:
 
 
 def _json(schema: str) -> str:
+    """Returns an Avro schema. Raises 22023 if it is not valid JSON."""
     try:
         json.loads(schema)
     except ValueError as e:
@@ -387,5 +395,6 @@ def _enveloped(fields: set[str]) -> bool:
 
 
 def _cut(record: Any, names: list[str]) -> Any:
+    """Returns a record's schema with only the fields of these names."""
     inner: Mapping[str, Any] = avro.present(record)[0]
     return {**inner, "fields": [dict(f) for f in inner["fields"] if f["name"] in names]}

@@ -49,6 +49,7 @@ def metadata(said: TransactionMetadata, source: Mapping[str, Any], envelope: avr
 
 
 def _check(of: Item, said: TransactionMetadata, source: Mapping[str, Any], catalog: Catalog) -> None:
+    """Raises an error if a source cannot be the transaction topic of another source."""
     format = of.options["value_format"]
     if of.options["envelope"] != "none" or format["type"] not in ("avro", "json"):
         raise FeatureNotSupported(

@@ -62,10 +62,12 @@ def errors_item(view: Item) -> Item:
 
 
 def errors_name(view: str) -> str:
+    """Returns the name of the relation of a view's errors."""
     return f"{view}_errors"
 
 
 def _options(statement: CreateView) -> dict[str, Any]:
+    """Returns the options of a view's item. Raises 0A000 or 22023."""
     found, others = retained(statement.options) if statement.materialized else ({}, statement.options)
     for name, value in others:
         if name != ON_ERROR or not statement.materialized:

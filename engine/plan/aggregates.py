@@ -25,11 +25,13 @@ class Entering:
     scalars: list[Scalar] = field(default_factory=list)
 
     def column(self, scalar: Scalar) -> int:
+        """Returns the position of a scalar's column, which is added if necessary."""
         if scalar not in self.scalars[self.fixed :]:
             self.scalars.append(scalar)
         return self.scalars.index(scalar, self.fixed)
 
     def sorted_by(self, keys: tuple[SortKey, ...]) -> tuple[SortColumn, ...]:
+        """Returns the sort order, with a column for each sort key."""
         return tuple(SortColumn(self.column(sortable(k.expression)), k.descending, k.nulls_first) for k in keys)
 
 
@@ -75,6 +77,7 @@ def filtered(condition: Scalar | None, scalar: Scalar) -> Scalar:
 
 
 def _fraction(call: AggregateCall) -> float:
+    """Returns the fraction of a percentile, 0 for other aggregates. Raises 0A000 or 22003."""
     if not call.arguments:
         return 0.0
     (fraction,) = call.arguments

@@ -139,11 +139,14 @@ class _Place:
     shape: Linear
 
     def then(self, shape: Linear) -> _Place:
+        """Returns this place followed by the steps of `shape`."""
         return _Place(self.node, Linear(self.shape.steps + shape.steps))
 
 
 @dataclass
 class _Builder:
+    """The graph of a catalog while it is built, item by item."""
+
     catalog: Catalog
     streams: Streams
     sources: dict[int, SourceNode] = field(default_factory=dict)
@@ -158,6 +161,7 @@ class _Builder:
     fills: dict[int, tuple[FillInput, ...]] = field(default_factory=dict)  # per view
 
     def graph(self) -> Graph:
+        """Returns the graph, with its parts in a deterministic order."""
         return Graph(
             tuple(self.sources[n] for n in sorted(self.sources)),
             tuple(self.operators.values()),
@@ -168,6 +172,7 @@ class _Builder:
         )
 
     def add(self, item: Item) -> None:
+        """Adds an item's nodes to the graph, unless they exist or it has none."""
         match item.kind:
             case "source" if item.stored:
                 self._stored(item)
@@ -195,6 +200,7 @@ class _Builder:
         return node
 
     def _stored(self, item: Item) -> None:
+        """Adds a stored source."""
         upsert = nodes.upsert_node(item)
         if item.id in self.relations:
             return
@@ -218,6 +224,7 @@ class _Builder:
         return node
 
     def _dead_letters(self, item: Item) -> None:
+        """Adds the relation of a source's dead letters."""
         upsert = nodes.upsert_node(item)
         if upsert in self.operators:
             return
@@ -229,6 +236,7 @@ class _Builder:
     # ---- views -----------------------------------------------------------------------------------------------------------------
 
     def _view(self, item: Item) -> None:
+        """Adds a materialized view and the items that it reads."""
         if item.id in self.relations:
             return
         stream = self.streams(item)
@@ -242,6 +250,7 @@ class _Builder:
             self.outputs.append(Output(place.node, place.shape, item.id))
 
     def _operator(self, item: Item, operator: Stateful) -> None:
+        """Adds an operator of a view with the edges that lead to it."""
         node = self._node(item, operator)
         if node in self.operators:
             # shared with another view; the edges are the same
@@ -267,6 +276,7 @@ class _Builder:
         return [p.then(wanted.shape) for p in places]
 
     def _live(self, item: Item, origin: Origin) -> list[_Place]:
+        """Returns the places where the live changes of an origin can be read."""
         match origin:
             case Source(id):
                 source = self.catalog[id]
@@ -292,6 +302,7 @@ class _Builder:
                 assert_never(origin)
 
     def _history(self, item: Item, leaf: Leaf) -> int:
+        """Returns the node that sends the history of a leaf to a new view; creates it if necessary."""
         fill = self.fills[item.id][self.numbers[item.id][leaf]]
         if fill.node not in self.sources:
             if isinstance(leaf, Source):
@@ -303,6 +314,7 @@ class _Builder:
 
 
 def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorNode:
+    """Returns the node of an operator."""
     match operator:
         case Joined(left, right, left_key, right_key, kind, null_safe, condition, unique):
             sides = _anonymous(left.columns), _anonymous(right.columns)
@@ -329,6 +341,7 @@ def _known(leaf: Leaf) -> Linear:
 
 
 def _keeper(node: int, item: Item) -> UpsertNode | CaptureNode:
+    """Returns the operator that stores the rows of a keyed source."""
     columns, fingerprint, first = _anonymous(item.columns), f"kept {item.id}", item.options.get("first_columns")
     if item.options["envelope"] == "debezium":
         return CaptureNode(node, columns, item.key, fingerprint, first)

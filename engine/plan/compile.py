@@ -69,11 +69,14 @@ def compile_rewritten(plan: Relation, catalog: Catalog, views: Streams) -> Strea
 
 
 class _Compiler:
+    """The compilation of plans over a catalog; `views` returns the streams of materialized views."""
+
     def __init__(self, catalog: Catalog, views: Streams) -> None:
         self._catalog = catalog
         self._views = views
 
     def stream(self, plan: Relation) -> Stream:
+        """Returns the stream of a plan node and its inputs."""
         match plan:
             case Scan():
                 return self._scan(plan)

@@ -69,10 +69,12 @@ def _bound(bound: FrameBound) -> list[object]:
 
 
 def sorted_by(keys: tuple[SortColumn, ...]) -> list[object]:
+    """Returns the JSON form of a sort order."""
     return [(k.column, k.descending, k.nulls_first) for k in keys]
 
 
 def call(of: Aggregate) -> list[object]:
+    """Returns the JSON form of an aggregate."""
     more = [of.distinct, of.filter, sorted_by(of.order), of.fraction]
     return [of.function, of.columns, of.type.spark, *more]
 

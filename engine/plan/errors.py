@@ -69,12 +69,14 @@ def _uses(stream: Stream) -> list[Leaf]:
 
 
 def _ends(origin: Origin) -> list[Leaf]:
+    """Returns the leaves that an origin consists of; an operator has none."""
     if isinstance(origin, Merged):
         return [leaf for i in origin.inputs for leaf in _ends(i.origin)]
     return [] if isinstance(origin, STATEFUL) else [origin]
 
 
 def _ancestors(view: View, found: dict[int, Stream]) -> None:
+    """Adds a view and all views upstream of it to `found`."""
     if view.item not in found:
         found[view.item] = view.stream
         for leaf in _uses(view.stream):
@@ -83,6 +85,8 @@ def _ancestors(view: View, found: dict[int, Stream]) -> None:
 
 
 class _Sums:
+    """The sums of errors of a graph's nodes and edges."""
+
     def __init__(self, catalog: Catalog, graph: Graph) -> None:
         self._catalog = catalog
         self._into: dict[int, list[Edge]] = {}
@@ -124,6 +128,7 @@ class _Sums:
         return edges | (reached & self._may_fail)
 
     def of(self, item: Item, stream: Stream) -> Sum:
+        """Returns the sum of a view's errors, from the nodes and edges that can fail."""
         places = self.places(item, stream)
         above = set().union(*(self.above(node) for node, _ in places))
         return _fallible(Counter([*above, *places]))
@@ -134,6 +139,7 @@ def _fallible(sum: Sum) -> Sum:
 
 
 def _can_fail(site: Site) -> bool:
+    """Returns whether an operator, an edge or an output can fail."""
     if isinstance(site, int):
         return True
     shape = site.shape if isinstance(site, Edge) else site[1]

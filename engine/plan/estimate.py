@@ -47,6 +47,7 @@ EACH = 3.0  # rows that a set-returning function returns per input row
 
 
 def rows(relation: Relation) -> float:
+    """Returns the estimated number of rows."""
     match relation:
         case Scan(rows=known):
             return float(known) if known else ROWS

@@ -76,6 +76,7 @@ def explain(
 
 
 def _told(node: int | None, figures: Figures) -> str:
+    """Returns the figures of an operator as text; empty if there are none."""
     did = figures.nodes.get(node) if node is not None else None
     if did is None:
         return ""
@@ -84,11 +85,14 @@ def _told(node: int | None, figures: Figures) -> str:
 
 
 class _Explained:
+    """The operators that maintain the nodes of a view's plan."""
+
     def __init__(self, item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -> None:
         self.item, self.catalog, self.streams = item, catalog, streams
         self._known: dict[int, Origin] = {}
 
     def operator(self, plan: Relation) -> Stateful | None:
+        """Returns the operator that maintains a plan node, or None."""
         origin = self._known.get(id(plan)) or compile_rewritten(plan, self.catalog, self.streams).origin
         if isinstance(origin, Reduced) and isinstance(plan, Aggregate):
             # the aggregate determines how its input join is stored
@@ -133,6 +137,7 @@ def scanned(scan: Scan, catalog: Catalog) -> str:
 
 
 def _maintained(explained: _Explained, plan: Relation) -> str:
+    """Returns how a node is maintained."""
     match plan:
         case Scan(relation=id):
             item = explained.catalog[id]
@@ -176,6 +181,7 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
 
 
 def _kept(join: Joined) -> str:
+    """Returns how a join stores its inputs."""
     by = "by key" if join.left_key else "in one partition, for there is no equality"
     if join.kind == "inner":
         grows = join.left.append_only and not join.unique[0], join.right.append_only and not join.unique[1]
@@ -198,6 +204,7 @@ def _which(sides: tuple[bool, bool], said: str) -> str:
 
 
 def _notes(plan: Relation, catalog: Catalog) -> list[str]:
+    """Returns a note for each append-only source that is not stored."""
     scanned = {node.relation: None for node in walk(plan) if isinstance(node, Scan)}
     appended = [catalog[id].name for id in scanned if catalog[id].kind == "source" and not catalog[id].stored]
     return [f"Note: {name} is what its topic held when the view was created, and everything since." for name in sorted(appended)]

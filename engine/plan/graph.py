@@ -227,6 +227,7 @@ class JoinNode:
 
     @property
     def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
         return self.left if self.kind in ("semi", "anti") else self.left + self.right
 
 
@@ -275,6 +276,7 @@ class ReduceNode:
 
     @property
     def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
         results = tuple(Field(f"{a.function}{i}", a.type) for i, a in enumerate(self.aggregates))
         return tuple(self.input[k] for k in self.key) + results
 
@@ -328,6 +330,7 @@ class TopKNode:
 
     @property
     def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
         return self.input[: self.width]
 
 
@@ -377,6 +380,7 @@ class RecomputeNode:
 
     @property
     def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
         results = tuple(Field(f"{f.function.function}{i}", f.function.type) for i, f in enumerate(self.functions))
         return self.input[: self.width] + results
 

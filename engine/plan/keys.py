@@ -46,6 +46,7 @@ def key(relation: Relation) -> tuple[int, ...] | None:
 
 
 def keys(relation: Relation) -> Keys:
+    """Returns keys of a relation, at most KEYS_MAX. A relation can have keys that are not found."""
     match relation:
         case Scan(key=None) | Values() | Union_():
             return frozenset()

@@ -8,6 +8,7 @@ Names = tuple[str, ...]
 
 
 def names(relation: Relation) -> Names:
+    """Returns the names of a relation's columns."""
     return tuple(f.name for f in relation.columns)
 
 

@@ -37,10 +37,12 @@ UPSERT = 1  # slot of a keyed source's upsert
 
 
 def source_node(item: Item) -> int:
+    """Returns the node that decodes a source's records."""
     return item.id * SLOTS
 
 
 def upsert_node(item: Item) -> int:
+    """Returns the upsert of a keyed source or of dead letters."""
     return item.id * SLOTS + (0 if item.kind == "dead letters" else UPSERT)
 
 

@@ -56,6 +56,7 @@ def replacement(item: Item, id: int, group: int) -> Item:
 
 
 def group(item: Item) -> int:
+    """Returns the id of the group of replacements that an item belongs to, or 0."""
     return int(item.options.get("group", 0))
 
 

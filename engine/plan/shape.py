@@ -16,6 +16,7 @@ NOTHING = Literal(True, BOOL)
 
 
 def names(width: int) -> tuple[str, ...]:
+    """Returns the names c0, c1, … of a row's columns."""
     return tuple(f"c{i}" for i in range(width))
 
 
@@ -39,8 +40,10 @@ def where(condition: Scalar, columns: tuple[Field, ...]) -> Where:
 
 
 def select(expressions: Sequence[Scalar], width: int) -> Select:
+    """Returns the projection to these expressions over `width` columns."""
     return Select(tuple(expression(e, names(width)) for e in expressions))
 
 
 def then(shape: Linear, *steps: Where | Select | Explode) -> Linear:
+    """Returns the chain with more steps at the end."""
     return Linear(shape.steps + steps)

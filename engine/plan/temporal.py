@@ -113,11 +113,13 @@ def bounds(condition: Scalar) -> tuple[Bound, ...]:
 
 
 def _clock(scalar: Scalar) -> Call | None:
+    """Returns the first call of a clock function in a scalar, or None."""
     found = (s for s in parts_of(scalar) if isinstance(s, Call) and s.function.name in CLOCKS and not s.arguments)
     return next(found, None)
 
 
 def _refused(what: str, at: int | None) -> TailgateError:
+    """Returns the error for an unsupported use of the clock."""
     return FeatureNotSupported(f"{what} in a materialized view is not supported", hint=HINT, position=at)
 
 

@@ -37,6 +37,7 @@ def window_function(call: WindowCall, node: Window, entering: Entering) -> graph
 
 
 def _bound(bound: Bound, call: WindowCall, node: Window, entering: Entering) -> graph.FrameBound:
+    """Returns the circuit's form of a frame bound. Raises 22013 for a negative offset, or 0A000."""
     if bound.offset is None:
         return graph.FrameBound(bound.kind)
     offset = bound.offset

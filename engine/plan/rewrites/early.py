@@ -49,6 +49,7 @@ SELF = frozenset({"min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_
 
 
 def group_early(relation: Relation) -> Relation:
+    """Aggregates a side of a join before the join wherever this is possible and worthwhile."""
     return bottom_up(relation, _early)
 
 
@@ -74,6 +75,7 @@ def _by_key(relation: Aggregate, key: tuple[int, ...], width: int) -> bool:
 
 
 def _saves(measured: Relation, key: tuple[int, ...], other: Relation, other_key: tuple[int, ...]) -> bool:
+    """Returns whether the aggregated side is large enough, compared to the other side."""
     if not all(node.rows for side in (measured, other) for node in walk(side) if isinstance(node, Scan)):
         return False
     unique = any(k <= set(other_key) for k in keys(other)) and not any(k <= set(key) for k in keys(measured))
@@ -108,6 +110,7 @@ def _grouped(relation: Aggregate, join: Join, key: tuple[int, ...], start: int) 
 
 
 def _has_parts(call: AggregateCall) -> bool:
+    """Returns whether the result of an aggregate can be combined exactly from partial results."""
     name = call.function.name
     if call.order or any(map(fallible, read_by(call))):
         return False
@@ -148,6 +151,7 @@ def _whole(part: AggregateCall, of: Column) -> AggregateCall:
 
 
 def _result(call: AggregateCall, of: list[Column], grouped: bool) -> Scalar:
+    """Returns the result of a call from the combined values `of` its parts."""
     if call.function.name == "avg":
         total, count = (cast_to(c, c.type if c.type.name == "numeric" else numeric(0)) for c in of)
         return Call(operator("/", (total.type, count.type), None), (total, count), call.type)

@@ -65,6 +65,7 @@ class Matching:
 
 
 def split_joins(relation: Relation) -> Relation:
+    """Brings all joins of a plan into the form of the circuit."""
     return bottom_up(relation, _split)
 
 
@@ -120,6 +121,7 @@ def _equal(equal: Scalar, left: Column, right: Column) -> Scalar:
 
 
 def _key(join: Join, condition: Scalar) -> Key | None:
+    """Returns the key that a condition gives, or None if it is not an equality of the two sides."""
     sides = equated(condition)
     if sides is None:
         return None
@@ -159,6 +161,7 @@ def _alike(a: Type, b: Type) -> bool:
 
 
 def _common(a: Type, b: Type) -> Type | None:
+    """Returns a type that holds all values of both types exactly, or None."""
     if a.is_array or b.is_array or {a.name, b.name} & {"interval", "jsonb", "record"}:
         return None
     if a.name == b.name == "numeric":

@@ -17,6 +17,7 @@ from sql.rewrite import conjunction, conjuncts
 
 
 def factor_conditions(relation: Relation) -> Relation:
+    """Factors common conditions out of the alternatives in filters and joins."""
     return bottom_up(relation, _factored)
 
 

@@ -63,4 +63,5 @@ def drop_identities(relation: Relation) -> Relation:
 
 
 def _cheap(scalar: Scalar) -> bool:
+    """Returns whether computing a scalar twice costs nothing."""
     return isinstance(scalar, Column | Literal)

@@ -26,6 +26,7 @@ Moved = dict[Scalar, int]  # an expression, and the column that replaces it
 
 
 def narrow_joins(relation: Relation) -> Relation:
+    """Computes expressions below joins if this narrows the rows that a join stores."""
     if isinstance(relation, Project | Aggregate):
         relation = _narrowed(relation)
     return with_inputs(relation, tuple(narrow_joins(i) for i in inputs(relation)))

@@ -42,6 +42,7 @@ class _Part:
 
 
 def order_joins(relation: Relation) -> Relation:
+    """Reorders each tree of inner joins if another order is better."""
     if not _is_inner(relation):
         return with_inputs(relation, tuple(order_joins(i) for i in inputs(relation)))
     leaves, conditions = _flatten(relation)
@@ -70,18 +71,21 @@ def _flatten(relation: Relation) -> tuple[list[Relation], list[Scalar]]:
 
 
 def _has_cross(relation: Relation) -> bool:
+    """Returns whether a tree of inner joins contains a join without an equality."""
     if not isinstance(relation, Join) or relation.kind not in ("inner", "cross"):
         return False
     return not _tied(relation) or _has_cross(relation.left) or _has_cross(relation.right)
 
 
 def _tied(join: Join) -> bool:
+    """Returns whether an equality connects the sides of a join."""
     width, whole = len(join.left.columns), len(join.columns)
     found = () if join.condition is None else conjuncts(join.condition)
     return any(ties(c, frozenset(range(width)), frozenset(range(width, whole))) for c in found)
 
 
 def _by_sizes(relation: Relation) -> bool:
+    """Returns whether the sizes of all scans are known."""
     return all(node.rows is not None for node in walk(relation) if isinstance(node, Scan))
 
 
@@ -108,6 +112,7 @@ def _rebuilt(relation: Relation, leaves: list[Relation]) -> Relation:
 
 
 def _ordered(leaves: list[Relation], conditions: list[Scalar]) -> Relation:
+    """Joins the inputs greedily, and returns the columns in the order of the text."""
     parts, waiting, start = list[_Part](), list(conditions), 0
     for leaf in leaves:
         parts.append(_Part(leaf, tuple(range(start, start + len(leaf.columns)))))

@@ -33,6 +33,7 @@ Columns = frozenset[int]
 
 
 def anti_joins(relation: Relation) -> Relation:
+    """Replaces left joins below `IS NULL` filters with anti joins."""
     return bottom_up(relation, _anti)
 
 
@@ -55,6 +56,7 @@ def _anti(relation: Relation) -> Relation:
 
 
 def narrow_outer_joins(relation: Relation) -> Relation:
+    """Narrows outer joins whose rows with NULLs are not needed."""
     return _narrow(relation, NO_COLUMNS)
 
 

@@ -117,11 +117,13 @@ def _exactly(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Plac
 
 
 def _untouched(relation: Relation) -> tuple[Relation, Places]:
+    """Returns the relation with pruned inputs; all its columns stay."""
     below = with_inputs(relation, tuple(prune_columns(i) for i in inputs(relation)))
     return below, _identity(relation)
 
 
 def _same(relation: Relation, before: Relation, after: Relation) -> Relation | None:
+    """Returns the relation if its input has not changed, otherwise None."""
     return relation if before is after else None
 
 

@@ -23,6 +23,7 @@ from sql.rewrite import columns_of, conjunction, conjuncts, shifted, substituted
 
 
 def push_filters(relation: Relation) -> Relation:
+    """Pushes all filters of a plan down as far as possible."""
     if isinstance(relation, Filter):
         return _push(push_filters(relation.input), conjuncts(relation.condition), relation)
     return _conditions_of_join(with_inputs(relation, tuple(push_filters(i) for i in inputs(relation))))
@@ -89,6 +90,7 @@ def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | Non
 
 
 def _keep(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | None = None) -> Relation:
+    """Returns a filter of the conditions over the relation; reuses the filter `same` if it is equal."""
     if not conditions:
         return relation
     if same is not None and same.input is relation and conjuncts(same.condition) == conditions:

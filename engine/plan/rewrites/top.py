@@ -20,6 +20,7 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 def first_rows(relation: Relation) -> Relation:
+    """Replaces LIMIT with a top-k, and removes ORDER BY without LIMIT."""
     if isinstance(relation, Limit):
         keys = relation.input.keys if isinstance(relation.input, Sort) else ()
         return TopK(first_rows(relation.input), (), keys, relation.count, relation.offset, position=relation.position)
@@ -29,6 +30,7 @@ def first_rows(relation: Relation) -> Relation:
 
 
 def first_ranks(relation: Relation) -> Relation:
+    """Puts a top-k below each window of which a filter keeps only the first rows."""
     return bottom_up(relation, _first_ranks)
 
 

@@ -67,6 +67,7 @@ class Column:
 
     @property
     def of(self) -> str:
+        """Returns the name of the record's field."""
         return self.field or self.name
 
 
@@ -197,6 +198,7 @@ def branches(schema: Schema) -> list[Schema]:
 
 
 def is_record(schema: Schema) -> bool:
+    """Returns whether a schema is a record, or a union of one and null. Raises 0A000 for other unions."""
     return bool(present(schema)[0]["type"] == "record")
 
 
@@ -264,6 +266,7 @@ def column(schema: Schema, *, signed_times: bool = False) -> tuple[Type, bool, S
 
 
 def _type(schema: Schema, signed_times: bool) -> tuple[Type, Spell]:
+    """Returns the type of a column, and the conversion to its stored form."""
     kind = schema["type"]
     name = schema.get("connect.name")
     if name == VARIABLE_DECIMAL:
@@ -318,4 +321,5 @@ def connectors(schema: Schema) -> Iterator[str]:
 
 
 def has_signed_times(envelope: Schema) -> bool:
+    """Returns whether the envelope is from a connector with a TIME that is a duration."""
     return any(c.startswith(SIGNED_TIMES) for c in connectors(envelope))

@@ -41,6 +41,7 @@ class Envelope(Struct):
     op: str
 
     def field(self, *path: str) -> str:
+        """Returns Spark SQL of a field of the envelope."""
         return self.op if path == ("op",) else Struct.field(self, *path)
 
 

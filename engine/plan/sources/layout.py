@@ -72,6 +72,7 @@ class Layout:
 
 
 def layout(options: Options) -> Layout:
+    """Returns the layout of a source with these options. Raises the errors of CREATE SOURCE."""
     made = _layout(options)
     return replace(made, decoder=replace(made.decoder, max_bytes=options.get("max_message_bytes")))
 
@@ -88,6 +89,7 @@ def _layout(options: Options) -> Layout:
 
 
 def _none(options: Options) -> Layout:
+    """Returns the layout of a source without an envelope."""
     at = Decoded()
     value = _value(options, at.value)
     own = _included_key(options)
@@ -103,6 +105,7 @@ def _none(options: Options) -> Layout:
 
 
 def _upsert(options: Options) -> Layout:
+    """Returns the layout of a source with ENVELOPE UPSERT."""
     at = Decoded()
     key = key_columns(options, alias=next((i[1] for i in options["include"] if i[0] == "key"), None))
     value = [m for m in _value(options, at.value) if m.field.name not in {k.field.name for k in key}]
@@ -125,6 +128,7 @@ def _upsert(options: Options) -> Layout:
 
 
 def _debezium(options: Options) -> Layout:
+    """Returns the layout of a source with ENVELOPE DEBEZIUM."""
     at = Decoded()
     key_format = options["key_format"]
     keyless = not options["primary_key"] and key_format is None
@@ -172,6 +176,7 @@ def _arranged(options: Options, made: list[Made]) -> list[Made]:
 
 
 def _key_there(envelope: Struct, key: Made) -> str:
+    """Returns the condition that a column of the key is not NULL."""
     return required(f"{envelope.field('op')} = 't' OR {key.expression} IS NOT NULL", f'null in key column "{key.field.name}"')
 
 
@@ -362,6 +367,7 @@ def _fields(made: list[Made]) -> tuple[Field, ...]:
 
 
 def _format(format: Options | None) -> FormatSpec:
+    """Returns the decoder of a format, `none` without one."""
     if format is None:
         return FormatSpec("none")
     match format["type"]:
@@ -379,6 +385,7 @@ def _format(format: Options | None) -> FormatSpec:
 
 
 def _value_format(options: Options) -> FormatSpec:
+    """Returns the decoder of the value; it reads declared JSON columns directly if it can."""
     declared = _declared(options)
     if options["value_format"]["type"] == "json" and options["columns"] is not None and native(declared):
         return FormatSpec("json_columns", columns=_ddl(declared, " "))

@@ -115,6 +115,7 @@ def merged(old: str, new: str) -> str:
 
 
 def _reachable(schema: Schema, message: str) -> list[str]:
+    """Returns the message and all messages that it contains, directly or indirectly."""
     found = [message]
     for name in found:
         found += dict.fromkeys(f.of for f in schema.messages[name].fields if f.of in schema.messages and f.of not in found)

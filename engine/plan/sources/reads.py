@@ -22,6 +22,7 @@ class Struct:
     at: str
 
     def field(self, *path: str) -> str:
+        """Returns Spark SQL of the field at a path."""
         return ".".join([self.at, name(*path)]) if path else self.at
 
     def column(self, column: Field, *path: str) -> str:
@@ -30,6 +31,7 @@ class Struct:
         return uuid_of(given) if column.type == UUID else given
 
     def exists(self, *path: str) -> str:
+        """Returns Spark SQL for whether the field at a path is not NULL."""
         return f"{self.field(*path)} IS NOT NULL"
 
 
@@ -43,6 +45,7 @@ class Document:
     at: str
 
     def field(self, *path: str) -> str:
+        """Returns Spark SQL of the text of the value at a path."""
         return f"tg_jsonb_path_text({self.at}, {_path(path)})"
 
     def column(self, column: Field, *path: str) -> str:
@@ -52,6 +55,7 @@ class Document:
         return cast_of(self.field(*path, column.name), TEXT, column.type)
 
     def exists(self, *path: str) -> str:
+        """Returns Spark SQL for whether the value at a path is not NULL."""
         return f"{self.field(*path)} IS NOT NULL" if path else f"{self.at} IS NOT NULL"
 
 
