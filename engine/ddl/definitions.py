@@ -1,7 +1,7 @@
 """Checks that owners may read the inputs of their definitions, on creation and on replacement.
 
     CREATE …             the owner needs SELECT on all inputs, as for a query
-    CREATE OR REPLACE …  so do the owners of all views, materialized views and functions that read the item
+    CREATE OR REPLACE …  so do the owners of all views and functions that read the item
 
 The check runs under the lock of the catalog. Plain views and functions are checked again when they
 are read, with the current privileges of their owners. A materialized view, a sink and a

@@ -15,8 +15,8 @@ Notice = dict[str, str | None]
 def drop(statement: Drop, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change that removes the named items, and notices.
 
-    Companions are removed with their owner, and dependent objects with CASCADE. Raises 2BP01 if there
-    are dependent objects without CASCADE.
+    Companions are removed with their owner, and dependent objects with CASCADE. Raises 2BP01 if
+    there are dependent objects without CASCADE.
     """
     notices: list[Notice] = []
     named: dict[int, Item | Schema] = {}
@@ -48,7 +48,8 @@ def drop_schemas(statement: DropSchema, catalog: Catalog) -> tuple[Change, list[
 def going(named: dict[int, Item | Schema], catalog: Catalog, notices: list[Notice], *, cascade: bool) -> tuple[Change, list[Notice]]:
     """Returns the change that removes the named objects and those that depend on them, and notices.
 
-    `notices` has the notices so far. Raises 2BP01 if objects depend on these and `cascade` is false.
+    `notices` has the notices so far. Raises 2BP01 if other objects depend on these, unless `cascade`
+    is true.
     """
     gone = dropping(catalog, tuple(named.values()), cascade=cascade)
     told = [f"drop cascades to {described(catalog, i)}" for i in gone.followers]

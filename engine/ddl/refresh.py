@@ -1,7 +1,10 @@
 """ALTER SOURCE … REFRESH SCHEMA: adds the columns of the newest schema in the registry to a source.
 
-    the reader's schema, the newest one ──► the reader's with the new fields ──► columns: the old ones, then the new ones
-    items that read the source ──► they record the old number of columns (`Item.widths`), so their texts keep their meaning
+    the reader's schema, the newest one ──► the reader's with the new fields
+                                        ──► columns: the old ones, then the new ones
+
+Items that read the source record the old number of its columns (`Item.widths`), so their texts keep
+their meaning.
 
 Rows that were decoded earlier, and messages with older schemas, have NULL in the new columns. A
 column that the newest schema lacks is kept and is NULL. A column with another type in the newest

@@ -1,6 +1,7 @@
 """CREATE SINK: the sink's catalog item. `sinks.settings` documents the options.
 
-CREATE SINK s FROM (query) … ──► materialized view s_query, dropped with the sink ──► sink of the view
+CREATE SINK s FROM (query) … first creates the materialized view s_query, which is dropped with the
+sink, and then a sink from this view.
 """
 
 from __future__ import annotations

@@ -1,14 +1,21 @@
 """Streams of changes and the stateful operators between them: the maintenance of each plan node.
 
-    Δ(σ R) = σ ΔR                  a step of an edge
-    Δ(π R) = π ΔR                  a step of an edge
-    Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR       Joined: both sides are stored by key; outer, semi and anti joins also count matches
-    Δ(τ R) = τ ΔR + rows that become visible or expire     Timed: rows that wait for their time are stored in time order
-    Δ(L ∩ R), Δ(L ∖ R): per changed row, from its counts on both sides                   Paired: rows are counted on both sides
-    Δ(L ∪ R) = ΔL + ΔR             Merged: the streams are added
-    Δ(γ R): per changed group, minus its old row, plus its new one                       Reduced: accumulators are stored by group
-    Δ(top R): per changed partition, minus the old first rows, plus the new ones         Topped: rows are stored by partition, in order
-    Δ(window R): per changed partition, minus its old rows, plus its new ones            Recomputed: likewise
+    Δ(σ R) = σ ΔR           a step of an edge
+    Δ(π R) = π ΔR           a step of an edge
+    Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR
+                            Joined: stores both sides by key; outer, semi and anti joins also count
+                            matches
+    Δ(τ R) = τ ΔR + rows that become visible or expire
+                            Timed: stores the rows that wait for their time, in time order
+    Δ(L ∩ R), Δ(L ∖ R)      Paired: stores the counts of each row on both sides; computed per
+                            changed row
+    Δ(L ∪ R) = ΔL + ΔR      Merged: adds the streams
+    Δ(γ R)                  Reduced: stores accumulators by group; per changed group, minus the old
+                            row, plus the new one
+    Δ(top R)                Topped: stores rows by partition, in order; per changed partition, minus
+                            the old first rows, plus the new ones
+    Δ(window R)             Recomputed: stores rows by partition, in order; per changed partition,
+                            minus the old rows, plus the new ones
 
 A `Stream` consists of the origin of changes and of the filters and projections that are applied to
 them. Two streams are equal if they carry the same changes, so comparing them finds the parts that

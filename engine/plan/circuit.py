@@ -1,6 +1,8 @@
 """Compiles the whole catalog to one graph.
 
-    compile_catalog(catalog) ──► Graph       same catalog, same graph: a restarted engine finds its state
+    compile_catalog(catalog) ──► Graph
+
+The same catalog always gives the same graph, so a restarted engine finds its state.
 
 Items that are ready are maintained from their sources. An item that is being backfilled receives
 the same changes from the beginning and, in addition, history from source nodes that exist only for
@@ -8,7 +10,7 @@ it:
 
     live      Kafka ──► source S ──┬──────────────► operators of ready views ──► …
                                    └──edge──┐
-    history   $fill/<node> ──► F ──same edge┴─────► operators of the new view ──► relation of the new view
+    history   $fill/<node> ──► F ──same edge┴─────► operators of the new view ──► its relation
 
 `fill_inputs` returns the history to send on these channels: the rows of a stored relation at one
 time, or the records of a topic up to the offsets of that time. The order of history and changes
@@ -88,7 +90,8 @@ UNIT = (Field("c0", BOOL, False),)
 class FillInput:
     """History that a new view needs; it is sent on `channel`, which `node` reads.
 
-    - 'relation': the rows of the stored relation `item` at the time after which the view gets changes.
+    - 'relation': the rows of the stored relation `item` at the time after which the view gets
+      changes.
     - 'topic': the records of the source `item` from its start up to the offsets of that time.
     - 'unit': the one row of UNIT; `item` is 0.
     """

@@ -4,8 +4,8 @@ An error occurs in an operator or on an edge, and reaches every relation downstr
 produces the errors on the new view's own edges. The errors upstream of these, on edges of existing
 views, are known only as sums, one for each view:
 
-    errors(v) = the errors of v's last operator and of all operators and edges upstream of it, each once,
-                + those of v's output
+    errors(v) = the errors of v's last operator and of all operators and edges upstream of it,
+                each once, + those of v's output
 
 The errors that the new view lacks are such a sum, too. This module expresses it as a linear
 combination of the known sums. For example, if view d reads b and c, and both read a, then d starts

@@ -1,8 +1,10 @@
 """The circuit as a value: the planner returns a `Graph`, the runtime runs it.
 
-    channel ──decode──► SourceNode ──shape──┬──Edge──► OperatorNode ──Edge──► OperatorNode ──Output──► RelationTarget
+    channel ──decode──► SourceNode ──shape──┬──Edge──► OperatorNode ──Output──► RelationTarget
                           │ undecodable     └──Output──► RelationTarget
                           └──DeadLetterEdge──► OperatorNode (upsert) ──Output──► RelationTarget
+
+Edges also lead from operators to other operators.
 
 Sources and operators share one range of node numbers. The state of an operator is stored under its
 number, so a number is never used for another node, not even after its node is removed
@@ -97,12 +99,13 @@ class FormatSpec:
     - text: UTF-8 as a string.
     - json: canonical text of a jsonb.
     - json_columns: an object as a struct of `columns` (Spark DDL).
-    - connect_json: Debezium's envelope or key; `schema` has the columns (engine/java, ConnectFormat).
+    - connect_json: Debezium's envelope or key; `schema` has the columns (engine/java,
+      ConnectFormat).
     - csv: a line as a struct of texts; `schema` is JSON with columns, delimiter, header and nulls.
     - regex: the groups of the pattern `schema` as a struct of texts.
-    - avro: decoded with the writer's schema, which has an id in `registry` (a URL), and resolved to the
-      reader's `schema` (JSON text). Without a registry the writer's schema equals the reader's, and
-      `wire` is true if messages begin with Confluent's header.
+    - avro: decoded with the writer's schema, which has an id in `registry` (a URL), and resolved to
+      the reader's `schema` (JSON text). Without a registry the writer's schema equals the reader's,
+      and `wire` is true if messages begin with Confluent's header.
     - protobuf: a message as a struct, described by `schema` (engine/java, ProtobufSchema).
 
     `access` has the settings for requests to the registry (`lake.secrets`, as JSON, secrets by id).

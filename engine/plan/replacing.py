@@ -1,8 +1,8 @@
 """Replacements: items that are backfilled to take the places of others, and the switch to them.
 
-    R, read by U, gets a new definition ──► S (replaces R) and T (replaces U, reads S) are backfilled
-    all items of the group are ready    ──► one entry: R and U get the definitions of S and T, and the
-                                            differences of their rows; S and T are dropped
+    R, read by U, gets a new definition ──► S (replaces R) and T (replaces U, reads S) are filled
+    all items of the group are ready    ──► one entry: R and U get the definitions of S and T, and
+                                            the differences of their rows; S and T are dropped
 
 For readers of R the switch is a normal change of rows. This module handles values only;
 `engine.runtime.installing` performs the switch.

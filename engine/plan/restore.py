@@ -1,8 +1,9 @@
 """Rebuilds the state of upserts from the rows of their relations.
 
-    rows of the stored relation ──channel $restore/<node>──► upsert          (without output: the relation has these rows)
+    rows of the stored relation ──channel $restore/<node>──► upsert
 
-The rows do not contain positions, so the next event of each restored key always applies.
+The upsert has no output here, because the relation already has the rows. The rows do not contain
+positions, so the next event of each restored key always applies.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sizes of a view's inputs at the time of its creation; they determine the order of its joins.
 
-    CREATE … ──► approximate rows of its inputs ──► options["sizes"] {id: rows} ──► Scan.rows ──► rewrites
+    CREATE … ──► approximate rows of inputs ──► options["sizes"] {id: rows} ──► Scan.rows ──► rewrites
 
 The sizes are stored with the view, so its plan does not change when its inputs grow. This is
 necessary because the state of an operator is found by the operator's `digest`. A view without sizes

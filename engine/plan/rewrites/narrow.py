@@ -1,6 +1,8 @@
 """Computes expressions over one side of a join before the join, if the join then stores less.
 
-    γ_{f(l)}(L ⋈ R) = γ_x(π_{l, x=f(l)}(L) ⋈ R)        if only f reads l, the join stores `data -> 'n'` instead of `data`
+    γ_{f(l)}(L ⋈ R) = γ_x(π_{l, x=f(l)}(L) ⋈ R)
+
+For example, the join stores `data -> 'n'` instead of `data` if nothing else reads `data`.
 
 Rows that differ only in unused parts become equal, and a join stores equal rows as one row with a
 weight. For page views by the hour it stores one row per user and hour.

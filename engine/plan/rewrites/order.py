@@ -1,7 +1,8 @@
 """Orders inner joins to keep intermediate results small, because these are stored.
 
     FROM a, b, c WHERE a.x = c.x AND b.y = c.y        (a × b) ⋈ c  =  π((a ⋈ c) ⋈ b)
-    orders ⋈ customers ⋈ nations                      orders joined to (customers ⋈ nations) is stored once, otherwise twice
+    orders ⋈ customers ⋈ nations                      orders ⋈ (customers ⋈ nations) stores orders once,
+                                                      (orders ⋈ customers) ⋈ nations twice
 
 Every change passes the intermediate results, too. The algorithm is greedy: in each step it joins
 the two inputs with the smallest join (`estimate`). Two inputs without an equality between them are

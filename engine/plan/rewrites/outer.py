@@ -1,7 +1,9 @@
 """Replaces outer joins with inner and anti joins where some of their rows are not needed.
 
-    σ_{c}(L ⟕ R) = σ_{c}(L ⋈ R)              if c is not true where R's columns are NULL
-    σ_{r IS NULL}(L ⟕ R) = π_{l, NULL}(L ▷ R)  if r is not NULL in rows of R that match: R is then counted, not stored
+    σ_{c}(L ⟕ R) = σ_{c}(L ⋈ R)                if c is not true where R's columns are NULL
+    σ_{r IS NULL}(L ⟕ R) = π_{l, NULL}(L ▷ R)  if r is not NULL in rows of R that match
+
+An anti join counts the rows of R instead of storing them.
 
 The pass goes down the plan with the columns in which filters and joins above reject NULL.
 """

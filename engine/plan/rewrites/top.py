@@ -1,7 +1,9 @@
 """Rewrites ORDER BY with LIMIT, and filters on row numbers, to top-k.
 
-    limit_n(sort_k(R)) = top_{n, k}(R)        sort_k(R) = R without LIMIT, because a relation is a bag
-    σ_{row_number ≤ n}(window(R)) = σ_{row_number ≤ n}(window(top_n(R)))        rank likewise, with ties
+    limit_n(sort_k(R)) = top_{n, k}(R)
+    sort_k(R) = R                               without LIMIT, because a relation is a bag
+    σ_{row_number ≤ n}(window(R)) = σ_{row_number ≤ n}(window(top_n(R)))
+                                                rank likewise, with ties
 
 `first_rows` runs before columns are removed, because rows that are equal in order are taken in the
 order of their values.

@@ -5,11 +5,13 @@ The type of a column follows `connect.name`, because Debezium's times have no lo
 `spell` converts this to the stored form of the column's type.
 
     column type          from
-    bool … float8        boolean, int, long, float, double; int2 where Connect says int8 or int16 (MariaDB's BOOLEAN stays a number)
+    bool … float8        boolean, int, long, float, double; int2 where Connect says int8 or int16
+                         (MariaDB's BOOLEAN stays a number)
     numeric(p, s)        decimal of bytes or fixed
     numeric              Debezium's record of a scale and a value
     date, timestamp[tz]  int and long with a unit; a text with a zone
-    time, interval       int and long of a time of day; interval if a connector's TIME may be negative or above 24 h (MySQL, MariaDB)
+    time, interval       int and long of a time of day; interval if a connector's TIME may be
+                         negative or above 24 h (MySQL, MariaDB)
     text, uuid, jsonb    string by its name; enums are text
     jsonb                records and maps, arrays of arrays and of several types
     type[]               arrays

@@ -1,17 +1,23 @@
 """Debezium's envelope: the change of a row, and its position in the database's log.
 
-    op c, u, r ─► the row `after`     op d ─► the row is deleted     op t ─► all rows of the table are deleted     else ─► dead letter
-    NULL value (tombstone) ─► ignored, because it follows a d
+    op c, u, r                the row `after` is inserted or updated
+    op d                      the row is deleted
+    op t                      all rows of the table are deleted
+    NULL value (tombstone)    ignored, because it follows a d
+    other values              dead letter
 
 Delivery is at least once, and repeated changes may arrive late. The operators that store the rows
 handle this (engine/java, Captured and CapturedBag). This module computes the columns CAPTURED for
 them:
 
     origin     connector.database.schema.table
-    lane       empty, or the part of a GTID that identifies a sequence of transactions: MariaDB's domain or MySQL's server
-    position   MySQL, MariaDB   number of the GTID / number of the binary log / position in it / row of the event
-               PostgreSQL       log sequence number; it rises for each key, but not for the topic: if transactions overlap, the one
-                                that commits later may have lower numbers. Without a key, the number of the last commit precedes it
+    lane       empty, or the part of a GTID that identifies a sequence of transactions: MariaDB's
+               domain or MySQL's server
+    position   MySQL, MariaDB   number of the GTID / number of the binary log / position in it /
+                                row of the event
+               PostgreSQL       log sequence number; it rises for each key, but not for the topic:
+                                if transactions overlap, the one that commits later may have lower
+                                numbers. Without a key, the number of the last commit precedes it
     place      the position without the GTID; in a snapshot, the position from which the log is read
 
 If a change moves a row to another key, its `d` and `c` have the same position, but different keys.

@@ -3,12 +3,13 @@
     column type          from
     bool … float8        bool, int32, int64, float, double; uint32 is int8
     numeric(20,0)        uint64
-    text, bytea          string, bytes; an enum's symbol, or its number if the schema has no symbol for it
+    text, bytea          string, bytes; an enum's symbol, or its number without a symbol
     timestamptz          google.protobuf.Timestamp
     interval             google.protobuf.Duration
     the value's type     google.protobuf.Int32Value and the other wrappers
     type[]               repeated fields of these types
-    jsonb                messages, groups, maps, repeated messages; google.protobuf.Struct, Value and ListValue as their JSON
+    jsonb                messages, groups, maps, repeated messages; google.protobuf.Struct, Value and
+                         ListValue as their JSON
 
 A column is NULL if the message shows that the field was not sent: fields of proto2 without a
 default, `optional` fields of proto3, messages, members of a oneof. Other fields have their default:
