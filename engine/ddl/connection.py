@@ -24,7 +24,7 @@ Seal = Callable[[str, int], str]  # lake.secrets.Vault.sealed
 
 
 def create_secret(statement: CreateSecret, text: str, catalog: Catalog, seal: Seal) -> Item:
-    """Returns the item of a secret. Its value is encrypted, and hidden in its text."""
+    """Returns the item of a secret: the value is encrypted, and masked in the stored text."""
     schema = free(statement.name, catalog)
     begin, end = statement.value_at
     id = catalog.next_id

@@ -34,7 +34,7 @@ COLUMN = re.compile(r"c\d+")  # a column reference, which cannot fail
 class Unknown(Exception):
     """Raised if no combination of the known sums gives the errors of a view.
 
-    `args[0]` has the error relations. If all of them are empty, the view has no errors.
+    `args[0]` has the error relations. If all of them are empty, the new view starts without errors.
     """
 
 
@@ -115,7 +115,7 @@ class _Sums:
                 return [(node_of(item, stateful(whole).index(origin)), Linear())]
 
     def above(self, node: int) -> set[Site]:
-        """Returns a node and everything upstream of it that can fail."""
+        """Returns the edges upstream of a node, and those nodes that can fail, this one included."""
         edges: set[Site] = set()
         reached = {node}
         queue = [node]

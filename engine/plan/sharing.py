@@ -57,7 +57,7 @@ def _wrapped(numbers: Iterable[int]) -> int:
 
 
 class Sharing:
-    """Replaces operators of views, view by view; `graph` is the running graph, with the backfills."""
+    """The replacement of operators, view by view; `graph` is the running graph, with the backfills."""
 
     def __init__(self, graph: Graph, same: Same) -> None:
         self._same = same
