@@ -1,8 +1,10 @@
-"""A graph of `engine.plan` as the running circuit: one call of the Java library for each of its parts.
+"""Builds the running circuit from a graph of `engine.plan`: one call of the Java library per part.
 
-Chains of filters and projections are written as DataFrames over an empty RDD (an empty *local* relation would be folded away);
-the library takes their optimised expressions. DataFrames, and types of rows, are kept by their text, so that a change of the catalog
-analyses only what is new.
+Chains of filters and projections are written as DataFrames over an empty RDD, because Catalyst
+would fold away an empty local relation. The library takes their optimised expressions.
+
+DataFrames and row types are cached by their text. A change of the catalog therefore analyses only
+what is new.
 """
 
 from __future__ import annotations
@@ -47,11 +49,11 @@ DEAD_LETTER = (
 )
 
 
-Opened = Callable[[Mapping[str, Any]], dict[str, str]]  # settings of an item to what they say in clear
+Opened = Callable[[Mapping[str, Any]], dict[str, str]]  # decrypts the settings of an item
 
 
 class Circuits:
-    """Builds circuits in one session."""
+    """Builds circuits in one Spark session."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -60,9 +62,11 @@ class Circuits:
         self._structs: dict[str, Any] = {}
 
     def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = dict) -> Any:
-        """The sealed circuit; the state of `forgotten` nodes is removed in the background.
+        """Returns the sealed circuit.
 
-        Raises what an expression of constants fails with, for Spark computes it here.
+        The state of the `forgotten` nodes is removed in the background.
+
+        Raises the error of a constant expression that fails, because Spark evaluates it here.
         """
         try:
             return self._build(graph, forgotten, opened)
@@ -72,7 +76,7 @@ class Circuits:
             raise of(str(e.java_exception.sqlstate()), str(e.java_exception.getMessage())) from e
 
     def figures(self, path: str) -> Figures:
-        """What the operators over the state at a path have done and hold."""
+        """Returns the statistics of the operators whose state is at this path."""
         told = json.loads(self._jvm.tailgate.Statistics.told(path))
         return Figures(told["ticks"], {int(node): Did(*numbers) for node, numbers in told["nodes"].items()})
 
@@ -101,13 +105,17 @@ class Circuits:
         return circuit
 
     def shape(self, ddl: str, linear: Linear) -> Any:
+        """Returns a cached DataFrame that applies these steps to rows of this type."""
         known = self._shapes.get((ddl, linear))
         if known is None:
             known = self._shapes[(ddl, linear)] = _apply(self._empty(ddl), linear)._jdf
         return known
 
     def _empty(self, ddl: str) -> DataFrame:
-        """A relation that Catalyst does not know to be empty. It is made in the JVM: one of Python's takes five times as long."""
+        """Returns an empty DataFrame that Catalyst does not know to be empty.
+
+        It is created in the JVM, which takes a fifth of the time of `createDataFrame` in Python.
+        """
         rows: Any = self._session.sparkContext._jsc
         return DataFrame(self._session._jsparkSession.createDataFrame(rows.emptyRDD(), self._struct(ddl)), self._session)
 
@@ -161,7 +169,10 @@ class Circuits:
         raise ValueError(spec.kind)
 
     def access(self, access: str, opened: Opened) -> str:
-        """Under which name the JVM keeps how a registry is reached; what cannot be opened is told when the registry is asked."""
+        """Stores the access settings of a registry in the JVM. Returns their name there.
+
+        Secrets that cannot be decrypted are reported when the registry is called.
+        """
         if not access:
             return ""
         try:
@@ -172,6 +183,7 @@ class Circuits:
         return str(self._jvm.tailgate.security.Secrets.keep(json.dumps(said)))
 
     def decoder(self, spec: DecoderSpec, opened: Opened = dict) -> Any:
+        """Returns the Java decoder for this specification."""
         decoder = self._jvm.tailgate.Decoder
         if isinstance(spec, ArrowDecoder):
             return decoder.arrow(self._struct(_ddl(spec.columns)))
