@@ -430,8 +430,7 @@ class Engine:
             self.stalls.pop(channel, None)
 
     def _start(self) -> Any:
-        """Starts the streaming query with the readers that can be reached; the others are stalled.
-        """
+        """Starts the streaming query. Readers that cannot be reached are stalled."""
         with self.boundary:
             self.writer.check()
             self._starts += 1

@@ -107,8 +107,7 @@ def _unwatched(session: SparkSession) -> None:
 
 
 def for_ticks(session: SparkSession) -> SparkSession:
-    """Returns a copy of the session with cheaper planning: every tick plans the same small query.
-    """
+    """Returns a copy of the session with cheaper planning: all ticks plan the same query."""
     ticking = SparkSession(session.sparkContext, session._jsparkSession.cloneSession())
     for name, value in PLANNING.items():
         ticking.conf.set(name, value)
