@@ -98,8 +98,7 @@ class Jvm:
         )
 
     def attach(self) -> None:
-        """Waits until the JVM listens and sets the environment variables for PySpark's connection.
-        """
+        """Waits until the JVM listens and sets the environment variables PySpark connects with."""
         deadline = time.monotonic() + READY_S
         while not self._said.exists():
             if self.process.poll() is not None:

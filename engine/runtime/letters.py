@@ -93,8 +93,7 @@ class Letters:
             backfill.done = self._engine.newest.time
 
     def noted(self, view: Item) -> Item:
-        """Returns the view, now filled, with an option that says which records its fills covered.
-        """
+        """Returns the view, now filled, with an option that records what its fills covered."""
         backfills = {str(source): [b.ends, b.done] for source, b in self._backfills.get(view.id, {}).items()}
         return replace(view, options={**view.options, FILLED: backfills}) if backfills else view
 

@@ -1,6 +1,8 @@
-"""Waits for the records that Kafka holds at the time of a call, for `SET real_time_recency`.
+"""Waits for the records that Kafka holds at the time of a call (`SET real_time_recency`).
 
     relations ──► their sources ──► current ends of the topics ──► first entry with those offsets
+
+A SELECT waits for that entry or fails after a timeout.
 """
 
 from __future__ import annotations
