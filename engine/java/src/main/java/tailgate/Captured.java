@@ -14,8 +14,8 @@ import tailgate.Tick.Change;
 import tailgate.formats.connect.UnavailableValue;
 
 /**
- * The rows of a database table with a primary key, computed from its change events ({@link
- * ChangeEvent}), which are delivered at least once.
+ * The rows of a database table with a primary key, computed from its change events
+ * ({@link ChangeEvent}), which are delivered at least once.
  *
  * <pre>   c, u, d        set or delete the key's row, unless its position was reached before (a copy or a late event)
  *   r              sets the key's row, unless the log has a newer one

@@ -2,13 +2,13 @@ package tailgate;
 
 /**
  * Limits the duration of the JVM's exit. Native libraries were seen to hang in an exit, and the
- * next engine waits until this JVM is gone. A forced exit loses nothing: all data is in the log and
- * the state files before any client is told of it.
+ * next engine waits until this JVM is gone. A forced exit loses nothing: data is in the log and the
+ * state files before any client learns of it.
  */
 public final class Ending {
   private Ending() {}
 
-  /** From now on, an exit of this JVM takes at most this many milliseconds. */
+  /** Limits the duration of an exit of this JVM to this many milliseconds, from now on. */
   public static void within(long millis) {
     Runtime.getRuntime().addShutdownHook(new Thread(() -> {
       Thread halt = new Thread(() -> {

@@ -16,14 +16,14 @@ import tailgate.errors.SqlError;
  * One partition's part of one tick.
  *
  * <p>With a single partition, {@link #all} runs the whole tick. With more, {@link #sources} runs
- * where the batch is read, {@link #level} once per level and {@link #results} at the end. {@link
- * Sent} rows travel between them, partitioned by node and key.
+ * where the batch is read, {@link #level} once per level and {@link #results} at the end.
+ * {@link Sent} rows travel between them, partitioned by node and key.
  */
 final class Tick {
   // entries of a forgotten operator to remove per tick and store: about 5 ms
   private static final int FORGET_MAX = 2000;
-  private static final long WAITING_MAX = 32L << 20;    // bytes of waiting changes at which an operator is run early
-  private static final int OVERHEAD = 64;               // overhead of a change in bytes, in addition to the row
+  private static final long WAITING_MAX = 32L << 20;  // bytes of waiting changes at which an operator is run early
+  private static final int OVERHEAD = 64;  // overhead of a change in bytes, in addition to the row
 
   /** A row and the change in its number of copies. */
   record Change(UnsafeRow row, long weight) {}
@@ -40,10 +40,10 @@ final class Tick {
   private final long[] held;  // bytes of waiting changes, per operator
   private final long[][] done;  // per operator, laid out as in Statistics
   private long inside;  // nanoseconds spent in operators that ran inside the current one
-  private final List<Sent> notes = new ArrayList<>();                            // counts and state ids for the driver
+  private final List<Sent> notes = new ArrayList<>();  // counts and state ids for the driver
   private final List<InternalRow> onward = new ArrayList<>();  // changes for other partitions or later levels
-  private final Map<Integer, long[]> counts = new TreeMap<>();                   // per source: records, dead letters
-  private final List<Change> rows = new ArrayList<>();                           // the rows of one record
+  private final Map<Integer, long[]> counts = new TreeMap<>();  // per source: records, dead letters
+  private final List<Change> rows = new ArrayList<>();  // the rows of one record
   private UnsafeProjection errors;  // created on first use: that takes as long as a hundred rows
 
   private Tick(Circuit circuit, State state, long time, int partition, int partitions, boolean exchanged) {
