@@ -155,7 +155,7 @@ class Attending:
 def lags(sources: Iterable[Item], offsets: Mapping[str, Any], place: Callable[[Item], Place]) -> dict[int, int]:
     """Returns the number of unread records in the topic of each source, by source id.
 
-    Omits sources whose broker does not answer. Each broker is asked once.
+    Sends one request per broker. Omits sources whose broker does not answer.
     """
     together: dict[str, list[Item]] = {}
     for source in sources:
@@ -175,6 +175,7 @@ def lags(sources: Iterable[Item], offsets: Mapping[str, Any], place: Callable[[I
 
 
 def _source(name: Name, catalog: Catalog) -> Item:
+    """Returns the source with this name. Raises 42809 if it is not a source."""
     item = catalog.named(name)
     if item.kind != "source":
         raise WrongObjectType(f'"{item.name}" is not a source', position=name.position)
@@ -182,6 +183,7 @@ def _source(name: Name, catalog: Catalog) -> Item:
 
 
 def _loss(topic: str, partition: str, at: int, next_: int) -> str:
+    """Returns a sentence on a partition's lost records; `next_` is the next offset to read."""
     if next_ > at:
         return f"topic {topic}, partition {partition}: the records from offset {at} to {next_ - 1} are lost"
     return f"topic {topic}, partition {partition}: the records from offset {next_} to {at - 1} were read and are no longer there"

@@ -35,6 +35,7 @@ class Batches:
         threading.Thread(target=self._take, name="batches", daemon=True).start()
 
     def _take(self) -> None:
+        """Passes batches to `call` until the query ends."""
         try:
             while (batch := self._batches.next()) is not None:
                 try:

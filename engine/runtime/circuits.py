@@ -3,8 +3,8 @@
 Chains of filters and projections are written as DataFrames over an empty RDD, because Catalyst
 would fold away an empty local relation. The library takes their optimised expressions.
 
-DataFrames and row types are cached by their text. A change of the catalog therefore analyses only
-what is new.
+DataFrames and row types are cached by their text, so that a change of the catalog analyses only new
+ones.
 """
 
 from __future__ import annotations
@@ -120,6 +120,7 @@ class Circuits:
         return DataFrame(self._session._jsparkSession.createDataFrame(rows.emptyRDD(), self._struct(ddl)), self._session)
 
     def _struct(self, ddl: str) -> Any:
+        """Returns the cached StructType for this DDL."""
         if ddl not in self._structs:
             struct = self._jvm.org.apache.spark.sql.types.StructType
             self._structs[ddl] = struct.fromDDL(ddl) if ddl else struct()
@@ -132,6 +133,7 @@ class Circuits:
         return self._array(self._jvm.int, list(values))
 
     def _array(self, kind: Any, values: list[Any]) -> Any:
+        """Returns a Java array with elements of this class."""
         gateway = self._session.sparkContext._gateway
         assert gateway is not None
         out = gateway.new_array(kind, len(values))
@@ -140,6 +142,7 @@ class Circuits:
         return out
 
     def _format(self, spec: FormatSpec, opened: Opened) -> Any:
+        """Returns the Java format for this specification."""
         formats = self._jvm.tailgate.formats.Formats
         match spec.kind:
             case "none":
@@ -191,6 +194,7 @@ class Circuits:
         return decoder.kafka(*formats) if spec.max_bytes is None else decoder.kafka(*formats, spec.max_bytes)
 
     def _operator(self, node: OperatorNode) -> Any:
+        """Returns the Java operator for this node."""
         operator, ints, struct = self._jvm.tailgate.Operator, self._ints, self._struct
         match node:
             case UpsertNode() | CaptureNode():
@@ -223,29 +227,35 @@ class Circuits:
                 return operator.reduce(struct(_ddl(node.input)), ints(node.key), calls, node.append_only)
 
     def _call(self, of: Aggregate) -> Any:
+        """Returns the Java call for this aggregate."""
         columns, order = self._ints(of.columns), self._sorted_by(of.order)
         return self._jvm.tailgate.Call.of(
             of.function, columns, self._struct(f"r {of.type.spark}"), of.distinct, of.filter, *order, of.fraction
         )
 
     def _window(self, of: WindowFunction) -> Any:
+        """Returns the Java call for this window function."""
         bounds = (x for b in (of.start, of.end) for x in (b.kind, b.offset, b.column))
         return self._jvm.tailgate.WindowCall.of(self._call(of.function), of.mode, *bounds, of.exclude, of.key)
 
     def _sorted_by(self, keys: tuple[SortColumn, ...]) -> tuple[Any, Any, Any]:
+        """Returns the sort order as three Java arrays: column, descending, NULLs first."""
         descending = self._array(self._jvm.boolean, [k.descending for k in keys])
         return self._ints(k.column for k in keys), descending, self._array(self._jvm.boolean, [k.nulls_first for k in keys])
 
 
 def _ddl(columns: tuple[Field, ...]) -> str:
+    """Returns Spark's DDL for these columns under the names c0, c1, …"""
     return ", ".join(f"c{i} {c.type.spark}" for i, c in enumerate(columns))
 
 
 def _named(columns: tuple[Field, ...]) -> str:
+    """Returns Spark's DDL for these columns under their own names."""
     return ", ".join("`{}` {}".format(c.name.replace("`", "``"), c.type.spark) for c in columns)
 
 
 def _apply(frame: DataFrame, linear: Linear) -> DataFrame:
+    """Applies the steps of a linear chain to a DataFrame."""
     for step in linear.steps:
         match step:
             case Where(expression):

@@ -141,10 +141,10 @@ class Engine:
 
         With `change`, the change of the catalog is appended to the log in the same step.
 
-        `forgotten`: operators whose state is to be removed. `joining`: offsets at which to begin
-        topics that no reader has read yet. `changes`: called while the boundary is held; returns
-        the changes of relations in the entry. `state`: folder and ids of restored state. `anew`:
-        restart the readers at the offsets of the entry.
+        `forgotten`: operators whose state will be removed. `joining`: start offsets of topics that
+        no reader has read yet. `changes`: called while the boundary is held; returns the changes of
+        relations in the entry. `state`: folder and ids of restored state. `anew`: restart the
+        readers at the offsets of the entry.
         """
         after = self.catalog if change is None else self.catalog.apply(change)
         circuit = self.circuits.build(graph, forgotten, lambda said: self.opened(said, after))
@@ -203,7 +203,7 @@ class Engine:
                 self.catalog = self.catalog.apply(change)
 
     def append(self, changes: Changes = (), **fields: Any) -> Header:
-        """Appends the next log entry and wakes those who wait for it.
+        """Appends the next log entry and wakes the threads that wait for it.
 
         The caller holds the boundary.
         """
@@ -224,10 +224,7 @@ class Engine:
 
     @contextmanager
     def committed_change(self) -> Iterator[None]:
-        """Guards the code that updates memory after a log entry.
-
-        Any error in it ends the engine.
-        """
+        """Guards code that updates memory after a log entry: any error in it ends the engine."""
         try:
             yield
         except Exception as error:
@@ -268,6 +265,7 @@ class Engine:
         return self.circuits.figures(self._state_path())
 
     def _state_path(self) -> str:
+        """Returns the folder of the current state."""
         return str(self.lake.path / STATE / self.newest.extra.get("state", ""))
 
     # ---- a tick ----------------------------------------------------------------------------------------------------------
@@ -374,6 +372,7 @@ class Engine:
                 self.failure = None
 
     def _until_rebuilt(self, rebuild: Callable[[], None]) -> None:
+        """Calls `rebuild` until it succeeds or the engine stops."""
         while not self._stopping:
             try:
                 rebuild()
@@ -522,6 +521,7 @@ class Engine:
         return next((s.options.get("topic_id") for s in of if s.options["topic"] == topic), None)
 
     def _watch(self, query: Any, batches: Batches, start: int) -> None:
+        """Waits for the end of a query and wakes `run`."""
         try:
             query.awaitTermination()
         except Exception as e:  # noqa: BLE001  # any error that ended the query
@@ -532,6 +532,7 @@ class Engine:
             self._wake.set()
 
     def _end(self, query: Any) -> None:
+        """Stops a query. No tick runs afterwards."""
         with self.boundary:
             self._running = False
         try:
@@ -542,6 +543,7 @@ class Engine:
     # ---- stalls and failures ---------------------------------------------------------------------
 
     def _stall(self, name: str, error: str, *, lasting: bool = False) -> None:
+        """Stalls a reader or channel, or updates the error of its stall."""
         if name not in self.stalls:
             log.warning("%s is stalled: %s", name, error)
         self.stalls[name] = Stall(error, lasting)

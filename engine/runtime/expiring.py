@@ -83,6 +83,8 @@ class Expiring(threading.Thread):
 
     def _delete(self, source: Item, relation: int, before: int, size: int) -> None:
         # oldest first; letters without an age come last, like the newest
+        """Deletes letters from before this time in ms, and the oldest ones above the size."""
+
         def chosen(letters: pa.Table) -> pa.Table:
             letters = letters.sort_by([("since", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
             limit = pa.scalar(before, pa.timestamp("ms", "UTC"))

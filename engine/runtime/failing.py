@@ -53,6 +53,7 @@ class Failing:
             return min((e for e, n in self._sums.get(item.errors, {}).items() if n > 0), default=None)
 
     def _add(self, relation: int, changes: pa.Table) -> None:
+        """Adds changes to the error counts of a relation."""
         with self._lock:
             sums = self._sums.setdefault(relation, Counter())
             states, messages = changes.column(0).to_pylist(), changes.column(1).to_pylist()

@@ -51,8 +51,8 @@ PIECE_ROWS_MAX = 100_000
 PIECE_ROWS_MIN = 10_000
 PIECE_ROWS = 20_000  # size of the first piece
 UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_schema(UNIT, weight=True))
-# target duration of the tick of a piece: other views wait that long. At most half of it are fixed
-# costs.
+# target duration of the tick of a piece, for which other views wait; in a shorter tick, half of the
+# time would be fixed costs
 TICK_S = 0.5
 SHRINK, GROW = 0.5, 1.5  # limits of the change in size from one piece to the next
 ANSWER_MS = 1000  # between two checks while waiting for a piece whether the fill has ended
@@ -87,10 +87,10 @@ class Filled(Protocol):
     """Receives the outcome of a fill."""
 
     def filled(self, fill: Fill) -> None:
-        """Is called when the last piece has been read."""
+        """Records that the last piece has been read."""
 
     def failed(self, fill: Fill, error: Exception) -> None:
-        """Is called when the view cannot be filled."""
+        """Records that the view cannot be filled."""
 
     def awaits(self, fill: Fill) -> bool:
         """Returns whether a statement waits for the fill and can report its failure."""
@@ -123,7 +123,7 @@ class Fill(threading.Thread):
     def percent(self) -> float:
         """The progress in percent.
 
-        Each input counts the same, since sizes are known only when read.
+        All inputs count the same: their sizes are unknown before they are read.
         """
         return 100.0 if not self._histories else min(100.0, 100 * (self._input + self._part) / len(self._histories))
 
@@ -154,6 +154,7 @@ class Fill(threading.Thread):
                 self._told.failed(self, e)
 
     def _fill(self) -> None:
+        """Sends all pieces of all inputs."""
         began = told = time.monotonic()
         for history in self._histories:
             for records, rows in self._pieces(history):
@@ -203,6 +204,7 @@ class Fill(threading.Thread):
             yield [Record(history.channel, None, stream(UNIT_ROW))], 1
 
     def _stored(self, history: History) -> Iterator[tuple[list[Record], int]]:
+        """Yields the pieces of a stored relation's snapshot."""
         table = self._engine.lake.snapshot(history.relation, history.time)
         at = 0
         while at < table.num_rows:

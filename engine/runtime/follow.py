@@ -1,4 +1,4 @@
-"""Applies the log to the Delta tables about once a second, and removes what is no longer needed."""
+"""Applies the log to the Delta tables about once a second, and removes obsolete files."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ BEGINNINGS_MAX = 5
 
 
 class Installation:
-    """The fills, and changes of the catalog.
+    """The running catalog: its changes, and the fills of new views.
 
     A caller holds `lock` from reading the catalog to the change. `settled` is notified when an item
     becomes ready or fails.
@@ -70,7 +70,7 @@ class Installation:
     # ---- starting --------------------------------------------------------------------------------------------------------
 
     def recover(self, *, lost: bool = False) -> None:
-        """Runs the log's catalog. Fills that were interrupted restart.
+        """Runs the log's catalog. Interrupted fills restart.
 
         Views whose state cannot be used, and all views that read them, are filled again into
         replacements. Until those are ready, the views report 55000. With `lost`, no state can be
@@ -203,7 +203,7 @@ class Installation:
     def _numbered(self, items: Iterable[Item], catalog: Catalog) -> list[Item]:
         """Returns items that are prepared for their fill.
 
-        Views get the start offsets of their topics, the sizes of what they read, and new operators.
+        Views get the start offsets of their topics, the sizes of their inputs, and new operators.
         """
         catalog = catalog.apply(Change(put=tuple(items)))
         begun = [self._begun(i, catalog) if i.kind == "materialized view" else i for i in items]
@@ -402,10 +402,14 @@ class Installation:
             self._ready(alone.id)
 
     def _sharing(self) -> Sharing:
+        """Returns the rewrite that makes a view share equal operators, by the sums of the newest
+        tick.
+        """
         with self.engine.boundary:  # so that all sums are of the same tick
             return Sharing(self.engine.graph, equal_sums(total_sums(self.engine.sums, self.engine.parallelism)))
 
     def _ready(self, id: int) -> None:
+        """Forgets the fill of an item that has become ready."""
         self._filled.discard(id)
         self.fills.pop(id, None)
 
@@ -426,6 +430,7 @@ class Installation:
             log.info('%s "%s" was replaced', item.kind, catalog[item.replaces].name)
 
     def _tell(self) -> None:
+        """Wakes the statements that wait for fills."""
         with self.settled:
             self.settled.notify_all()
 

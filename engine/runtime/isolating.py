@@ -65,6 +65,7 @@ class Isolation:
             return self._stop(stopped({relation}, self._engine.catalog), message, {relation: n})
 
     def _stop(self, items: tuple[Item, ...], message: str, consistent: dict[int, int] | None = None) -> bool:
+        """Marks items as failed; drops unready ones that a statement waits for."""
         installation, engine = self._installation, self._engine
         consistent = consistent or {}
         with engine.boundary:  # the time of the failure is that of the last tick

@@ -114,6 +114,7 @@ class Identities:
         return {topic: self._id(answer) for topic, answer in asked.items()}
 
     def _id(self, answer: Any) -> str | None:
+        """Returns the id in a broker's response, or None if the topic does not exist."""
         try:
             return str(answer.result(ANSWER_S).topic_id)
         except KafkaException as e:

@@ -98,6 +98,7 @@ class Letters:
         return replace(view, options={**view.options, FILLED: backfills}) if backfills else view
 
     def _turn(self, what: str, source: Item) -> threading.Lock:
+        """Returns the lock for this kind of work on a source."""
         with self._lock:
             return self._using.setdefault((what, source.id), threading.Lock())
 
@@ -130,6 +131,7 @@ class Letters:
         return engine.lake.snapshot(letters.id, engine.newest.time).sort_by([("partition", "ascending"), ("offset", "ascending")])
 
     def _enter(self, source: Item, records: list[Record]) -> None:
+        """Writes records to the inbox and waits for their tick."""
         engine = self._engine
         engine.wait_inbox(engine.enter(records), lambda: source.id in engine.catalog.items)
 
@@ -152,7 +154,7 @@ class _Having:
         self._known: dict[frozenset[int], str] = {}
 
     def __call__(self, row: Mapping[str, Any]) -> str:
-        """Returns their ids, separated by commas."""
+        """Returns the ids of those that have the rows of this letter, separated by commas."""
         if not row["backfill"]:  # no view could decode it
             return ""
         since = _milliseconds(row["since"])
@@ -220,14 +222,17 @@ def between(offsets: Offsets, partition: int, begin: int, end: int) -> list[int]
 
 
 def _pieces(rows: pa.Table) -> Iterator[list[dict[str, Any]]]:
+    """Yields the rows in pieces of PIECE letters."""
     return (rows.slice(at, PIECE).to_pylist() for at in range(0, rows.num_rows, PIECE))
 
 
 def _milliseconds(time: Any) -> int | None:
+    """Returns a timestamp in ms since the epoch."""
     return None if time is None else round(time.timestamp() * 1000)
 
 
 def _again(channel: str, row: Mapping[str, Any], have: str) -> Record:
+    """Returns the inbox record that retries a letter. `have`: ids that must not get its rows."""
     backfill = "true" if row["backfill"] else None
     headers = {ATTEMPTS: row["attempts"] + 1, SINCE: _milliseconds(row["since"]), BACKFILL: backfill, EXCEPT: have or None}
     said = tuple((name, str(value).encode()) for name, value in headers.items() if value is not None)

@@ -20,7 +20,8 @@ from typing import Any
 
 log = logging.getLogger("tailgate.engine")
 
-FREE = 0.4  # fraction of the limit up to which there is no wait
+# fraction of the limit up to which ticks do not wait
+FREE = 0.4
 WAIT_S = 2.0  # wait before a tick at the limit
 # wait before a tick beyond the limit, and after how many versions it doubles
 BEYOND_S, DOUBLED = 10.0, 10

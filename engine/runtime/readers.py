@@ -4,9 +4,9 @@ There is one Kafka reader per set of brokers and options. Its topics are the cha
 "<reader>/<topic>". Sources with a transaction topic have their own reader
 (`engine.runtime.transactions`).
 
-Readers start from the log's offsets, with a new checkpoint for each start of the query. Only the
-log says what a batch was; Spark's checkpoint holds only what the running query needs. A checkpoint
-may therefore be lost at any time, and readers can join and leave at the boundary of a tick.
+Readers start from the log's offsets, with a new checkpoint for each start of the query. The log
+alone identifies batches; Spark's checkpoint only serves the running query. A checkpoint may
+therefore be lost at any time, and readers can join and leave at the boundary of a tick.
 
 The inbox must come first in the union: it waits for the doorbell, and the ends of Kafka's topics
 are read after the doorbell has rung.
@@ -84,6 +84,7 @@ def readers(sources: Iterable[Item], catalog: Catalog) -> tuple[Reader, ...]:
 
 
 def _reader(name: str, sources: list[Item], catalog: Catalog) -> Reader:
+    """Returns the reader of these sources, which all name it."""
     options = sources[0].options
     topics = tuple(sorted({t for s in sources for t in transactions.topics(s)}))
     registries = tuple(settings(a, catalog) for s in sources for a in transactions.accesses(s))
@@ -104,7 +105,8 @@ def stream(
 
     `offsets`: by reader, the start offset of every partition of its topics. `clients`: the client
     settings of each reader (`veiled`). `keep` stores access settings of registries in the JVM
-    (`Circuits.access`). A reader with transactions rings the doorbell by itself.
+    (`Circuits.access`). The doorbell does not watch readers with transactions: they ring it
+    themselves.
     """
     watched = [{"bootstrap": r.brokers, "topics": list(r.topics), "options": dict(clients[r.name])} for r in readers if not r.transactions]
     source = (
@@ -139,6 +141,7 @@ def stream(
 
 
 def _format(reader: Reader) -> str:
+    """Returns the name of the Spark source that this reader needs."""
     return transactions.FORMAT if reader.transactions else "kafka" if reader.rate is None else "tailgate.RatedKafka"
 
 

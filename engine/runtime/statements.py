@@ -150,6 +150,7 @@ class Statements:
     # ---- creating --------------------------------------------------------------------------------------------------------
 
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
+        """Creates the items of a statement and waits for their fills."""
         tag = TAGS[type(statement)]
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
@@ -230,6 +231,7 @@ class Statements:
                 self._installation.install(Change(drop=tuple(sorted(going))))
 
     def _items(self, statement: Items, text: str, catalog: Catalog) -> tuple[Item, ...]:
+        """Returns the new items of a CREATE statement, without owners."""
         match statement:
             case CreateSecret():
                 return (ddl.create_secret(statement, text, catalog, self._engine.vault.sealed),)
@@ -363,6 +365,7 @@ class Statements:
         return {**self._answer(tag), "notices": said}
 
     def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
+        """Returns the lines of EXPLAIN for a view that exists or is in the statement."""
         catalog = names.over(self._engine.catalog)
         if isinstance(target, Name):
             item = catalog.relation(target)
@@ -375,6 +378,7 @@ class Statements:
         return explain(item, catalog, Streams(catalog), figures=self._engine.figures() if analyze else None).splitlines()
 
     def _explain_schema(self, target: Name | CreateSink, part: Part, text: str, asker: str | None, names: Resolution) -> list[str]:
+        """Returns the lines of EXPLAIN for the schema of a sink's messages."""
         catalog = names.over(self._engine.catalog)
         if isinstance(target, Name):
             item = ddl.of_kind("sink", target, catalog)
@@ -386,13 +390,16 @@ class Statements:
         return ddl.sink_schema(item, catalog, part).splitlines()
 
     def _answer(self, tag: str, notice: dict[str, Any] | None = None) -> Answer:
+        """Returns the answer to a statement: its tag, the newest entry and at most one notice."""
         newest = self._engine.newest
         return {"tag": tag, "n": newest.n, "time": newest.time, "notices": [notice] if notice else []}
 
 
 def _owner(creator: str | None, catalog: Catalog) -> int:
+    """Returns the id of the role that will own a new item."""
     return catalog.role(creator).id if creator else OPERATOR_ID
 
 
 def _notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:
+    """Returns a notice as the control interface encodes it."""
     return {"severity": "NOTICE", "sqlstate": sqlstate, "message": message, "hint": None}
