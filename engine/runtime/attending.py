@@ -36,7 +36,7 @@ class Attending:
     def __init__(self, installation: Installation) -> None:
         self._installation, self._engine = installation, installation.engine
 
-    # ---- pause and resume ------------------------------------------------------------------------------------------------
+    # ---- pause and resume ------------------------------------------------------------------------
 
     def pause(self, statement: Pause, names: Resolution) -> str:
         """Pauses or resumes sources. Returns the command tag.
@@ -58,7 +58,7 @@ class Attending:
             self._installation.install(Change(put=put))
         return "RESUME SOURCE" if statement.resume else "PAUSE SOURCE"
 
-    # ---- dead letters ----------------------------------------------------------------------------------------------------
+    # ---- dead letters ----------------------------------------------------------------------------
 
     def retry(self, name: Name, names: Resolution) -> str:
         """Retries each dead letter of a source once. Returns a command tag with their number."""
@@ -103,7 +103,7 @@ class Attending:
             self._installation.install(Change(put=put), offsets=offsets)
         return said
 
-    # ---- topics ----------------------------------------------------------------------------------------------------------
+    # ---- topics ----------------------------------------------------------------------------------
 
     def topics(self) -> list[list[Any]]:
         """Returns name, partitions, replicas and record count of all topics on known brokers."""

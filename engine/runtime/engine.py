@@ -268,7 +268,7 @@ class Engine:
         """Returns the folder of the current state."""
         return str(self.lake.path / STATE / self.newest.extra.get("state", ""))
 
-    # ---- a tick ----------------------------------------------------------------------------------------------------------
+    # ---- a tick ----------------------------------------------------------------------------------
 
     def _tick(self, batch: Any, start: int) -> None:
         """Runs one batch. Never raises: `run` handles a failure."""
@@ -345,7 +345,7 @@ class Engine:
             counts = self.counters.setdefault(int(node), {})
             counts[what] = max(counts.get(what, 0), count) if what == "last_message" else counts.get(what, 0) + count
 
-    # ---- the query -------------------------------------------------------------------------------------------------------
+    # ---- the query -------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Runs the query until `stop`.

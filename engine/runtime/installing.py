@@ -67,7 +67,7 @@ class Installation:
         self._beginnings: Counter[int] = Counter()  # number of restarts of each item's fill
         engine.rebuild = lambda: self.recover(lost=True)
 
-    # ---- starting --------------------------------------------------------------------------------------------------------
+    # ---- starting --------------------------------------------------------------------------------
 
     def recover(self, *, lost: bool = False) -> None:
         """Runs the log's catalog. Interrupted fills restart.
@@ -128,7 +128,7 @@ class Installation:
         above = [i for i in readers([i.id for i in own], catalog) if i in views]
         return [*(i for i in own if i.id not in {a.id for a in above}), *above]
 
-    # ---- changing --------------------------------------------------------------------------------------------------------
+    # ---- changing --------------------------------------------------------------------------------
 
     def install(
         self,
@@ -310,7 +310,7 @@ class Installation:
         live = {o.node for o in graph.operators} if graph is not None else set()
         return tuple(sorted({*self.engine.newest.extra.get("forgotten", ()), *gone} - live))
 
-    # ---- filling ---------------------------------------------------------------------------------------------------------
+    # ---- filling ---------------------------------------------------------------------------------
 
     def _begin_fill(self, item: Item, header: Header, streams: Streams) -> None:
         """Starts the fill of an item; `header` is the entry in which it begins."""
@@ -402,9 +402,7 @@ class Installation:
             self._ready(alone.id)
 
     def _sharing(self) -> Sharing:
-        """Returns the rewrite that makes a view share equal operators, by the sums of the newest
-        tick.
-        """
+        """Returns the rewrite that makes views share equal operators, by the newest tick's sums."""
         with self.engine.boundary:  # so that all sums are of the same tick
             return Sharing(self.engine.graph, equal_sums(total_sums(self.engine.sums, self.engine.parallelism)))
 

@@ -184,7 +184,8 @@ def start(
 ) -> dict[str, int]:
     """Returns the offset at which each partition begins, within its bounds.
 
-    `said` is the start option of a statement (engine.ddl.source): offsets, or a time in ms.
+    `said` is the start option of a statement (engine.ddl.source): offsets, or a time in ms, which
+    is relative to now if negative. A partition without records from that time on begins at its end.
     """
     if "offsets" in said:
         wanted = {p: said["offsets"][int(p)] if int(p) < len(said["offsets"]) else 0 for p in bounds}

@@ -147,7 +147,7 @@ class Statements:
         header = self._engine.wait_newer(after, timeout)
         return {"n": header.n, "time": header.time}
 
-    # ---- creating --------------------------------------------------------------------------------------------------------
+    # ---- creating --------------------------------------------------------------------------------
 
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
@@ -320,7 +320,7 @@ class Statements:
             number += 1
         return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{brokers}#{number}/{topic}"})
 
-    # ---- dropping and explaining -----------------------------------------------------------------------------------------
+    # ---- dropping and explaining -----------------------------------------------------------------
 
     def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution) -> Answer:
         with self._installation.lock:

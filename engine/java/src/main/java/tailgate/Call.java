@@ -44,7 +44,7 @@ public final class Call implements Serializable {
     return row.apply(columns[argument]).dataType();
   }
 
-  // ---- for py4j -------------------------------------------------------------------------------------------------------------
+  // ---- for py4j ---------------------------------------------------------------------------------
 
   public static Call of(String function, int[] columns, StructType result, boolean distinct, int filter, int[] order, boolean[] descending, boolean[] nullsFirst, double fraction) {
     return new Call(function, columns, result.apply(0).dataType(), distinct, filter, keys(order, descending, nullsFirst), fraction);

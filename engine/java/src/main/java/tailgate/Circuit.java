@@ -74,7 +74,7 @@ public final class Circuit implements Serializable {
   /** An edge that is not yet connected to its ends. */
   private record Link(int from, boolean dead, Node.Edge edge) implements Serializable {}
 
-  // ---- building ---------------------------------------------------------------------------------------------------------------
+  // ---- building ---------------------------------------------------------------------------------
 
   /**
    * Adds a source: the decoder and then `shape` convert records of `channel` (the topic column) to
@@ -148,7 +148,7 @@ public final class Circuit implements Serializable {
     if (order != null) throw new IllegalStateException("the circuit is sealed");
   }
 
-  // ---- sealing ------------------------------------------------------------------------------------------------------------------
+  // ---- sealing ----------------------------------------------------------------------------------
 
   /**
    * Checks that all parts fit, then computes the order and levels of operators and the error
@@ -234,7 +234,7 @@ public final class Circuit implements Serializable {
     node.errors = all.stream().mapToInt(i -> i).toArray();
   }
 
-  // ---- running ------------------------------------------------------------------------------------------------------------------
+  // ---- running ----------------------------------------------------------------------------------
 
   /**
    * Runs one tick and returns the net changes of all relations.

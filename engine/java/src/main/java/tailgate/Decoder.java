@@ -28,7 +28,7 @@ public interface Decoder extends Serializable {
    */
   void decode(InternalRow record, Rows rows);
 
-  // ---- for py4j -------------------------------------------------------------------------------------------------------------
+  // ---- for py4j ---------------------------------------------------------------------------------
 
   /**
    * Returns a decoder with the columns `key`, `value` by their formats, then `__topic`,

@@ -156,7 +156,7 @@ public final class History implements AutoCloseable {
     thread.interrupt();
   }
 
-  // ---- the thread -------------------------------------------------------------------------------------------------------------
+  // ---- the thread -------------------------------------------------------------------------------
 
   private void read() {
     try (consumer) {

@@ -114,7 +114,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
    */
   public static void tables(String folder, List<String> channels) { inbox(folder).tables = Set.copyOf(channels); }
 
-  // ---- the table ------------------------------------------------------------------------------------------------------------
+  // ---- the table --------------------------------------------------------------------------------
 
   @Override public String shortName() { return "tailgate-inbox"; }
   @Override public StructType inferSchema(CaseInsensitiveStringMap options) { return ROW; }
@@ -143,7 +143,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     }
   }
 
-  // ---- the stream, in the driver --------------------------------------------------------------------------------------------
+  // ---- the stream, in the driver ----------------------------------------------------------------
 
   private static final class Entering implements MicroBatchStream {
     private final String folder;
@@ -235,7 +235,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     }
   }
 
-  // ---- the rows, in a task --------------------------------------------------------------------------------------------------
+  // ---- the rows, in a task ----------------------------------------------------------------------
 
   /** The entries (after, to] and the time of a batch. */
   private record Range(String folder, long after, long to, long clock) implements InputPartition {}

@@ -49,7 +49,7 @@ public abstract class Operator extends Node {
   /** Processes changes, by port. Emits results with {@link Tick#emit} and {@link Tick#fail}. */
   abstract void run(Tick tick, List<List<Tick.Change>> input);
 
-  // ---- for py4j -------------------------------------------------------------------------------------------------------------
+  // ---- for py4j ---------------------------------------------------------------------------------
 
   /**
    * Creates an upsert. `first` is the original number of columns (see Growing); all of them, unless

@@ -84,7 +84,7 @@ final class PartitionWindow {
     starts = Arrays.copyOf(starts, groups);
   }
 
-  // ---- functions of the partition ------------------------------------------------------------------------------------------------
+  // ---- functions of the partition ---------------------------------------------------------------
 
   private Object value(int i) {
     return switch (call.function) {
@@ -124,7 +124,7 @@ final class PartitionWindow {
     return rows.get(i).row.get(column, row.apply(column).dataType());
   }
 
-  // ---- frames --------------------------------------------------------------------------------------------------------------------
+  // ---- frames -----------------------------------------------------------------------------------
 
   private Object framed(int i) {
     long wanted = 0;
@@ -206,7 +206,7 @@ final class PartitionWindow {
     return low;
   }
 
-  // ---- aggregates ----------------------------------------------------------------------------------------------------------------
+  // ---- aggregates -------------------------------------------------------------------------------
 
   private Total total;
   private Values.Held kept;

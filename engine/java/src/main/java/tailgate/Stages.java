@@ -180,7 +180,7 @@ final class Stages {
     return failure instanceof RuntimeException r ? r : new IllegalStateException("tick at " + time, failure);
   }
 
-  // ---- in tasks -----------------------------------------------------------------------------------------------------------------
+  // ---- in tasks ---------------------------------------------------------------------------------
 
   /**
    * Compiled circuits, kept between ticks. Generated projections are expensive to create and not

@@ -109,7 +109,7 @@ final class Tick {
     return tick.notes;
   }
 
-  // ---- records -----------------------------------------------------------------------------------------------------------------
+  // ---- records ----------------------------------------------------------------------------------
 
   /** Processes a record. It takes effect as a whole or not at all. */
   private void record(InternalRow kafka) {
@@ -252,7 +252,7 @@ final class Tick {
     counts.forEach((source, n) -> notes.add(new Sent(Sent.COUNT, source, ByteBuffer.allocate(24).putLong(n[1]).putLong(n[2]).putLong(n[3]).array(), n[0])));
   }
 
-  // ---- operators ---------------------------------------------------------------------------------------------------------------
+  // ---- operators --------------------------------------------------------------------------------
 
   private void run(Operator operator) {
     List<List<Change>> input = waiting.set(operator.index, null);
@@ -373,7 +373,7 @@ final class Tick {
   /** Returns whether a key of an operator belongs to this partition. */
   boolean here(int operator, byte[] key) { return partitions == 1 || Math.floorMod(Sent.place(operator, key), partitions) == partition; }
 
-  // ---- relations ---------------------------------------------------------------------------------------------------------------
+  // ---- relations --------------------------------------------------------------------------------
 
   private void relation(int relation, UnsafeRow row, long weight) {
     if (exchanged) onward.add(new Sent(Edge.RELATION, relation, Rows.bytes(row), weight).row());

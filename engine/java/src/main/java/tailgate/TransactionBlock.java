@@ -129,7 +129,7 @@ final class TransactionBlock {
     return row.isNullAt(at) ? 0 : row.getLong(at);
   }
 
-  // ---- JSON -----------------------------------------------------------------------------------------------------------------------
+  // ---- JSON -------------------------------------------------------------------------------------
 
   private static Change json(byte[] value) throws IOException {
     try (JsonParser p = Jsonb.FACTORY.createParser(value)) {

@@ -46,7 +46,7 @@ public final class WindowCall implements Serializable {
 
   boolean isAggregate() { return !call.is("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"); }
 
-  // ---- for py4j -------------------------------------------------------------------------------------------------------------
+  // ---- for py4j ---------------------------------------------------------------------------------
 
   /** Creates a call. Modes, bounds and exclusions are PostgreSQL's keywords. */
   public static WindowCall of(Call call, String mode, String start, long startOffset, int startColumn, String end, long endOffset, int endColumn, String exclude, int key) {
