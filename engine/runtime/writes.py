@@ -44,7 +44,10 @@ TRANSACTION_BYTES_MAX = 1 << 30  # of one write; larger ones are refused with 54
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a write does to one table: an Arrow stream of net changes, and the hashes of the keys that it read or writes."""
+    """What a write does to one table: an Arrow stream of net changes, and the hashes of the keys that it read or writes.
+
+    `changes` is empty if the write changes no row of the table.
+    """
 
     table: int
     changes: bytes
@@ -104,8 +107,9 @@ class Writes:
                 return {"conflict": conflict}
             self._check(write)
             crash.point("write.begin")
-            number = self._enter([Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in write.parts])
-            self._note(number, write.parts)
+            changed = [part for part in write.parts if part.changes]  # the others were only read
+            number = self._enter([Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in changed])
+            self._note(number, changed)
             self._release(write)
             return {"number": number}
 

@@ -18,7 +18,7 @@ from tests.tables.world import Served
 
 pytestmark = pytest.mark.spark
 
-# Every file of a snapshot is made by QuietFiles: none comes to an end as long as a file is there.
+# Every file of a snapshot is made by DurableFiles: none comes to an end as long as a file is there.
 OLD = "@Override public void setPermission(Path path, FsPermission permission) {}"
 HANG = """@Override public void setPermission(Path path, FsPermission permission) {{
         if (!path.getName().contains(".zip")) return;
@@ -72,7 +72,7 @@ def run(world: World, text: str, seconds: float) -> None:
     with psycopg.connect(world.served.dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE numbers (n int)")
         connection.execute("CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n, sum(n) AS total FROM numbers")
-    with mutated(world.engine, world.folder, "QuietFiles", OLD, text.format(marker=marker)):
+    with mutated(world.engine, world.folder, "DurableFiles", OLD, text.format(marker=marker)):
         writer = threading.Thread(target=world.write, daemon=True)
         writer.start()
         until(lambda: world.written > 20)

@@ -1,0 +1,30 @@
+"""A statement that changes no row, in a block with one that does."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.tables.world import World
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        "INSERT INTO other SELECT * FROM other WHERE false",
+        "INSERT INTO other VALUES (1, 'b') ON CONFLICT DO NOTHING",
+        "UPDATE other SET name = name WHERE id = 1",
+        "DELETE FROM other WHERE id = 7",
+    ],
+)
+def test_a_table_that_a_block_does_not_change(world: World, nothing: str) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE one (id int PRIMARY KEY)")
+        connection.execute("CREATE TABLE other (id int PRIMARY KEY, name text)")
+        connection.execute("INSERT INTO other VALUES (1, 'a')")
+        with connection.transaction():
+            connection.execute("INSERT INTO one VALUES (1)")
+            connection.execute(nothing)
+        connection.execute("INSERT INTO one VALUES (2)")
+        assert connection.execute("SELECT array_agg(id ORDER BY id) FROM one").fetchone() == ([1, 2],)
+        assert connection.execute("SELECT id, name FROM other").fetchall() == [(1, "a")]
