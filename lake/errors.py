@@ -13,7 +13,7 @@ Source: PostgreSQL 15, appendix A, "PostgreSQL Error Codes"; "Error Message Styl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 
@@ -42,6 +42,9 @@ class TailgateError(Exception):
         self.row: int | None = None  # which of the rows that a statement was given
         self.names = names or {}  # of what it is about, by letter of the wire: s schema, t table, c column, n constraint
 
+    def __reduce__(self) -> tuple[Callable[..., TailgateError], tuple[str, str, dict[str, object]]]:
+        return _again, (self.sqlstate, self.message, dict(self.__dict__))
+
 
 BY_SQLSTATE: dict[str, type[TailgateError]] = {}
 
@@ -52,6 +55,12 @@ def of(sqlstate: str, message: str, *, detail: str | None = None, hint: str | No
     if kind is None:
         kind = type("Error" + sqlstate, (TailgateError,), {"sqlstate": sqlstate})
     return kind(message, detail=detail, hint=hint, position=position)
+
+
+def _again(sqlstate: str, message: str, state: dict[str, object]) -> TailgateError:
+    error = of(sqlstate, message)
+    error.__dict__.update(state)
+    return error
 
 
 def _condition(name: str, sqlstate: str, *, retriable: bool = False) -> type[TailgateError]:

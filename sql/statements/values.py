@@ -36,12 +36,28 @@ class QueryText:
     """A SELECT, VALUES or UNION … as typed, with its tree.
 
     `offset`: where `text` begins in the statement. Positions in the tree, and so in errors of binding it, count from the
-    statement's start.
+    statement's start. `parsed`: the tree, where it is known; it is not pickled, for the text says the same in less.
     """
 
     text: str
     offset: int = field(default=0, compare=False)
-    tree: exp.Expr = field(default_factory=exp.Select, compare=False, repr=False)
+    parsed: exp.Expr | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def tree(self) -> exp.Expr:
+        if self.parsed is None:
+            from sql.grammar.queries import query
+            from sql.tokens import Cursor
+
+            cursor = Cursor(" " * self.offset + self.text)
+            tree = query(cursor)
+            cursor.finish()
+            object.__setattr__(self, "parsed", tree)
+            return tree
+        return self.parsed
+
+    def __reduce__(self) -> tuple[type[QueryText], tuple[str, int]]:
+        return QueryText, (self.text, self.offset)
 
 
 @dataclass(frozen=True, slots=True)
