@@ -41,6 +41,7 @@ class Access:
         self._known: tuple[Catalog | None, str] = (None, "")
         self._role = OPERATOR
         self._readable: dict[tuple[int, ...], bool] = {}
+        self._names: tuple[s.QueryText | None, Catalog | None, tuple[int, ...]] = (None, None, ())  # of a query, in a catalog
 
     @property
     def role(self) -> Role:
@@ -78,11 +79,11 @@ class Access:
             return False  # whoever asks in earnest is told
         if role.superuser:
             return True
-        known = self._readable.get(prepared.query.depends)
+        known = self._readable.get(prepared.depends)
         if known is None:
-            known = self._readable[prepared.query.depends] = all(
+            known = self._readable[prepared.depends] = all(
                 self._may("SELECT", item) and self._session.serving.catalog.may(role, "USAGE", item.schema)
-                for item in self._items(prepared.query.depends)
+                for item in self._items(prepared.depends)
             )
         return known
 
@@ -109,7 +110,7 @@ class Access:
 
     def check_query(self, prepared: Prepared) -> None:
         if not self.role.superuser and not self.reads(prepared):
-            for item in self._items(prepared.query.depends):
+            for item in self._items(prepared.depends):
                 self.check("SELECT", item)
 
     def check(self, privilege: str, item: Item) -> None:
@@ -244,8 +245,18 @@ class Access:
         if schema is not None and not self._owns(schema):
             raise InsufficientPrivilege(f"must be owner of schema {schema.name}")
 
+    async def prepare(self, statement: Any) -> None:
+        """Finds out what the query of a statement names, which may take long; `check_read` remembers it."""
+        query = next((q for name in ("query", "from_item") if isinstance(q := getattr(statement, name, None), s.QueryText)), None)
+        if query is not None and not self.role.superuser:
+            catalog = self._session.catalog
+            self._names = query, catalog, await self._session.serving.workers.aside(names_of, query, catalog)
+
     def check_read(self, query: s.QueryText) -> None:
-        for item in self._items(bind_query(query, self._session.catalog, view=True).depends):
+        known, catalog, depends = self._names
+        if known is not query or catalog is not self._session.catalog:
+            depends = names_of(query, self._session.catalog)
+        for item in self._items(depends):
             self.check("SELECT", item)
 
     def _check_names(self, names: Sequence[s.Name]) -> None:
@@ -275,6 +286,11 @@ class Access:
             if not self._session.serving.catalog.may(self.role, some, item.id) and not self._owns(item):
                 raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
             self.check_owner(item)
+
+
+def names_of(query: s.QueryText, catalog: Catalog) -> tuple[int, ...]:
+    """Ids of what the query of a view names."""
+    return bind_query(query, catalog, view=True).depends
 
 
 def kind_of(item: Item) -> str:

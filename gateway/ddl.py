@@ -9,6 +9,7 @@ from gateway.portals import Bound
 from gateway.writing import committing
 from gateway.writing.pending import Pending
 from lake import errors as e
+from lake.catalog import SUBSCRIPTION
 from lake.passwords import kept
 from sql import statements as s
 
@@ -21,6 +22,7 @@ CHANGING = (
     s.Pause, s.RetryDeadLetters, s.RefreshSchema, s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
     s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
 )  # fmt: skip
+SUBSCRIPTIONS_EACH = 100  # of one role that is no superuser
 MIRROR_TIMEOUT_S = 5.0  # a statement's own entry is in this gateway's mirrors within milliseconds; 5 s is a machine in trouble
 
 
@@ -28,7 +30,7 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     if session.transaction.in_block:
         if session.transaction.savepoints and temporary.is_about_one(session, bound.statement):
             raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")
-        if (tag := temporary.answer(session, bound)) is not None:
+        if (tag := await temporary.answer(session, bound)) is not None:
             return tag
         words = bound.text.split(None, 3)[:3]
         verb = " ".join(words[: 3 if words[1].lower() == "materialized" else 2]).upper()
@@ -37,9 +39,12 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     session.transaction.writes = Pending()
     session.out.flush()
     await _caught_up(session)
-    if (tag := temporary.answer(session, bound)) is not None:
+    if (tag := await temporary.answer(session, bound)) is not None:
         return tag
+    await session.access.prepare(bound.statement)
     session.access.check_change(bound.statement)
+    if isinstance(bound.statement, s.CreateSubscription):
+        _check_subscriptions(session)
 
     def tell(notice: dict[str, Any]) -> None:
         severity, sqlstate = notice.get("severity", "NOTICE"), notice.get("sqlstate", "00000")
@@ -52,6 +57,16 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     if done.time:
         await session.serving.wait(done.time - 1, MIRROR_TIMEOUT_S)
     return done.tag
+
+
+def _check_subscriptions(session: Session) -> None:
+    """53400 if the role has its share: each holds back what the log may forget."""
+    role = session.access.role
+    count = sum(item.kind == SUBSCRIPTION and item.owner == role.id for item in session.serving.catalog.items.values())
+    if count >= SUBSCRIPTIONS_EACH and not role.superuser:
+        raise e.ConfigurationLimitExceeded(
+            "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop those that nobody fetches from."
+        )
 
 
 async def _caught_up(session: Session) -> None:

@@ -59,7 +59,7 @@ def find(catalog: Catalog, name: s.Name) -> Item:
     return item
 
 
-def bind(session: Session, bound: Bound, statement: s.FetchSubscription | s.Acknowledge, oids: Sequence[int]) -> dict[str, Any]:
+async def bind(session: Session, bound: Bound, statement: s.FetchSubscription | s.Acknowledge, oids: Sequence[int]) -> dict[str, Any]:
     """What is to be known of the statement besides: columns, or parameters."""
     item = find(session.catalog, statement.name)
     if isinstance(statement, s.FetchSubscription):
@@ -68,8 +68,7 @@ def bind(session: Session, bound: Bound, statement: s.FetchSubscription | s.Ackn
         return {"columns": tail.columns(shape, bool(item.options[subscriptions.PROGRESS])), "body": shape}
     if isinstance(statement.up_to, int):
         return {}
-    prepared = session.serving.prepare(times.as_query(statement.up_to), oids)
-    return {"prepared": prepared}
+    return {"prepared": await session.serving.prepared(times.as_query(statement.up_to), oids)}
 
 
 def _check(session: Session, item: Item) -> None:

@@ -14,10 +14,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lake import errors as e
-from lake.catalog import Change, Item
+from lake.catalog import Catalog, Change, Item
 from lake.dropping import described, dropping
 from lake.names import Name
 from lake.schemas import TEMPORARY, TEMPORARY_ID, Schema
+from lake.types import Field
 from sql import statements as s
 from sql.bind import bind_view
 from sql.definitions import restated
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from gateway.session import Session
 
 
-def answer(session: Session, bound: Bound) -> str | None:
+async def answer(session: Session, bound: Bound) -> str | None:
     """The tag of a statement about temporary views; None of one that is the engine's."""
     statement = bound.statement
     match statement:
         case s.CreateView():
-            return _create(session, statement, bound.text) if _is_temporary(session, statement) else None
+            return await _create(session, statement, bound.text) if await _is_temporary(session, statement) else None
         case s.CreateSink(from_item=name):
             if isinstance(name, Name) and _found(session, name) is not None:
                 raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
@@ -46,7 +47,7 @@ def answer(session: Session, bound: Bound) -> str | None:
             catalog = session.catalog
             _check_own(session, [schema for n in names if (schema := catalog.find_schema(n.name)) is not None], statement.cascade)
         case s.AlterItem():
-            return _alter(session, statement)
+            return await _alter(session, statement)
         case s.Comment(kind=kind, name=name) if kind != "schema" and _found(session, name) is not None:
             raise e.FeatureNotSupported("comments on temporary views are not supported")
         case s.Grant(kind="relation", objects=names) if any(_found(session, n) is not None for n in names):
@@ -54,7 +55,7 @@ def answer(session: Session, bound: Bound) -> str | None:
         case s.Explain(target=Name() as name) if _found(session, name) is not None:
             raise e.FeatureNotSupported("EXPLAIN VIEW of a temporary view is not supported", hint="EXPLAIN SELECT * FROM it.")
         case s.Explain(target=s.CreateView() as inner):
-            _is_temporary(session, inner)
+            await _is_temporary(session, inner)
     return None
 
 
@@ -78,7 +79,7 @@ def _found(session: Session, name: Name) -> Item | None:
     return item if item is not None and session.naming.is_temporary(item) else None
 
 
-def _is_temporary(session: Session, statement: s.CreateView) -> bool:
+async def _is_temporary(session: Session, statement: s.CreateView) -> bool:
     """Whether a view is to be temporary: it is said, or the view reads one that is."""
     if statement.temporary or statement.name.schema in (TEMPORARY, session.naming.own.name):
         if statement.materialized:
@@ -86,7 +87,8 @@ def _is_temporary(session: Session, statement: s.CreateView) -> bool:
         return True
     if not session.naming.has_temporary:
         return False
-    if not any(id in session.naming.temporary for id in bind_view(statement, session.catalog).depends):
+    _, depends = await session.serving.workers.aside(described_view, statement, session.catalog)
+    if not any(id in session.naming.temporary for id in depends):
         return False
     if statement.materialized:
         raise e.FeatureNotSupported("materialized views must not use temporary tables or views")
@@ -94,7 +96,7 @@ def _is_temporary(session: Session, statement: s.CreateView) -> bool:
     return True
 
 
-def _create(session: Session, statement: s.CreateView, text: str) -> str:
+async def _create(session: Session, statement: s.CreateView, text: str) -> str:
     if statement.name.schema is not None and statement.name.schema not in (TEMPORARY, session.naming.own.name):
         raise e.InvalidTableDefinition("cannot create temporary relation in non-temporary schema", position=statement.name.position)
     if statement.options:
@@ -107,17 +109,29 @@ def _create(session: Session, statement: s.CreateView, text: str) -> str:
         return "CREATE VIEW"
     if old is not None and not statement.replace:
         raise e.DuplicateTable(f'relation "{name}" already exists')
+    await session.access.prepare(statement)
     session.access.check_read(statement.query)
-    query = bind_view(statement, catalog)
-    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.role.id)
+    columns, depends = await session.serving.workers.aside(described_view, statement, catalog)
+    item = Item(id, "view", name, columns, depends=depends, sql=text, query=statement.query.text, owner=session.role.id)
     item = replace(item, schema=TEMPORARY_ID)
     if old is not None:
         item = replace(item, id=old.id)
         check_columns(old.columns, item.columns)
         if old.id in catalog.below(item):
             raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
-    session.naming.put(restated(item, catalog, catalog.stored.apply(Change(put=(item,))), statement))
+    after = catalog.stored.apply(Change(put=(item,)))
+    session.naming.put(await session.serving.workers.aside(restated, item, catalog, after, statement))
     return "CREATE VIEW"
+
+
+def described_view(statement: s.CreateView, catalog: Catalog) -> tuple[tuple[Field, ...], tuple[int, ...]]:
+    """The columns of a view, and what it names."""
+    query = bind_view(statement, catalog)
+    return query.columns, query.depends
+
+
+def all_restated(items: Sequence[Item], before: Catalog, after: Catalog) -> list[Item]:
+    return [restated(item, before, after) for item in items]
 
 
 def _drop(session: Session, statement: s.Drop) -> str | None:
@@ -147,7 +161,7 @@ def _check_own(session: Session, roots: Sequence[Item | Schema], cascade: bool) 
         dropping(session.catalog, roots, cascade=cascade)
 
 
-def _alter(session: Session, statement: s.AlterItem) -> str | None:
+async def _alter(session: Session, statement: s.AlterItem) -> str | None:
     item = _found(session, statement.name)
     if item is None:
         return None
@@ -161,5 +175,6 @@ def _alter(session: Session, statement: s.AlterItem) -> str | None:
     if catalog.find(Name(statement.rename, TEMPORARY)) is not None:
         raise e.DuplicateTable(f'relation "{statement.rename}" already exists')
     before, after = catalog.stored, catalog.stored.apply(Change(put=(replace(item, name=statement.rename),)))
-    session.naming.put(*(restated(after[i.id], before, after) for i in (item, *catalog.dependents(item.id))))
+    changed = [after[i.id] for i in (item, *catalog.dependents(item.id))]
+    session.naming.put(*await session.serving.workers.aside(all_restated, changed, before, after))
     return f"ALTER {statement.kind.upper()}"

@@ -35,7 +35,7 @@ def of_relation(name: Name) -> QueryText:
 
 async def row(serving: Serving, text: QueryText) -> list[Any]:
     """The one row of a query without relations."""
-    table = await serving.run(serving.prepare(text))
+    table = await serving.run(await serving.prepared(text))
     return [column[0].as_py() for column in table.columns]
 
 
@@ -47,7 +47,7 @@ async def as_of(serving: Serving, given: Time, *, readable: bool = True, strict:
     if isinstance(given, int):
         value: Any = given
     else:
-        prepared = serving.prepare(as_query(given))
+        prepared = await serving.prepared(as_query(given))
         if strict and prepared.volatile:
             raise FeatureNotSupported(
                 "calling an unmaterializable function in AS OF or UP TO not yet supported",
@@ -76,7 +76,7 @@ def check_readable(serving: Serving, time: int) -> None:
 
 def as_query(given: QueryText) -> QueryText:
     """The query whose one value is the time."""
-    if isinstance(given.tree, (exp.Select, exp.Values, exp.Union)):
+    if given.parsed is None or isinstance(given.tree, (exp.Select, exp.Values, exp.Union)):
         return given
     return QueryText(f"SELECT {given.text}", max(given.offset - len("SELECT "), 0), exp.select(given.tree.copy()))
 

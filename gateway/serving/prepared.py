@@ -1,46 +1,81 @@
-"""A query that was bound against the catalog: what it reads, what it gives, and the text DuckDB runs."""
+"""A query that was bound against the catalog: what it reads, what it gives, and the text DuckDB runs.
+
+Binding is a function of the text and the catalog: it runs in the event loop, or in a process of its own (`gateway.workers`). All that is
+asked of the plan later is found out then, so that the plan itself stays pickled where it is large.
+"""
 
 from __future__ import annotations
 
+import pickle
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from gateway.budgets import Cache
+from gateway.catalog import CatalogQuery, catalog_query, catalog_tree, is_catalog_query
+from gateway.keys import Equalities, equalities_of
 from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.failed import readable_at
 from lake.types import FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
-from sql import plan
+from sql import explain, plan
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.relations import once_each, walk
 from sql.statements import QueryText, Select
 
-KEPT = 2000  # bound queries; a client with its own literals in every statement must not fill memory
+if TYPE_CHECKING:
+    from gateway.budgets import Budget
+
+KEPT_BYTES = 64 << 20  # of bound queries; a client with its own literals in every statement must not fill memory
+PLAN_FACTOR = 100  # bytes of a plan for each byte of its text, about
 
 BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}
 UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 
 @dataclass(frozen=True, slots=True)
+class Changes:
+    """A query over the changes of its one relation, which has their weight as last column; the last column of the result is its weight."""
+
+    sql: str
+    constants: tuple[plan.Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
-    """`relations`: ids of what it reads. `catalog_n`: the entry whose catalog it was bound against. `volatile`: it may change though no
-    relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, … `failed_at`: the newest time at which all is readable if it
-    reads views that have failed, otherwise None. `constants`: its long literals, parameters of `sql`."""
+    """`relations`: ids of what it reads; `depends`: of what its text names. `catalog_n`: the entry whose catalog it was bound against.
+    `volatile`: it may change though no relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, … `failed_at`: the newest
+    time at which all is readable if it reads views that have failed, otherwise None. `constants`: its long literals, parameters of
+    `sql`. `equalities`: if it may be a look-up. `changes`: if it can be asked of changes alone. `size`: bytes that it takes, about.
+    `packed`: the bound query, or its pickle."""
 
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...]
     relations: frozenset[int]
+    depends: tuple[int, ...]
     catalog_n: int
     sql: str
-    query: plan.Query = field(repr=False)
     items: tuple[Item, ...] = field(repr=False)
-    volatile: bool = False
-    failed_at: int | None = None
-    constants: tuple[plan.Value, ...] = field(default=(), repr=False)
+    volatile: bool
+    failed_at: int | None
+    constants: tuple[plan.Value, ...] = field(repr=False)
+    equalities: Equalities | None = field(repr=False)
+    changes: Changes | None = field(repr=False)
+    size: int
+    packed: plan.Query | bytes = field(repr=False, compare=False)
+    lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up that it is, once that was asked
+
+    @property
+    def query(self) -> plan.Query:
+        """The bound query. Takes long where it is large."""
+        if isinstance(self.packed, bytes):
+            object.__setattr__(self, "packed", pickle.loads(self.packed))
+        assert isinstance(self.packed, plan.Query)
+        return self.packed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,42 +88,67 @@ class Seen:
     scope: Hashable = None
 
 
+Key = tuple[str, tuple[int, ...], int, Hashable]  # text, types of parameters, catalog, scope
+
+
 class Statements:
-    """Bound queries by text, parameter types and catalog. For any thread: long ones are not bound in the event loop."""
+    """Bound queries by text, parameter types and catalog. For any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, tuple[int, ...], int, Hashable], Prepared] = OrderedDict()
+        self._kept: Cache[Key, Prepared | CatalogQuery] = Cache(budget, KEPT_BYTES)
 
-    def prepare(self, query: Select | QueryText | exp.Expression, oids: Sequence[int], seen: Seen) -> Prepared:
-        tree, text = _tree(query)
-        key = (text, tuple(oids), seen.catalog_n, seen.scope)
+    def find(self, key: Key) -> Prepared | CatalogQuery | None:
+        return self._kept.get(key)
+
+    def keep(self, key: Key, made: Prepared | CatalogQuery) -> Prepared | CatalogQuery:
+        """The same, or what was kept meanwhile."""
         with self._lock:
             found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-                return found
-        made = bind(tree, oids, seen.catalog, seen.catalog_n)
-        with self._lock:
-            found = self._kept.setdefault(key, made)
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            if found is None:
+                self._kept.put(key, made, made.size)
+                found = made
             return found
 
 
-def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
-    query = bind_query(tree, catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
-    relations = frozenset(scan.relation for scan in scans(query.plan))
+def key_of(query: QueryText, oids: Sequence[int], seen: Seen) -> Key:
+    return query.text, tuple(oids), seen.catalog_n, seen.scope
+
+
+def analyzed(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
+    """The query, bound; or read, if the system catalog is to answer it."""
+    tree = catalog_tree(query.text)
+    if tree is not None and is_catalog_query(tree, catalog):
+        return catalog_query(tree, oids, catalog)
+    return bind(query, oids, catalog, catalog_n)
+
+
+def analyzed_far(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
+    """The same in another process: the plan comes back as bytes."""
+    made = analyzed(query, oids, catalog, catalog_n)
+    if isinstance(made, CatalogQuery):
+        return made
+    packed = pickle.dumps(made.packed, 5)
+    return replace(made, packed=packed, size=len(made.sql) + len(packed))
+
+
+def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
+    bound = bind_query(query, catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
+    relations = frozenset(scan.relation for scan in scans(bound.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
     # of a plain view PostgreSQL tells the view's own columns, which the plan no longer knows
     columns = tuple(
-        replace(column, origin=origin) if origin is not None and origin[0] in query.depends else column
-        for column, origin in zip(query.columns, origins(query.plan), strict=True)
+        replace(column, origin=origin) if origin is not None and origin[0] in bound.depends else column
+        for column, origin in zip(bound.columns, origins(bound.plan), strict=True)
     )
     constants: list[plan.Value] = []
-    sql = render(query.plan, constants=constants)
-    varies = volatile(query.plan)
-    return Prepared(columns, query.parameters, relations, catalog_n, sql, query, items, varies, readable_at(items), tuple(constants))
+    sql = render(bound.plan, constants=constants)
+    changing = volatile(bound.plan)
+    size = len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes))
+    return Prepared(
+        columns, bound.parameters, relations, bound.depends, catalog_n, sql, items, changing, readable_at(items), tuple(constants),
+        equalities_of(bound.plan), None if changing else changes_of(bound.plan), size, bound,
+    )  # fmt: skip
 
 
 @once_each
@@ -144,12 +204,16 @@ def volatile(relation: plan.Relation) -> bool:
     return any(isinstance(n, plan.Call) and n.function.volatility != "immutable" for n in nodes(relation))
 
 
-def linear(prepared: Prepared) -> plan.Relation | None:
-    """The plan over *changes* of its one relation, with the weight as last column; None if the plan is more than filters and projections.
+def changes_of(relation: plan.Relation) -> Changes | None:
+    """The plan over *changes* of its one relation; None if it is more than filters and projections.
 
     Δ(σ(π(R))) = σ(π(ΔR)): filters and projections look at one row at a time, so they apply to the changes, weights carried along.
     """
-    return None if prepared.volatile else _over_changes(prepared.query.plan)
+    over = _over_changes(relation)
+    if over is None:
+        return None
+    constants: list[plan.Value] = []
+    return Changes(render(over, constants=constants), tuple(constants))
 
 
 def _over_changes(relation: plan.Relation) -> plan.Relation | None:
@@ -169,9 +233,13 @@ def _over_changes(relation: plan.Relation) -> plan.Relation | None:
             return None
 
 
-def _tree(query: Select | QueryText | exp.Expression) -> tuple[QueryText, str]:
+def explained(packed: plan.Query | bytes) -> list[str]:
+    """The lines of EXPLAIN."""
+    query: plan.Query = pickle.loads(packed) if isinstance(packed, bytes) else packed
+    return explain.tree(query.plan).splitlines()
+
+
+def query_text(query: Select | QueryText | exp.Expression) -> QueryText:
     if isinstance(query, Select):
         query = query.query
-    if isinstance(query, QueryText):
-        return query, query.text
-    return QueryText(query.sql("postgres"), 0, query), query.sql("postgres")
+    return query if isinstance(query, QueryText) else QueryText(query.sql("postgres"), 0, query)
