@@ -17,6 +17,8 @@ BIN := .venv/bin
 FAST := "not long and not clients"
 # Processes that share the tests, a file each: servers and JVMs of one wait while those of the other work.
 JOBS ?= 2
+# How long `make test-soak` injects faults.
+SECONDS ?= 3600
 MAVEN := $(MVN) -B -q -Dstyle.color=never $(MAVEN_ARGUMENTS)
 COPY := dependency:copy-dependencies -DincludeScope=runtime
 # Known only once .venv is there, so it is asked for inside the recipes.
@@ -33,7 +35,7 @@ STRICT = lake sql gateway/protocol engine/plan embedded
 PURE = lake sql gateway/protocol engine/plan embedded/subjects.py embedded/kinds.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-clients test-cdc java lint format bench bench-peers docs clean
+.PHONY: help setup demo test test-long test-clients test-cdc test-soak java lint format bench bench-peers docs prose clean
 
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -46,12 +48,15 @@ demo: setup ## Kafka, registry, engine, gateway, sinks and the shop, live: ARGS=
 test: setup java docs ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
 	@echo "test: Python"
 	@$(BIN)/python -m pytest -m $(FAST) -n $(JOBS) --dist loadfile $(ARGS) || \
-	  { echo "test: what failed once more, by itself: real brokers and servers are late on a busy machine"; \
+	  { echo "test: what failed once more, by itself: a test that passes now has a race, which is a defect of its own"; \
 	    $(BIN)/python -m pytest -m $(FAST) --last-failed --last-failed-no-failures none $(ARGS); }
 
-test-long: setup ## the law with 10,000 random views (under two hours), then what `make test` leaves out: ARGS="-k kill"
+test-long: setup ## 10,000 random views, 100,000 random statements (hours), then what `make test` leaves out: ARGS="-k kill"
 	@echo "test: the law"
 	@TAILGATE_CASES=$${TAILGATE_CASES:-10000} TAILGATE_LAW_SEED=$${TAILGATE_LAW_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/engine/plan/test_law.py
+	@echo "test: random statements"
+	@TAILGATE_STATEMENTS=$${TAILGATE_STATEMENTS:-100000} TAILGATE_MAINTAINED=$${TAILGATE_MAINTAINED:-500} \
+	  TAILGATE_VIEWS=$${TAILGATE_VIEWS:-2400} $(BIN)/python -m pytest tests/generator tests/engine/plan/test_generated.py
 	@echo "test: what is long"
 	@$(BIN)/python -m pytest -m "long and not clients" $(ARGS)
 
@@ -60,6 +65,9 @@ test-clients: setup ## real clients against a live Tailgate and PostgreSQL 15, o
 
 test-cdc: setup ## MariaDB and PostgreSQL through Debezium, everybody killed at random, in six minutes: ARGS="--for 60"; see docs/cdc.md
 	@$(BIN)/python -m tests.cdc.run $(ARGS)
+
+test-soak: setup ## a whole system under load, faults and DDL for an hour: SECONDS=300, ARGS="--seed 1"; see docs/reliability.md
+	@$(BIN)/python -m tests.soak.run --for $(SECONDS) $(ARGS)
 
 java: setup ## the Java library's own tests
 	@echo "test: the Java library"
@@ -87,6 +95,9 @@ bench-peers: setup .peers/streams/.built .peers/flink/.built .peers/pathway/.ins
 docs: .venv/.installed ## run the examples in docstrings
 	@echo "docs: examples in docstrings"
 	@$(BIN)/python -m pytest -q --doctest-modules $(PURE)
+
+prose: .venv/.installed ## count prose that is probably hard to understand, by folder: ARGS="docs --show phrase"
+	@$(BIN)/python tools/prose.py $(ARGS)
 
 clean: ## remove all that setup made
 	rm -rf .venv .jars .peers engine/java/target build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -101,7 +101,7 @@ def run(folder: Path) -> None:
         time.sleep(0.05)
     thread.join()
     print(f"append begun to seen by a reader    {sorted(seen)[20]:8.2f} ms   max {max(seen):8.2f}")
-    print(f"sweep                               {timed(lambda: sweep(lake), 3)}")
+    print(f"sweep                               {timed(lambda: sweep(writer), 3)}")
     writer.close()
 
 

@@ -5,21 +5,23 @@ Of this process; what other gateways of the lake have on this machine, `peers` a
 
 from __future__ import annotations
 
-import re
 import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.transactions import State
 from lake.errors import InsufficientPrivilege
+from sql.tokens import Token, tokens
 
 if TYPE_CHECKING:
     from gateway.server import Gateway
     from gateway.session import Session
 
 QUERY_BYTES_MAX = 1024  # PostgreSQL's track_activity_query_size
-# what is never shown: after PASSWORD, options that end in it, and CREATE SECRET … AS, where everything may be the value
-_PASSWORD = re.compile(r"(password\s*=?\s*)[eu]?&?'(?:[^']|'')*'?|(\bsecret\s[^;]*?\bas\s).*", re.IGNORECASE | re.DOTALL)
+PASSWORD, SECRET = "password", "secret"  # words after which a value stands that is never shown; options end in the first
+LITERALS = ("string", "bits", "integer", "decimal", "error")  # kinds of tokens
+NO_VALUES = ("=", "null", SECRET, ";", ")", ",")  # where a value may stand and none does
+STARS = "'********'"
 
 Row = dict[str, Any]
 
@@ -96,11 +98,27 @@ def _row(session: Session, asking: Asking, own: Session | None) -> Row:
 
 
 def shown(query: str) -> str:
+    """The text without secrets. One that speaks of a password or a secret has stars for all its literals, and for what follows those words
+    in the place of a literal; a text that cannot be cut into tokens ends in stars.
+
+    >>> shown("ALTER ROLE ann PASSWORD/**/'x'"), shown("CREATE SECRET s AS/**/'x'"), shown("SELECT 'x'")
+    ("ALTER ROLE ann PASSWORD/**/'********'", "CREATE SECRET s AS/**/'********'", "SELECT 'x'")
     """
-    >>> shown("ALTER ROLE ann PASSWORD 'x'"), shown("CREATE SECRET s AS 'x'")
-    ("ALTER ROLE ann PASSWORD '********'", "CREATE SECRET s AS '********'")
-    """
-    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}'********'", query)
+    row = tokens(query)
+    if not any(map(_is_sensitive, row)):
+        return query
+    out, at, begun, value_next = "", 0, False, False
+    for token in row:
+        begun = begun or token.value == SECRET
+        hidden = token.kind in LITERALS or (value_next and token.kind != "end" and token.value not in NO_VALUES)
+        out += query[at : token.position] + (STARS if hidden else token.text)
+        at = token.end
+        value_next = token.value.endswith(PASSWORD) or (begun and token.value == "as") or (value_next and token.value == "=")
+    return out
+
+
+def _is_sensitive(token: Token) -> bool:
+    return any(word in (token.text if token.kind == "error" else token.value).lower() for word in (PASSWORD, SECRET))
 
 
 IDLE_STATES = {

@@ -1,6 +1,7 @@
 """Serving behind buenavista's interface: `Connection`, `Session` and `QueryResult`, for its front ends other than its socket server.
 
-Rows are Python values as buenavista's types want them. A session is read-only and reads the newest time in every statement.
+Rows are Python values as buenavista's types want them. A session is read-only, reads the newest time in every statement, and has the
+privileges of one role.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from buenavista.core import BVType, Connection, QueryResult, Session
 
 from gateway.serving import Serving
 from lake.errors import FeatureNotSupported
+from lake.roles import Role
 from lake.types import Field, Type
+from sql.authorization import authorize
 from sql.statements import Select, parse
 
 TYPES = {
@@ -71,9 +74,9 @@ class Rows(QueryResult):  # type: ignore[misc]  # buenavista has no types
 
 
 class TailgateSession(Session):  # type: ignore[misc]
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: Serving, role: Role) -> None:
         super().__init__()
-        self._serving = serving
+        self._serving, self._role = serving, role
 
     def cursor(self) -> TailgateSession:
         return self
@@ -91,17 +94,17 @@ class TailgateSession(Session):  # type: ignore[misc]
         statement = parse(sql)
         if not isinstance(statement, Select):
             raise FeatureNotSupported("only queries are supported here", hint="Use the PostgreSQL endpoint.")
-        prepared = self._serving.prepare(statement)
-        return Rows(prepared.columns, self._serving.run_now(prepared, list(params or ())))
+        query = authorize(self._serving.prepare(statement), self._role, self._serving.catalog)
+        return Rows(query.plan.columns, self._serving.run_now(query, list(params or ())))
 
 
 class TailgateConnection(Connection):  # type: ignore[misc]
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: Serving, role: Role) -> None:
         super().__init__()
-        self._serving = serving
+        self._serving, self._role = serving, role
 
     def new_session(self) -> TailgateSession:
-        return TailgateSession(self._serving)
+        return TailgateSession(self._serving, self._role)
 
     def parameters(self) -> dict[str, str]:
         return {"server_version": "15.15", "client_encoding": "UTF8", "DateStyle": "ISO, MDY", "TimeZone": "UTC"}

@@ -284,8 +284,8 @@ class Connection(asyncio.Protocol):
             await work
         except asyncio.CancelledError:
             self.close()
-        except Exception:
-            log.exception("a connection ended in an error of our own")
+        except Exception as error:  # noqa: BLE001  # counted and logged
+            self._gateway.internal_errors.reported(error, self.session.activity.query.decode(errors="replace"))
             self.close()
         finally:
             self._task = None

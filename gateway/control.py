@@ -1,6 +1,6 @@
 """What changes the catalog goes to the engine: one HTTP request to the address that the lake's engine.json names.
 
-    POST /statement {"sql", "settings"} ──► 200 {"tag", "n", "time", "notices"} | 4xx {"sqlstate", "message", …}
+    POST /statement {"sql", "settings", "resolution"} ──► 200 {"tag", "n", "time", "notices"} | 4xx {"sqlstate", "message", …}
     GET /status     ──► {"sources": {name: {"status", "error", …}}, …}
 
 No engine, or one whose epoch the log has passed: 58000 within a second. Polls and TAIL never come here.
@@ -19,6 +19,7 @@ from lake.errors import SystemError_, TailgateError, of
 
 if TYPE_CHECKING:
     from lake import Lake
+    from lake.resolution import Resolution
 
 CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
 STATUS_TIMEOUT_S = 5.0  # the engine asks brokers, and one that does not answer takes it three seconds
@@ -43,12 +44,14 @@ class Control:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
-    async def statement(self, sql: str, settings: dict[str, str], tell: Tell | None = None) -> Done:
-        """Waits as long as the statement takes: filling a view may take minutes; `tell` gets what it says meanwhile.
+    async def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, tell: Tell | None = None) -> Done:
+        """Waits as long as the statement takes: filling a view may take minutes; `tell` gets what it says meanwhile. Raises 40001 if
+        what the statement names is no longer what `resolution` says.
 
         Cancelling cancels the statement: a view that is not filled yet goes.
         """
-        status, answer = await self._request("POST", "/statement", {"sql": sql, "settings": settings}, None, tell)
+        request = {"sql": sql, "settings": settings, "resolution": resolution.to_json()}
+        status, answer = await self._request("POST", "/statement", request, None, tell)
         if status == 200:
             return Done(answer["tag"], answer.get("n", 0), answer.get("time", 0), tuple(answer.get("notices", ())), _lines(answer))
         raise _error(answer)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gateway import routes, tail, times
 from gateway.copying import CopyOut
-from gateway.portals import Bound, Portal, Rows, TableRows, Tagged
+from gateway.portals import Bound, Portal, Rows, TableRows, Tagged, check_result
 from gateway.transactions import State
 from lake import errors as e
 from sql import statements as s
@@ -63,6 +63,8 @@ async def _begun(session: Session, portal: Portal) -> Rows:
 
 async def fetch(session: Session, bound: Bound, statement: s.Fetch) -> routes.Result:
     portal = cursor(session, statement.cursor)
+    if not statement.move:
+        check_result(bound, portal.bound)
     timeout = times.timeout(statement.timeout)
     rows = await _begun(session, portal)
     columns = portal.bound.columns or ()

@@ -1,10 +1,17 @@
-"""What changes the catalog: the engine does it, and answers when it is durable; the mirrors follow before the client is told."""
+"""Statements that the engine executes: those that change the catalog, and those that ask it something.
+
+text ──► names resolved and ownership checked in one catalog ──► engine, with the resolution ──► durable ──► mirrors ──► answer
+                 ▲                                                 └── 40001: something of it has changed meanwhile
+                 └─────────────────────────────────────────────────┘
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from gateway import temporary
+from gateway.control import Done, Tell
+from gateway.ownership import check_change
 from gateway.portals import Bound
 from gateway.writing import committing
 from gateway.writing.pending import Pending
@@ -12,6 +19,7 @@ from lake import errors as e
 from lake.catalog import SUBSCRIPTION
 from lake.passwords import kept
 from sql import statements as s
+from sql.resolving import resolve
 
 if TYPE_CHECKING:
     from gateway.session import Session
@@ -19,9 +27,11 @@ if TYPE_CHECKING:
 CHANGING = (
     s.CreateSource, s.CreateTable, s.CreateView, s.CreateSink, s.Drop, s.AlterItem, s.Comment, s.CreateSchema, s.AlterSchema, s.DropSchema,
     s.CreateRole, s.AlterRole, s.DropRole, s.Grant, s.GrantRole,
-    s.Pause, s.RetryDeadLetters, s.RefreshSchema, s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
+    s.Pause, s.RetryDeadLetters, s.DeleteDeadLetters, s.RefreshSchema, s.ResumeSource,
+    s.CreateFunction, s.DropFunction, s.CommentOnFunction, s.CreateIndex,
     s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
 )  # fmt: skip
+ATTEMPTS_MAX = 5  # of one statement, whose names others change between the check and the execution
 SUBSCRIPTIONS_EACH = 100  # of one role that is no superuser
 MIRROR_TIMEOUT_S = 5.0  # a statement's own entry is in this gateway's mirrors within milliseconds; 5 s is a machine in trouble
 
@@ -41,8 +51,6 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     await _caught_up(session)
     if (tag := await temporary.answer(session, bound)) is not None:
         return tag
-    await session.access.prepare(bound.statement)
-    session.access.check_change(bound.statement)
     if isinstance(bound.statement, s.CreateSubscription):
         _check_subscriptions(session)
 
@@ -51,7 +59,7 @@ async def change_catalog(session: Session, bound: Bound) -> str:
         session.notice(notice.get("message", ""), severity, sqlstate, notice.get("hint"), notice.get("detail"))
         session.out.flush()
 
-    done = await session.control.statement(without_password(bound), session.statement_settings(), tell)
+    done = await sent(session, bound, tell)
     for notice in done.notices:
         tell(notice)
     if done.time:
@@ -67,6 +75,21 @@ def _check_subscriptions(session: Session) -> None:
         raise e.ConfigurationLimitExceeded(
             "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop those that nobody fetches from."
         )
+
+
+async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done:
+    """What the engine answers to a statement. Its names are looked up here, and the engine relies on what was checked of them."""
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        base = session.serving.catalog
+        resolution = await session.serving.workers.aside(resolve, bound.text, session.catalog, base)
+        check_change(bound.statement, session.role, resolution.over(base), session.database)
+        try:
+            return await session.control.statement(without_password(bound), session.statement_settings(), resolution, tell)
+        except e.SerializationFailure:
+            if attempt == ATTEMPTS_MAX:
+                raise
+        await _caught_up(session)
+    raise AssertionError("the last attempt returns or raises")
 
 
 async def _caught_up(session: Session) -> None:

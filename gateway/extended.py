@@ -38,6 +38,7 @@ WRITES = (s.Insert, s.Update, s.Delete, s.Truncate, s.CopyFrom, parsed.LongWrite
 
 
 def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
+    session.activity.asked(message.text)
     known = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
     if known is not None and known.catalog is session.catalog:
         _check_new(session, message.statement)
@@ -113,10 +114,8 @@ async def rebound(session: Session, statement: Statement) -> Bound:
     if old.catalog is session.catalog and not isinstance(old.statement, (s.Fetch, s.Execute)):
         return old
     bound = await _moved(routes.bind(session, old.statement, s.StatementText(old.text, old.position), statement.oids), old.position)
-    if isinstance(old.statement, s.Select) and [(c.name, c.type) for c in old.columns or ()] != [
-        (c.name, c.type) for c in bound.columns or ()
-    ]:
-        raise e.FeatureNotSupported("cached plan must not change result type")
+    if not isinstance(old.statement, (s.Fetch, s.Execute)):
+        portals.check_result(old, bound)
     statement.bound = bound
     session.statements[statement.name] = statement  # it may have become larger
     return bound
@@ -218,11 +217,10 @@ def execute(session: Session, message: m.Execute) -> Awaitable[None] | None:
     routes.check_failed(session, portal.bound.statement)
     if portal.key is not None and portal.rows is None and not portal.done and session.reads_newest:
         assert portal.bound.prepared is not None
-        session.access.check_query(portal.bound.prepared)
-        prepared = portal.bound.prepared
-        lookup = session.gateway.lookups.of(prepared)
+        query = session.access.authorize(portal.bound.prepared)
+        lookup = session.gateway.lookups.of(query.plan)
         if lookup is not None and message.max_rows != 1:
-            rows = session.gateway.lookups.rows(lookup, prepared, portal.values)
+            rows = session.gateway.lookups.rows(lookup, query, portal.values)
             if rows is not None and (message.max_rows == 0 or len(rows) < message.max_rows):
                 portal.done = True
                 session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
@@ -259,14 +257,16 @@ async def _begin(session: Session, portal: Portal, max_rows: int) -> None:
     """Starts a portal. What has no rows, or has them ready, is answered here; otherwise `rows` is there afterwards."""
     bound = portal.bound
     if portal.key is not None and session.reads_newest:
-        lookup = session.gateway.lookups.of(bound.prepared) if bound.prepared is not None else None
-        if lookup is not None and bound.prepared is not None and max_rows != 1:
-            rows = await session.gateway.lookups.rows_soon(lookup, bound.prepared, portal.values)
+        assert bound.prepared is not None
+        query = session.access.authorize(bound.prepared)
+        lookup = session.gateway.lookups.of(query.plan)
+        if lookup is not None and max_rows != 1:
+            rows = await session.gateway.lookups.rows_soon(lookup, query, portal.values)
             if rows is not None and (max_rows == 0 or len(rows) < max_rows):
                 portal.done = True
                 session.out.write(answer_rows(rows, lookup, portal.formats, session.settings.style))
                 return
-        answer = await delivery.poll(session, portal.key, bound, portal.values, portal.formats)
+        answer = await delivery.poll(session, portal.key, bound, query, portal.values, portal.formats)
         if isinstance(answer, Poll) and (max_rows == 0 or answer.count < max_rows):
             portal.done = True
             session.out.write(answer.rows)

@@ -1,11 +1,12 @@
 """Lists of items with what the engine says of them: what SHOW SOURCES, SHOW SINKS, … print, and the relations tailgate.sources, …
 
-A relation has the same columns behind one with the schema, and the items of all schemas.
+A relation has the same columns behind one with the schema, and the items of all schemas. Errors may quote values of rows, so they are
+for roles that may read the rows; others see the status alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -46,32 +47,61 @@ LISTS: dict[str, tuple[str, tuple[Field, ...]]] = {
     "secrets": (SECRET, (NAME,)),
     "connections": (CONNECTION, (NAME, Field("type", TEXT))),
 }
+ERRORS = ("error", "last_error")  # columns with texts that may quote values of rows
+MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item, or of what it reads
+
 # of these the engine says something, under another word
 TOLD = {"sources": "sources", "sinks": "sinks", "materialized views": "views"}
+
+INTERNAL_ERRORS = f"{SCHEMA}.internal_errors"  # of the engine and the gateways; only superusers read it
+KINDS = (
+    Field("process", TEXT),
+    Field("sqlstate", TEXT),
+    Field("error", TEXT),
+    Field("statement", TEXT),
+    Field("version", TEXT),
+    Field("count", INT8),
+    Field("first_at", TIMESTAMPTZ),
+    Field("last_at", TIMESTAMPTZ),
+)
 
 
 def relations() -> dict[str, dict[str, str]]:
     """Columns and their types, by the relation's name with its schema."""
-    return {
+    found = {
         f"{SCHEMA}.{what.replace(' ', '_')}": {"schema": "text", **{f.name: f.type.name for f in fields}}
         for what, (_, fields) in LISTS.items()
     }
+    return {**found, INTERNAL_ERRORS: {f.name: f.type.name for f in KINDS}}
 
 
-def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str, Any]) -> list[list[Any]]:
+def internal_errors(gateways: Iterable[Mapping[str, Any]], engine: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of INTERNAL_ERRORS."""
+    of = [*(("gateway", row) for row in gateways), *(("engine", row) for row in engine)]
+    return [{"process": process, **row, **{at: _moment(row[at]) for at in ("first_at", "last_at")}} for process, row in of]
+
+
+def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str, Any], may_see: MaySee) -> list[list[Any]]:
     """A line for each of the items that the list is of. `status`: what the engine says, empty if it is not running; of
     subscriptions what the lake does."""
     kind, fields = LISTS[what]
     said = status.get(TOLD.get(what, what), {})
-    return [_line(item, fields, said.get(catalog.stored.name_of(item).sql, {}), bool(status)) for item in items if item.kind == kind]
+    found = []
+    for item in items:
+        if item.kind == kind:
+            of_item = said.get(catalog.stored.name_of(item).sql, {})
+            if not of_item.keys().isdisjoint(ERRORS) and not may_see(item):
+                of_item = {name: value for name, value in of_item.items() if name not in ERRORS}
+            found.append(_line(item, fields, of_item, bool(status)))
+    return found
 
 
-def table(relation: str, catalog: Catalog, status: Mapping[str, Any]) -> list[dict[str, Any]]:
+def table(relation: str, catalog: Catalog, status: Mapping[str, Any], may_see: MaySee) -> list[dict[str, Any]]:
     """The rows of one of the relations."""
     what = relation.removeprefix(f"{SCHEMA}.").replace("_", " ")
     kind, fields = LISTS[what]
     items = [i for i in catalog.visible if i.kind == kind and i.schema != TEMPORARY_ID]
-    lines = rows(what, items, catalog, status)
+    lines = rows(what, items, catalog, status, may_see)
     names = [f.name for f in fields]
     return [{"schema": catalog.schema_of(i).name, **dict(zip(names, line, strict=True))} for i, line in zip(items, lines, strict=True)]
 
@@ -79,6 +109,9 @@ def table(relation: str, catalog: Catalog, status: Mapping[str, Any]) -> list[di
 def _line(item: Item, fields: Sequence[Field], said: Mapping[str, Any], engine: bool) -> list[Any]:
     unknown = "filling" if not item.ready else "running" if engine else "engine is not running"
     known: dict[str, Any] = {"name": item.name, "type": item.options.get("type", "kafka"), "topic": item.options.get("topic")}
-    moment = said.get("last_message")
-    known |= {"status": unknown, "last_message": datetime.fromtimestamp(moment / 1000, timezone.utc) if moment else None}
+    known |= {"status": unknown, "last_message": _moment(said.get("last_message"))}
     return [known[f.name] if f.name == "last_message" else said.get(f.name, known.get(f.name)) for f in fields]
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc) if milliseconds else None

@@ -31,11 +31,12 @@ from gateway.keys import Lookup, Way, lookup_of
 from gateway.protocol import backend
 from lake.errors import OutOfMemory, TailgateError
 from sql import plan
+from sql.authorization import Authorized, Followed, shared
 
 if TYPE_CHECKING:
     from gateway.access import Access
     from gateway.serving import Prepared, Serving
-    from lake.types import Field
+    from lake.catalog import Item
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -87,9 +88,9 @@ class Lookups:
             known.append(lookup_of(prepared.equalities, self._serving.catalog))
         return known[0]
 
-    def rows(self, lookup: Lookup, prepared: Prepared, values: Sequence[object]) -> list[Row] | None:
+    def rows(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
         """The rows of a look-up; None if the index cannot tell."""
-        index = self._index(lookup, prepared)
+        index = self._index(lookup, query.plan)
         if index is None:
             return None
         others = lookup.others(values)
@@ -100,9 +101,9 @@ class Lookups:
             found = [row for row in found if all(row[column] == value for column, value in others)]
         return found
 
-    async def rows_soon(self, lookup: Lookup, prepared: Prepared, values: Sequence[object]) -> list[Row] | None:
+    async def rows_soon(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
         """The same, waiting a moment for an index that is a tick behind."""
-        found = self.rows(lookup, prepared, values)
+        found = self.rows(lookup, query, values)
         index = self._indexes.get(lookup.way)
         if found is None and index is not None and index.time >= 0:
             waiting = asyncio.ensure_future(index.moved.wait())
@@ -110,7 +111,7 @@ class Lookups:
                 await asyncio.wait((waiting,), timeout=CATCH_UP_S)
             finally:
                 waiting.cancel()
-            found = self.rows(lookup, prepared, values)
+            found = self.rows(lookup, query, values)
         return found
 
     def answer(self, sent: bytes, style: Style, scope: Hashable, access: Access) -> bytes | None:
@@ -118,7 +119,7 @@ class Lookups:
         if not self._templates or len(sent) > TEXT_MAX:
             return None
         template = self._templates.get((_LITERALS.sub(b"?", sent), scope))
-        if template is None or not access.reads(template.prepared):
+        if template is None or not access.may(template.prepared):
             return None
         lookup = template.lookup
         index = self._index(lookup, template.prepared)
@@ -186,7 +187,7 @@ class Lookups:
                 item = self._serving.catalog.items.get(way.relation)
                 if item is not None and len(item.columns) == way.width:
                     self._indexes[way] = index = Index(item.columns, way)
-                    self._aside(self._follow(way, index, item.columns))
+                    self._aside(self._follow(way, index, item))
         return None
 
     def _holds(self) -> bool:
@@ -205,8 +206,9 @@ class Lookups:
         others = sum(i.count for w, i in self._indexes.items() if i is not None and w != way)
         return min(KEY_ROWS_MAX if not way.declared else ROWS_MAX, ROWS_MAX - others)
 
-    async def _follow(self, way: Way, index: Index, columns: tuple[Field, ...]) -> None:
-        changes = self._serving.changes(way.relation, after=self._serving.time, snapshot=True, columns=columns)
+    async def _follow(self, way: Way, index: Index, item: Item) -> None:
+        whole = shared(Followed(item))  # who is answered from the index was authorized to read the relation
+        changes = self._serving.changes(whole, after=self._serving.time, snapshot=True, columns=item.columns)
         kept: Index | None = None
         idle = asyncio.get_running_loop().time()
         try:

@@ -18,7 +18,7 @@ from gateway.tls import Files, Tls
 from gateway.workers import pool, slices
 from gateway.workers.searches import Searches
 from gateway.workers.warm import warm
-from sql.compute import regexpsearch
+from sql.compute.regexp import search
 
 # How long a thread of ours (mirrors, followers) may keep the interpreter while a poll waits for it; Python's own 5 ms would be half of
 # what a poll is promised.
@@ -64,7 +64,7 @@ async def _serve(options: Options) -> None:
     await serving.start()
     await asyncio.to_thread(pool.TEMPLATE.start)  # it is ready before somebody needs it
     await asyncio.to_thread(warm)
-    regexpsearch.elsewhere = Searches(memory.process)
+    search.external_search = Searches(memory.process)
     gateway = Gateway(lake, serving, tls, insecure=options.insecure)
     pressure = asyncio.ensure_future(Pressure(serving).watch())
     stop = asyncio.Event()

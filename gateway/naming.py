@@ -17,7 +17,7 @@ from gateway.budgets import Charged
 from gateway.serving.prepared import Seen
 from lake.catalog import Catalog, Item
 from lake.errors import TailgateError
-from lake.names import list_of, listed
+from lake.names import listed
 from lake.roles import Role
 from lake.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
 from sql.definitions import bind_definition, restated
@@ -76,11 +76,6 @@ class Naming:
             self._charge(views, base)
             self.temporary, self._base = views, base
             self._known = self._see(base, self._session.serving.catalog_n, self._path(base))
-
-    @property
-    def path(self) -> str:
-        """For the engine, which knows no temporary views."""
-        return list_of(tuple(p for p in self.seen.catalog.path if not p.startswith(TEMPORARY)))
 
     def _path(self, base: Catalog) -> tuple[str, ...]:
         """The schemas that are there, and that the role may use; where its role is gone, whoever asks in earnest is told."""

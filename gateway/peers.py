@@ -79,6 +79,10 @@ class Peers:
             row.update({k: datetime.fromtimestamp(row[k], timezone.utc) for k in MOMENTS if row.get(k) is not None})
         return rows
 
+    def internal_errors(self) -> list[dict[str, Any]]:
+        """Of all others."""
+        return [row for answer in self._wait(self._ask({"do": "internal errors"})) for row in answer.get("rows", ())]
+
     def signal(self, process: int, asker: activity.Asking, *, terminate: bool) -> bool:
         """Whether one of the others has the process. Raises 42501."""
         for answer in self._wait(self._ask({"do": "signal", "process": process, "terminate": terminate, **_asker(asker)})):
@@ -154,6 +158,8 @@ class Peers:
                 except InsufficientPrivilege as error:
                     return {"error": error.message}
                 return {"there": there}
+            case "internal errors":
+                return {"rows": self._gateway.internal_errors.rows()}
             case "cancel":
                 self._gateway.cancel(request["process"], bytes.fromhex(request["secret"]), here=True)
         return {}

@@ -30,6 +30,7 @@ from lake.errors import OutOfMemory, QueryCanceled, TailgateError
 
 if TYPE_CHECKING:
     from gateway.serving import Prepared, Serving
+    from sql.authorization import Authorized
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -45,9 +46,11 @@ HOT_TICKS = 30  # a statement that was not asked for during this many ticks is n
 
 @dataclass(slots=True)
 class Poll:
-    """`rows` is DataRows and CommandComplete; `ready` what a simple Query is answered with. `time` -1: to be made again."""
+    """`rows` is DataRows and CommandComplete; `ready` what a simple Query is answered with. `time` -1: to be made again.
 
-    prepared: Prepared
+    `query` was authorized for the role that asked first. The others are authorized before they are given the bytes."""
+
+    query: Authorized[Prepared]
     values: Sequence[object]
     encoder: RowEncoder
     description: bytes
@@ -80,7 +83,7 @@ class Polls:
         return poll
 
     async def get(
-        self, key: Hashable, prepared: Prepared, values: Sequence[object], encoder: RowEncoder, description: bytes
+        self, key: Hashable, query: Authorized[Prepared], values: Sequence[object], encoder: RowEncoder, description: bytes
     ) -> Poll | pa.Table:
         """Makes them, once however many ask; the rows themselves if they are too many to remember."""
         making = self._making.get(key)
@@ -94,7 +97,7 @@ class Polls:
             return await asyncio.shield(making)
         making = self._making[key] = asyncio.get_running_loop().create_future()
         try:
-            result = await self._make(key, prepared, values, encoder, description)
+            result = await self._make(key, query, values, encoder, description)
         except BaseException as error:
             # those who wait here run it themselves: the error, or the cancelling, was this one's
             making.set_exception(Again() if isinstance(error, asyncio.CancelledError) else error)
@@ -107,16 +110,16 @@ class Polls:
             del self._making[key]
 
     async def _make(
-        self, key: Hashable, prepared: Prepared, values: Sequence[object], encoder: RowEncoder, description: bytes
+        self, key: Hashable, query: Authorized[Prepared], values: Sequence[object], encoder: RowEncoder, description: bytes
     ) -> Poll | pa.Table:
         time, began = self._serving.time, clocks.perf_counter()
-        table = await self._serving.run(prepared, values)
-        if prepared.volatile or table.nbytes > POLL_BYTES_MAX:
+        table = await self._serving.run(query, values)
+        if query.plan.volatile or table.nbytes > POLL_BYTES_MAX:
             return table
         poll = self._polls.get(key)
-        if poll is None or poll.prepared is not prepared:
+        if poll is None or poll.query.plan is not query.plan:
             self._drop(key)
-            poll = Poll(prepared, values, encoder, description)
+            poll = Poll(query, values, encoder, description)
         poll.took = clocks.perf_counter() - began
         self._fill(poll, table, time if time == self._serving.time else -1)
         self._keep(key, poll)
@@ -179,9 +182,10 @@ class Polls:
             poll.hits = 0
             changed = True
             if poll.time >= 0:
-                same = (poll.prepared.relations, poll.prepared.catalog_n, poll.time)
+                prepared = poll.query.plan
+                same = (prepared.relations, prepared.catalog_n, poll.time)
                 if same not in known:
-                    known[same] = self._serving.changed_since(poll.prepared, poll.time)
+                    known[same] = self._serving.changed_since(prepared, poll.time)
                 changed = known[same]
             if not changed:
                 poll.time = time
@@ -198,7 +202,7 @@ class Polls:
 
     def _refresh(self, key: Hashable, poll: Poll, time: int) -> None:
         """On the event loop: what is refreshed is known to be small and in memory."""
-        prepared = poll.prepared
+        prepared = poll.query.plan
         if (
             poll.took > REFRESH_S_MAX
             or poll.count > REFRESH_ROWS_MAX
@@ -208,7 +212,7 @@ class Polls:
             return
         began = clocks.perf_counter()
         try:
-            table = self._serving.run_now(prepared, poll.values)
+            table = self._serving.run_now(poll.query, poll.values)
         except TailgateError as error:
             if isinstance(error, QueryCanceled):
                 poll.took = float("inf")  # it takes longer than it did

@@ -16,6 +16,7 @@ from gateway.catalog import CatalogQuery, Described
 from gateway.parsed import Known
 from gateway.scrolling import moved
 from gateway.serving.prepared import PLAN_FACTOR
+from lake.errors import FeatureNotSupported
 from lake.types import Field, Type
 
 if TYPE_CHECKING:
@@ -135,6 +136,16 @@ class CatalogBound:
     @property
     def size(self) -> int:
         return self.query.size
+
+
+def check_result(described: Bound, bound: Bound) -> None:
+    """Raises 0A000 if a statement would return other columns than those that it was described with."""
+    if _result(described) != _result(bound):
+        raise FeatureNotSupported("cached plan must not change result type")
+
+
+def _result(bound: Bound) -> list[tuple[str, Type]] | None:
+    return None if bound.columns is None else [(c.name, c.type) for c in bound.columns]
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from gateway.copying import CopyOut, copy_options
 from gateway.encode.copying import CopyEncoder
 from gateway.envelopes import shape_of
 from gateway.parsed import Known, LongWrite, Nothing
-from gateway.portals import Bound, CatalogBound, Rows, TableRows, Tagged
+from gateway.portals import Bound, CatalogBound, Rows, TableRows, Tagged, check_result
 from gateway.serving.prepared import explained
 from gateway.settings import milliseconds
 from gateway.transactions import State
@@ -35,6 +35,7 @@ from lake import errors as e
 from lake.failed import failure
 from lake.types import TEXT, UNKNOWN, Field, Type
 from sql import statements as s
+from sql.authorization import Followed
 
 if TYPE_CHECKING:
     from gateway.serving import Prepared
@@ -100,7 +101,7 @@ async def _bind_select(session: Session, bound: Bound, statement: s.Select, oids
     seen = session.naming.seen
     found = await serving.analyzed(statement, oids, seen)
     if isinstance(found, CatalogQuery):
-        told = await serving.describe_catalog(found, session, seen.catalog)
+        told = await serving.describe_catalog(session.access.authorize(found), session, seen.catalog)
         return replace(bound, columns=told.fields, parameters=found.parameters, is_catalog=True, body=CatalogBound(found, told))
     return replace(bound, columns=found.columns, parameters=_declared(found.parameters, oids), prepared=found)
 
@@ -147,24 +148,23 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return CopyOut(encoder, rows)
         case s.Show(what="errors"):
             serving = session.serving
-            table = await asyncio.to_thread(
-                show.errors, statement, session.gateway.lake, session.catalog, serving.time, session.access.reads_rows
-            )
+            views = show.failing(statement, session.catalog, session.access)
+            table = await asyncio.to_thread(show.errors, views, session.gateway.lake, session.catalog, serving.time)
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Show(what="topics") | s.Print():
             session.access.check_superuser("look into topics")
-            lines = (await session.control.statement(bound.text, session.statement_settings())).lines
+            lines = (await ddl.sent(session, bound)).lines
             said = (
                 show.topics(statement, lines) if isinstance(statement, s.Show) else pa.table([pa.array(lines, pa.string())], names=["c0"])
             )
             return Tagged(TableRows(bound.columns or (), said), "SHOW" if isinstance(statement, s.Show) else "PRINT", counted=False)
         case s.Show(what="subscriptions"):
             status = {"subscriptions": await asyncio.to_thread(session.subscriptions)}
-            table = show.answer(statement, session.catalog, session.settings, session.database, status)
+            table = show.answer(statement, session.catalog, session.settings, session.database, status, session.may_see)
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Show():
             status = await session.control.status() if show.needs_engine(statement) else {}
-            table = show.answer(statement, session.catalog, session.settings, session.database, status)
+            table = show.answer(statement, session.catalog, session.settings, session.database, status, session.may_see)
             return Tagged(TableRows(bound.columns or (), table), "SHOW", counted=False)
         case s.Explain():
             lines = pa.table([pa.array(await _explain(session, bound, statement), pa.string())], names=["c0"])
@@ -174,7 +174,7 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
         case s.FetchSubscription():
             return await subscriptions.fetch(session, bound, statement)
         case s.Execute():
-            return await _execute(session, statement, formats)
+            return await _execute(session, bound, statement, formats)
         case Nothing(tag=tag):
             return tag
         case s.Insert() | s.Update() | s.Delete() | s.Truncate() | s.CopyFrom() | LongWrite() if session.settings.as_of is not None:
@@ -202,12 +202,9 @@ async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequ
         found = await session.serving.analyzed(target, (), session.naming.seen)
         if isinstance(found, CatalogQuery):
             raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
-        session.access.check_query(found)
-        return await session.serving.workers.aside(explained, found.packed)
+        return await session.serving.workers.aside(explained, session.access.authorize(found).plan.packed)
     await temporary.answer(session, bound)
-    await session.access.prepare(target)
-    session.access.check_explain(target)
-    return (await session.control.statement(bound.text, session.statement_settings())).lines
+    return (await ddl.sent(session, bound)).lines
 
 
 def is_poll(bound: Bound) -> bool:
@@ -227,7 +224,8 @@ def _failed_at(session: Session, prepared: Prepared) -> int | None:
         return None
     for item in prepared.items:
         if (why := failure(item)) is not None:
-            session.notice(why.message, "WARNING", "01000", detail=f"The query reads all relations as of {prepared.failed_at}.")
+            message = why.message if session.may_see(item) else f'{item.kind} "{item.name}" has failed'
+            session.notice(message, "WARNING", "01000", detail=f"The query reads all relations as of {prepared.failed_at}.")
     if session.transaction.state is not State.IDLE:
         session.transaction.read_at(session.serving, prepared.failed_at)
         return None
@@ -239,15 +237,16 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
     columns = bound.columns or ()
     if bound.is_catalog:
         body: CatalogBound = bound.body
+        query = session.access.authorize(body.query)
         status = await session.control.status() if body.query.asks_engine else None
-        return TableRows(columns, await serving.run_catalog(body.query, body.told, values, session, session.catalog, status))
+        return TableRows(columns, await serving.run_catalog(query, body.told, values, session, session.catalog, status))
     assert bound.prepared is not None
-    session.access.check_query(bound.prepared)
+    plan = session.access.authorize(bound.prepared)
     at = session.settings.as_of
     if statement.as_of is not None:
-        at = await times.as_of(serving, statement.as_of)
-    if at is not None:
-        times.check_readable(serving, at)
+        at = await times.as_of(session, statement.as_of, bound.prepared.relations)
+    elif at is not None:
+        await times.check_readable(serving, at, bound.prepared.relations)
     else:
         at = _failed_at(session, bound.prepared)
     if at is not None:
@@ -255,7 +254,7 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
             await serving.wait(serving.time, 1.0)
         snapshot = serving.snapshot(at)
         try:
-            return TableRows(columns, await serving.run(bound.prepared, values, at=snapshot))
+            return TableRows(columns, await serving.run(plan, values, at=snapshot))
         finally:
             snapshot.close()
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
@@ -263,7 +262,7 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations)
     snapshot = session.transaction.snapshot(serving)
-    return TableRows(columns, await serving.run(bound.prepared, values, at=snapshot))
+    return TableRows(columns, await serving.run(plan, values, at=snapshot))
 
 
 async def _recent(session: Session, prepared: Prepared) -> None:
@@ -277,21 +276,21 @@ async def _recent(session: Session, prepared: Prepared) -> None:
 async def _tail(session: Session, bound: Bound, statement: s.Tail, values: Sequence[object], at: int | None) -> Rows:
     serving = session.serving
     target, prepared = bound.body, bound.prepared
-    if prepared is None:
-        session.access.check("SELECT", target.item)
-    else:
-        session.access.check_query(prepared)
+    plan = session.access.authorize(Followed(target.item) if prepared is None else prepared)
     after = session.settings.as_of or session.transaction.time or at or serving.time
+    read = (target.item.id,) if prepared is None else prepared.relations
     if statement.as_of is not None:
-        after = await times.as_of(serving, statement.as_of, strict=statement.subscribes)
+        after = await times.as_of(session, statement.as_of, read, strict=statement.subscribes)
+    elif session.settings.as_of:
+        await times.check_readable(serving, after, read)
     up_to = None
     if statement.up_to is not None:
-        up_to = await times.as_of(serving, statement.up_to, readable=False, strict=True)
+        up_to = await times.as_of(session, statement.up_to, None, strict=True)
     if up_to is not None and up_to < after:
         raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
     return tail.TailRows(
         serving,
-        target.item.id if prepared is None else prepared,
+        plan,
         target.shape,
         values=values,
         after=after,
@@ -303,14 +302,14 @@ async def _tail(session: Session, bound: Bound, statement: s.Tail, values: Seque
     )
 
 
-async def _execute(session: Session, statement: s.Execute, formats: Sequence[int]) -> Result:
+async def _execute(session: Session, described: Bound, statement: s.Execute, formats: Sequence[int]) -> Result:
     prepared = session.statements.get(statement.name)
     if prepared is None:
         raise e.InvalidSqlStatementName(f'prepared statement "{statement.name}" does not exist')
     check_failed(session, prepared.bound.statement)
     values: list[object] = []
     if statement.arguments is not None:
-        values = await times.row(session.serving, statement.arguments)
+        values = await times.arguments(session, statement.arguments)
     wanted = prepared.bound.parameters
     if len(values) != len(wanted):
         raise e.SyntaxError_(
@@ -319,4 +318,5 @@ async def _execute(session: Session, statement: s.Execute, formats: Sequence[int
         )
     values = [times.converted(v, t, session.settings.style) for v, t in zip(values, wanted, strict=True)]
     bound = await extended.rebound(session, prepared)
+    check_result(described, bound)
     return await begin(session, bound, values, formats)

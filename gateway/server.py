@@ -29,6 +29,8 @@ from gateway.portals import Bound
 from gateway.serving import Seen
 from lake import peers
 from lake.errors import FeatureNotSupported, TooManyConnections
+from lake.internal_errors import InternalErrors
+from sql.masking import masked
 
 if TYPE_CHECKING:
     from gateway.serving import Serving
@@ -56,6 +58,7 @@ class Gateway:
         self.tls = tls
         self.insecure = insecure
         self.control = Control(lake)
+        self.internal_errors = InternalErrors(masked)
         self.polls = Polls(serving)
         self.peers = Peers(self)
         self.secret = peers.secret(lake)

@@ -3,14 +3,13 @@
     Message ──► Machine.accept ──► HANDLERS: starting, simple, extended ──► routes.bind, routes.begin ──► delivery ──► out
 
 `receive` answers at once what can be answered at once (start-up, a poll whose bytes are ready, Bind, Sync) and gives back a coroutine
-for the rest; the connection runs one at a time. Every error becomes an ErrorResponse here: a `TailgateError` as it is, anything else
-as XX000 with its traceback in the log.
+for the rest; the connection runs one at a time. Every error becomes an ErrorResponse here (`fail`): a `TailgateError` as it is, any
+other exception as XX000 (`lake.internal_errors`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -32,10 +31,8 @@ from lake import errors as e
 if TYPE_CHECKING:
     from gateway.server import Gateway
     from gateway.tls import Identity
-    from lake.catalog import Catalog
+    from lake.catalog import Catalog, Item
     from lake.roles import Role
-
-log = logging.getLogger("tailgate.gateway")
 
 EXPORT_TIMEOUT_S = 10.0  # for the event loop to take a snapshot: one that is being stopped never does
 STATEMENTS_MAX = 10_000  # prepared statements of one session: a client that never closes any would fill memory
@@ -264,16 +261,9 @@ class Session:
 
     def fail(self, error: BaseException, offset: int = 0) -> None:
         """Tells an error, and all that follows from one."""
-        if isinstance(error, RecursionError):
-            error = e.StatementTooComplex("stack depth limit exceeded", hint="The statement nests too deep: cut it in parts.")
-        if isinstance(error, MemoryError):
-            error = e.OutOfMemory("out of memory")
-        if isinstance(error, e.TailgateError):
-            position = None if error.position is None else error.position + offset + 1
-            report = backend.Report("ERROR", error.sqlstate, error.message, error.detail, error.hint, position, error.where, error.names)
-        else:
-            log.error("a statement of %s ended in an error of our own", self.user, exc_info=error)
-            report = backend.Report("ERROR", "XX000", f"internal error: {type(error).__name__}: {error}")
+        told = self.gateway.internal_errors.reported(error, self.activity.query.decode(errors="replace"))
+        position = None if told.position is None else told.position + offset + 1
+        report = backend.Report("ERROR", told.sqlstate, told.message, told.detail, told.hint, position, told.where, told.names)
         self.out.write(backend.error_response(report))
         self.out.flush()  # as PostgreSQL does: a client that asked with Flush waits for this, and its Flush is discarded
         if self.transaction.state is State.BLOCK:
@@ -310,7 +300,7 @@ class Session:
     def statement_settings(self) -> dict[str, str]:
         """What a statement's meaning depends on, for the engine."""
         named = {name: self.settings[name] for name in ("timezone", "datestyle", "intervalstyle")}
-        return {**named, "search_path": self.naming.path, "role": self.access.role.name}
+        return {**named, "role": self.access.role.name}
 
     @property
     def catalog(self) -> Catalog:
@@ -324,9 +314,17 @@ class Session:
         """With whose privileges statements run."""
         return self.access.role
 
+    def may_see(self, item: Item) -> bool:
+        """Whether the role may see errors of an item, which tell of rows: it owns it, or may read it or what it reads."""
+        return self.access.owns(item) or self.access.may_read(item if item.is_relation else self.serving.catalog[item.depends[0]])
+
     def sessions(self) -> list[dict[str, Any]]:
         """The rows of pg_stat_activity, those of other gateways too; on a thread."""
         return [*activity.rows(self.gateway, self.role, self), *self.gateway.peers.sessions(self.role)]
+
+    def internal_errors(self) -> list[dict[str, Any]]:
+        """The internal errors of this gateway and of the others of the lake on this machine; on a thread."""
+        return [*self.gateway.internal_errors.rows(), *self.gateway.peers.internal_errors()]
 
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """How far each subscription is; on a thread."""

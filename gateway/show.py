@@ -5,7 +5,7 @@ No I/O but that of SHOW ERRORS, which reads the lake: `errors`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,15 +16,17 @@ from gateway.lists import LISTS, NAME
 from gateway.settings import Settings
 from lake import routines
 from lake.catalog import INDEX, Catalog, Item
-from lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
+from lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
 from lake.indexes import definition, index
 from lake.schemas import TEMPORARY_ID
 from lake.types import BOOL, INT8, TEXT, WEIGHT, Field
-from sql.compute.likes import fitting
+from sql.authorization import Authorized, Followed
+from sql.compute.regexp import likes
 from sql.definitions import shown
 from sql.statements import Name, Show
 
 if TYPE_CHECKING:
+    from gateway.access import Access
     from lake import Lake
 
 _CREATE = (
@@ -66,19 +68,23 @@ def needs_engine(show: Show) -> bool:
     return show.what in lists.TOLD
 
 
-def errors(show: Show, lake: Lake, catalog: Catalog, at: int, readable: Callable[[Item], bool]) -> pa.Table:
-    """The errors of one view, or of all that are readable, at a time: the answer of SHOW ERRORS. Blocks."""
-    views = [i for i in sorted(catalog.visible, key=lambda item: item.name) if i.errors and i.ready and readable(i)]
-    if show.name is not None:
-        wanted = catalog.relation(show.name)
-        if not wanted.errors:
-            raise WrongObjectType(f'"{wanted.name}" is not a materialized view', position=show.name.position)
-        if not readable(wanted):
-            raise InsufficientPrivilege(f"permission denied for materialized view {wanted.name}")
-        views = [i for i in views if i.id == wanted.id]
+def failing(show: Show, catalog: Catalog, access: Access) -> list[Authorized[Followed]]:
+    """The views that SHOW ERRORS is about: one, or all that the role may read."""
+    if show.name is None:
+        views = sorted(catalog.visible, key=lambda item: item.name)
+        return [access.authorize(Followed(i)) for i in views if i.errors and i.ready and access.may_read(i)]
+    wanted = catalog.relation(show.name)
+    if not wanted.errors:
+        raise WrongObjectType(f'"{wanted.name}" is not a materialized view', position=show.name.position)
+    found = access.authorize(Followed(wanted))
+    return [found] if wanted.ready else []
+
+
+def errors(views: Sequence[Authorized[Followed]], lake: Lake, catalog: Catalog, at: int) -> pa.Table:
+    """The errors of views at a time: the answer of SHOW ERRORS. Blocks."""
     rows = [
         (catalog.name_of(item).sql, row["sqlstate"], row["message"], row[WEIGHT])
-        for item in views
+        for item in (view.plan.item for view in views)
         for row in sorted(lake.snapshot(item.errors, at).to_pylist(), key=lambda row: (row["sqlstate"], row["message"]))
     ]
     return _table(SINGLE["errors"], rows)
@@ -90,17 +96,17 @@ def topics(show: Show, lines: Sequence[str]) -> pa.Table:
     return _table(SINGLE["topics"], _liked(rows, show.like))
 
 
-def answer(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any]) -> pa.Table:
+def answer(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any], may_see: lists.MaySee) -> pa.Table:
     """`status`: what the engine says, empty if it is not running."""
     fields = columns(show, settings)
-    return _table(fields, _liked(list(_rows(show, catalog, settings, database, status)), show.like))
+    return _table(fields, _liked(list(_rows(show, catalog, settings, database, status, may_see)), show.like))
 
 
 def _liked(rows: Sequence[Sequence[Any]], pattern: str | None) -> Sequence[Sequence[Any]]:
     """The rows whose name is LIKE the pattern."""
     if pattern is None:
         return rows
-    return [row for row, fits in zip(rows, fitting([str(row[0]) for row in rows], pattern), strict=True) if fits]
+    return [row for row, fits in zip(rows, likes.matches([str(row[0]) for row in rows], pattern), strict=True) if fits]
 
 
 def _table(fields: Sequence[Field], rows: Sequence[Sequence[Any]]) -> pa.Table:
@@ -108,7 +114,9 @@ def _table(fields: Sequence[Field], rows: Sequence[Sequence[Any]]) -> pa.Table:
     return pa.table([pa.array(v, f.type.arrow) for f, v in zip(fields, values, strict=True)], names=[f"c{i}" for i in range(len(fields))])
 
 
-def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+def _rows(
+    show: Show, catalog: Catalog, settings: Settings, database: str, status: Mapping[str, Any], may_see: lists.MaySee
+) -> Iterable[Sequence[Any]]:
     what = show.what
     items = sorted(_listed(show, catalog), key=lambda item: item.name)
     match what:
@@ -140,7 +148,7 @@ def _rows(show: Show, catalog: Catalog, settings: Settings, database: str, statu
             function = routines.find(show.name, show.types, catalog)
             return [(function.shown, shown(function, catalog).sql)]
         return [_create(catalog, show.name, what.removeprefix("create "))]
-    return lists.rows(what, items, catalog, status)
+    return lists.rows(what, items, catalog, status, may_see)
 
 
 def _listed(show: Show, catalog: Catalog) -> list[Item]:

@@ -33,7 +33,7 @@ def ready_answer(session: Session, raw: bytes) -> bytes | None:
     scope = session.naming.seen.scope
     poll = session.gateway.polls.find((raw, style, scope))
     if poll is not None:
-        return poll.ready if session.access.reads(poll.prepared) else None
+        return poll.ready if session.access.may(poll.query.plan) else None
     return session.gateway.lookups.answer(raw, style, scope, session.access)
 
 
@@ -77,18 +77,18 @@ async def _simple(session: Session, statement: parsed.Known, text: s.StatementTe
         raise e.UndefinedParameter("there is no parameter $1", position=_parameter(text.text))
     if routes.reads_newest(session, bound):
         assert bound.prepared is not None
-        session.access.check_query(bound.prepared)
+        query = session.access.authorize(bound.prepared)
         formats = (0,) * len(bound.prepared.columns)
         lookup = session.gateway.lookups.of(bound.prepared)
         if lookup is not None:
-            rows = await session.gateway.lookups.rows_soon(lookup, bound.prepared, ())
+            rows = await session.gateway.lookups.rows_soon(lookup, query, ())
             if rows is not None:
                 if text.position == 0:
                     session.gateway.lookups.learn(raw, session.naming.seen.scope, bound.prepared, lookup)
                 described = backend.row_description(description(bound.prepared.columns), formats)
                 session.out.write(described + answer_rows(rows, lookup, formats, session.settings.style))
                 return
-        answer = await delivery.poll(session, (raw, session.settings.style, session.naming.seen.scope), bound, (), formats)
+        answer = await delivery.poll(session, (raw, session.settings.style, session.naming.seen.scope), bound, query, (), formats)
         if isinstance(answer, Poll):
             session.out.write(answer.description + answer.rows)
             return

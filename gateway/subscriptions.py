@@ -26,6 +26,7 @@ from lake import subscriptions
 from lake.catalog import SUBSCRIPTION, Catalog, Item
 from lake.subscriptions import Place
 from sql import statements as s
+from sql.authorization import Authorized, Followed
 
 if TYPE_CHECKING:
     from gateway.session import Session
@@ -68,13 +69,14 @@ async def bind(session: Session, bound: Bound, statement: s.FetchSubscription | 
         return {"columns": tail.columns(shape, bool(item.options[subscriptions.PROGRESS])), "body": shape}
     if isinstance(statement.up_to, int):
         return {}
-    return {"prepared": await session.serving.prepared(times.as_query(statement.up_to), oids)}
+    return {"prepared": await times.constant(session, statement.up_to, "ACKNOWLEDGE", oids)}
 
 
-def _check(session: Session, item: Item) -> None:
-    """Its place is one for all, so only its owner moves along it; and what may no longer be read is no longer given."""
-    session.access.check_owner(item)
-    session.access.check("SELECT", session.serving.catalog[item.depends[0]])
+def _authorized(session: Session, item: Item) -> Authorized[Followed]:
+    """What it follows. Its place is one for all, so only its owner moves along it; and what may no longer be read is no longer given."""
+    if not session.access.owns(item):
+        raise e.InsufficientPrivilege(f"must be owner of subscription {item.name}")
+    return session.access.authorize(Followed(session.serving.catalog[item.depends[0]]))
 
 
 def told(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
@@ -100,10 +102,10 @@ def told(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
 
 async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription) -> Rows:
     item = find(session.catalog, statement.name)
-    _check(session, item)
+    source = _authorized(session, item)
     timeout = times.timeout(statement.timeout)
     try:
-        follower = await _follower(session, bound, item)
+        follower = await _follower(session, bound, item, source)
         table = await _fetched(session, item, follower, statement.count, timeout)
     except e.Gone:
         rewind(session, item.id)
@@ -117,7 +119,7 @@ async def fetch(session: Session, bound: Bound, statement: s.FetchSubscription) 
     return Tagged(TableRows(bound.columns or (), table), "FETCH")
 
 
-async def _follower(session: Session, bound: Bound, item: Item) -> Follower:
+async def _follower(session: Session, bound: Bound, item: Item, source: Authorized[Followed]) -> Follower:
     """The session's, unless somebody has acknowledged more than it was given."""
     place = await asyncio.to_thread(subscriptions.place, session.gateway.lake, item.id)
     if place is None:
@@ -133,7 +135,7 @@ async def _follower(session: Session, bound: Bound, item: Item) -> Follower:
         raise _behind(item, session.serving.oldest())
     progress = bool(item.options[subscriptions.PROGRESS])
     rows = tail.TailRows(
-        session.serving, item.depends[0], bound.body, after=place.time, snapshot=place.snapshot, progress=progress, durable=True
+        session.serving, source, bound.body, after=place.time, snapshot=place.snapshot, progress=progress, durable=True
     )  # fmt: skip
     follower = session.following_durably[item.id] = Follower(rows, bound.body, place, progress)
     return follower
@@ -192,7 +194,7 @@ def rewind(session: Session, id: int | None = None) -> None:
 
 async def acknowledge(session: Session, bound: Bound, statement: s.Acknowledge, values: Sequence[object]) -> str:
     item = find(session.catalog, statement.name)
-    _check(session, item)
+    _authorized(session, item)
     transaction = session.transaction
     if transaction.savepoints:
         raise e.FeatureNotSupported("ACKNOWLEDGE behind a savepoint is not supported", hint="Acknowledge at the end of the transaction.")
@@ -218,7 +220,8 @@ async def _time(session: Session, bound: Bound, statement: s.Acknowledge, values
     if isinstance(statement.up_to, int):
         return statement.up_to
     assert bound.prepared is not None
-    (value,) = (column[0].as_py() for column in (await session.serving.run(bound.prepared, values)).columns)
+    plan = session.access.authorize(bound.prepared)
+    (value,) = (column[0].as_py() for column in (await session.serving.run(plan, values)).columns)
     upto = times.milliseconds(value)
     if upto < 0:
         raise e.DataException(times.NO_TIME)

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from gateway.envelopes import Shape
 from lake.types import BOOL, Field, numeric
+from sql.authorization import Authorized, Followed
 
 if TYPE_CHECKING:
     from gateway.serving import Batch, Prepared, Serving
@@ -76,7 +77,7 @@ class TailRows:
     def __init__(
         self,
         serving: Serving,
-        source: int | Prepared,
+        source: Authorized[Followed | Prepared],
         shape: Shape,
         *,
         values: Sequence[object] = (),
@@ -96,7 +97,7 @@ class TailRows:
         self._up_to = up_to
         self._constant = constant
         self._position = after - 1 if snapshot else after  # all up to this time has been read
-        known = shape.columns if isinstance(source, int) else None
+        known = shape.columns if isinstance(source.plan, Followed) else None
         self._iterator: AsyncIterator[Batch] = serving.changes(
             source, after=after, snapshot=snapshot, values=values, patient=durable, columns=known
         )

@@ -10,7 +10,7 @@ Source: PostgreSQL 15, src/backend/commands/view.c (DefineView), src/backend/cat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lake import errors as e
@@ -20,7 +20,8 @@ from lake.names import Name
 from lake.schemas import TEMPORARY, TEMPORARY_ID, Schema
 from lake.types import Field
 from sql import statements as s
-from sql.bind import bind_view
+from sql.authorization import Demand
+from sql.bind import bind_query, bind_view
 from sql.definitions import restated
 from sql.replacing import check_columns
 
@@ -35,9 +36,10 @@ async def answer(session: Session, bound: Bound) -> str | None:
     match statement:
         case s.CreateView():
             return await _create(session, statement, bound.text) if await _is_temporary(session, statement) else None
-        case s.CreateSink(from_item=name):
-            if isinstance(name, Name) and _found(session, name) is not None:
-                raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
+        case s.CreateSink(from_item=source) if await _reads_temporary(session, source):
+            raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
+        case s.CreateSubscription(from_item=name) if _found(session, name) is not None:
+            raise e.FeatureNotSupported("a subscription to a temporary view is not supported", hint="Use TAIL.")
         case s.CreateIndex(relation=name) if (view := _found(session, name)) is not None:
             detail = "This operation is not supported for views."
             raise e.WrongObjectType(f'cannot create index on relation "{view.name}"', detail=detail)
@@ -48,6 +50,13 @@ async def answer(session: Session, bound: Bound) -> str | None:
             _check_own(session, [schema for n in names if (schema := catalog.find_schema(n.name)) is not None], statement.cascade)
         case s.AlterItem():
             return await _alter(session, statement)
+        case s.Pause() | s.RetryDeadLetters() | s.DeleteDeadLetters() | s.RefreshSchema() | s.ResumeSource():
+            _check_kind(session, statement)
+        case s.AlterSecret() | s.ValidateConnection():
+            _check_kind(session, statement)
+        case s.Grant(kind="secret" | "connection" as kind, objects=names):
+            for item in filter(None, (_found(session, n) for n in names)):
+                raise e.WrongObjectType(f'"{item.name}" is not a {kind}')
         case s.Comment(kind=kind, name=name) if kind != "schema" and _found(session, name) is not None:
             raise e.FeatureNotSupported("comments on temporary views are not supported")
         case s.Grant(kind="relation", objects=names) if any(_found(session, n) is not None for n in names):
@@ -79,6 +88,24 @@ def _found(session: Session, name: Name) -> Item | None:
     return item if item is not None and session.naming.is_temporary(item) else None
 
 
+def _check_kind(
+    session: Session,
+    statement: s.Pause | s.RetryDeadLetters | s.DeleteDeadLetters | s.RefreshSchema | s.ResumeSource | s.AlterSecret | s.ValidateConnection,
+) -> None:
+    """Raises 42809: the statement is about something that a temporary view is not."""
+    kind = {s.AlterSecret: "secret", s.ValidateConnection: "connection"}.get(type(statement), "source")
+    for name in statement.names if isinstance(statement, s.Pause) else (statement.name,):
+        if (item := _found(session, name)) is not None:
+            raise e.WrongObjectType(f'"{item.name}" is not a {kind}', position=name.position)
+
+
+async def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool:
+    if isinstance(source, Name) or not session.naming.has_temporary:
+        return isinstance(source, Name) and _found(session, source) is not None
+    depends = await session.serving.workers.aside(depends_of, source, session.catalog)
+    return any(id in session.naming.temporary for id in depends)
+
+
 async def _is_temporary(session: Session, statement: s.CreateView) -> bool:
     """Whether a view is to be temporary: it is said, or the view reads one that is."""
     if statement.temporary or statement.name.schema in (TEMPORARY, session.naming.own.name):
@@ -87,8 +114,8 @@ async def _is_temporary(session: Session, statement: s.CreateView) -> bool:
         return True
     if not session.naming.has_temporary:
         return False
-    _, depends = await session.serving.workers.aside(described_view, statement, session.catalog)
-    if not any(id in session.naming.temporary for id in depends):
+    query = await session.serving.workers.aside(described_view, statement, session.catalog)
+    if not any(id in session.naming.temporary for id in query.depends):
         return False
     if statement.materialized:
         raise e.FeatureNotSupported("materialized views must not use temporary tables or views")
@@ -109,10 +136,8 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         return "CREATE VIEW"
     if old is not None and not statement.replace:
         raise e.DuplicateTable(f'relation "{name}" already exists')
-    await session.access.prepare(statement)
-    session.access.check_read(statement.query)
-    columns, depends = await session.serving.workers.aside(described_view, statement, catalog)
-    item = Item(id, "view", name, columns, depends=depends, sql=text, query=statement.query.text, owner=session.role.id)
+    query = session.access.authorize(await session.serving.workers.aside(described_view, statement, catalog)).plan
+    item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.role.id)
     item = replace(item, schema=TEMPORARY_ID)
     if old is not None:
         item = replace(item, id=old.id)
@@ -124,10 +149,23 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
     return "CREATE VIEW"
 
 
-def described_view(statement: s.CreateView, catalog: Catalog) -> tuple[tuple[Field, ...], tuple[int, ...]]:
-    """The columns of a view, and what it names."""
+@dataclass(frozen=True, slots=True)
+class DescribedView:
+    """The query of a view as far as a session needs it: its columns, what it names, the privileges that it takes."""
+
+    columns: tuple[Field, ...]
+    depends: tuple[int, ...]
+    demands: tuple[Demand, ...]
+
+
+def described_view(statement: s.CreateView, catalog: Catalog) -> DescribedView:
     query = bind_view(statement, catalog)
-    return query.columns, query.depends
+    return DescribedView(query.columns, query.depends, query.demands)
+
+
+def depends_of(query: s.QueryText, catalog: Catalog) -> tuple[int, ...]:
+    """Ids of what the query of a sink names."""
+    return bind_query(query, catalog, view=True).depends
 
 
 def all_restated(items: Sequence[Item], before: Catalog, after: Catalog) -> list[Item]:
@@ -167,6 +205,8 @@ async def _alter(session: Session, statement: s.AlterItem) -> str | None:
         return None
     if statement.kind not in ("view", "table"):
         raise e.WrongObjectType(f'"{item.name}" is not a {statement.kind}')
+    if statement.options:
+        raise e.WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if statement.schema:
         if session.catalog.find_schema(statement.schema) is None:
             raise e.InvalidSchemaName(f'schema "{statement.schema}" does not exist')

@@ -5,6 +5,7 @@ Source: streaming-sql.md 1.1 to 1.3, for the messages.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,17 @@ from sqlglot import exp
 from gateway.encode.intervals import interval_micros
 from gateway.encode.parameters import from_text
 from gateway.encode.style import Style
+from gateway.parsed import LONG_CHARACTERS
 from lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
 from lake.names import Name
 from lake.types import Type
+from sql.authorization import EXECUTE
+from sql.grammar.names import position
 from sql.statements import AtLeast, QueryText, Select, Time, parse
 
 if TYPE_CHECKING:
-    from gateway.serving import Serving
+    from gateway.serving import Prepared, Serving
+    from gateway.session import Session
 
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 TIMEOUT_MAX_S = 86_400.0  # Materialize's: a day is allowed, 25 hours are not
@@ -33,28 +38,54 @@ def of_relation(name: Name) -> QueryText:
     return statement.query
 
 
-async def row(serving: Serving, text: QueryText) -> list[Any]:
-    """The one row of a query without relations."""
-    table = await serving.run(await serving.prepared(text))
-    return [column[0].as_py() for column in table.columns]
+async def arguments(session: Session, text: QueryText) -> list[Any]:
+    """The arguments of EXECUTE: expressions without subqueries; functions in them may read what the role may."""
+    await _check_no_subquery(session, text, "EXECUTE parameter")
+    plan = session.access.authorize(await session.serving.prepared(text, (), session.naming.seen))
+    return [column[0].as_py() for column in (await session.serving.run(plan)).columns]
 
 
-async def as_of(serving: Serving, given: Time, *, readable: bool = True, strict: bool = False) -> int:
-    """The time in ms; `readable`: not older than what can be read. `strict`: as SUBSCRIBE has it, whose times may not depend on the clock,
-    and whose errors are all the same."""
+async def constant(session: Session, given: QueryText, what: str, oids: Sequence[int] = ()) -> Prepared:
+    """The query whose one value is a time. Raises 0A000 for an expression that reads something. `what`: where it stands."""
+    await _check_no_subquery(session, given, what)
+    prepared = await session.serving.prepared(given, oids, session.naming.seen)
+    if prepared.relations or any(demand.privilege != EXECUTE for demand in prepared.demands):
+        raise FeatureNotSupported(f"cannot use a function that reads relations in {what}")
+    return prepared
+
+
+async def _check_no_subquery(session: Session, text: QueryText, what: str) -> None:
+    await session.serving.workers.aside(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
+
+
+def check_no_subquery(text: QueryText, what: str) -> None:
+    """Raises 0A000 for a query inside the expressions of a select list."""
+    for query in text.tree.find_all(exp.Query, exp.Values):
+        if query is not text.tree:
+            hint = "Run the query first, and write the value here."
+            raise FeatureNotSupported(f"cannot use subquery in {what}", hint=hint, position=position(query))
+
+
+async def as_of(session: Session, given: Time, relations: Collection[int] | None, *, strict: bool = False) -> int:
+    """The time in ms. `relations`: those that are read at it, so it is not older than what can be read of them; None if none is.
+
+    `strict`: as SUBSCRIBE has it, whose times may not depend on the clock, and whose errors are all the same.
+    """
+    serving = session.serving
     if isinstance(given, AtLeast):
-        return max(await as_of(serving, given.time, readable=False, strict=strict), serving.oldest())
+        return max(await as_of(session, given.time, None, strict=strict), await serving.readable_since(relations or ()))
     if isinstance(given, int):
         value: Any = given
     else:
-        prepared = await serving.prepared(as_query(given))
+        prepared = await constant(session, given, "AS OF or UP TO")
         if strict and prepared.volatile:
             raise FeatureNotSupported(
                 "calling an unmaterializable function in AS OF or UP TO not yet supported",
                 hint="Ask for the value first, and write it here.",
             )
         try:
-            (value,) = (column[0].as_py() for column in (await serving.run(prepared)).columns)
+            plan = session.access.authorize(prepared)
+            (value,) = (column[0].as_py() for column in (await serving.run(plan)).columns)
         except TailgateError as error:
             if strict and error.sqlstate.startswith("22"):
                 raise DataException(NO_TIME) from error
@@ -64,21 +95,16 @@ async def as_of(serving: Serving, given: Time, *, readable: bool = True, strict:
         if strict:
             raise DataException(NO_TIME)
         raise NumericValueOutOfRange("out of range integral type conversion attempted")
-    if readable:
-        check_readable(serving, time)
+    if relations is not None:
+        await check_readable(serving, time, relations)
     return time
 
 
-def check_readable(serving: Serving, time: int) -> None:
-    if time < serving.oldest():
-        raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {serving.oldest()}")
-
-
-def as_query(given: QueryText) -> QueryText:
-    """The query whose one value is the time."""
-    if given.parsed is None or isinstance(given.tree, (exp.Select, exp.Values, exp.Union)):
-        return given
-    return QueryText(f"SELECT {given.text}", max(given.offset - len("SELECT "), 0), exp.select(given.tree.copy()))
+async def check_readable(serving: Serving, time: int, relations: Collection[int]) -> None:
+    """Raises 22023 if the relations cannot be read at a time, because that is too old or they did not exist yet."""
+    oldest = await serving.readable_since(relations)
+    if time < oldest:
+        raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {oldest}")
 
 
 def milliseconds(value: Any) -> int:

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lake.errors import DuplicateTable, InsufficientPrivilege, InvalidSchemaName, UndefinedObject, UndefinedTable, WrongObjectType
 from lake.names import Name
 from lake.roles import BUILT_IN, OPERATOR_ID, PUBLIC_ID, SCHEMA_ID, Role
 from lake.schemas import BUILT_IN as SCHEMAS
 from lake.schemas import SCHEMA, SYSTEM, TEMPORARY, Schema
-from lake.types import BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, field_from_json, field_to_json
+from lake.types import BOOL, BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, field_from_json, field_to_json
+
+if TYPE_CHECKING:
+    from lake.resolution import Resolution
 
 FIRST_ID = 16384  # as PostgreSQL's first oid of a user's object, so an id can be an oid
 
@@ -32,8 +35,11 @@ DEAD_LETTERS = (
     Field("value", BYTEA),
     Field("error", TEXT, False),
     Field("attempts", INT4, False),
+    Field("since", TIMESTAMPTZ),
+    Field("backfill", BOOL),
 )
 DEAD_LETTERS_KEY = (0, 1, 2)
+DEAD_LETTERS_FIRST = 8  # how many of the columns there were first: `since` and `backfill` came later
 
 # the columns of a maintained item's errors
 ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
@@ -161,7 +167,8 @@ class Catalog:
     """All items, roles and schemas at one time. `next_id` only grows. `roles` and `schemas`: those that statements made or changed.
 
     `path`: the schemas in which a name without schema is looked for, in order; which is not part of what is kept. The texts
-    of items are read along `public` alone: `stored`.
+    of items are read along `public` alone: `stored`. `resolution`: the meaning of the names of one statement, where it is already
+    decided: then `find` and `functions` know these names and no others.
     """
 
     items: Mapping[int, Item] = field(default_factory=dict)
@@ -169,13 +176,18 @@ class Catalog:
     roles: Mapping[int, Role] = field(default_factory=dict)
     schemas: Mapping[int, Schema] = field(default_factory=dict)
     path: tuple[str, ...] = (SCHEMA,)
+    resolution: Resolution | None = field(default=None, compare=False, repr=False)
 
     def apply(self, change: Change) -> Catalog:
         items = {i: item for i, item in self.items.items() if i not in change.drop} | {item.id: item for item in change.put}
         roles = {i: role for i, role in self.roles.items() if i not in change.drop_roles} | {role.id: role for role in change.put_roles}
         schemas = {i: s for i, s in self.schemas.items() if i not in change.drop_schemas} | {s.id: s for s in change.put_schemas}
         used = [max(i.id, i.errors) for i in change.put] + [r.id for r in change.put_roles] + [s.id for s in change.put_schemas]
-        return replace(self, items=items, next_id=max([self.next_id, *(id + 1 for id in used)]), roles=roles, schemas=schemas)
+        after = replace(self, items=items, next_id=max([self.next_id, *(id + 1 for id in used)]), roles=roles, schemas=schemas)
+        if self.resolution is None:
+            return after
+        created = tuple(item for item in change.put if item.id not in self.items)
+        return replace(after, resolution=self.resolution.including(created, after))
 
     def along(self, path: tuple[str, ...]) -> Catalog:
         """The same catalog, seen along a path."""
@@ -184,7 +196,7 @@ class Catalog:
     @property
     def stored(self) -> Catalog:
         """The same catalog, seen as the texts of its items are to be read."""
-        return self.along((SCHEMA,))
+        return self.along((SCHEMA,)) if self.resolution is None else replace(self, path=(SCHEMA,), resolution=None)
 
     # ---- roles
 
@@ -279,14 +291,23 @@ class Catalog:
         """
         if isinstance(name, str):
             name = Name(name)
+        if self.resolution is not None:
+            return self.items.get(self.resolution.relations.get(name, 0))
         named = [i for i in self.items.values() if i.name == name.name and not i.replaces and i.kind != "function"]
         places = self._places(name) if named else []
         return next((i for place in places for i in named if i.schema == place), None)
+
+    def at(self, name: str, schema: Schema) -> Item | None:
+        """The item that has this name in a schema, functions aside."""
+        named = (i for i in self.items.values() if i.name == name and i.schema == schema.id)
+        return next((i for i in named if not i.replaces and i.kind != "function"), None)
 
     def functions(self, name: Name | str) -> tuple[Item, ...]:
         """The functions of a name, which has nothing to do with those of relations; of two with equal arguments the path's first."""
         if isinstance(name, str):
             name = Name(name)
+        if self.resolution is not None:
+            return tuple(self.items[id] for id in self.resolution.functions.get(name, ()) if id in self.items)
         named = [i for i in self.items.values() if i.kind == "function" and i.name == name.name and not i.replaces]
         found: dict[tuple[Any, ...], Item] = {}
         for schema in self._places(name) if named else ():
@@ -302,6 +323,8 @@ class Catalog:
 
     def name_of(self, item: Item) -> Name:
         """What the item is called along the path: with its schema only where its name alone would not find it."""
+        if self.resolution is not None:
+            return replace(self, resolution=None).name_of(item)
         schema = self.schema_of(item).name
         if schema not in self.path:
             return Name(item.name, schema)
@@ -349,7 +372,7 @@ class Catalog:
         return self.items[id]
 
     def check_new(self, name: str, schema: Schema) -> None:
-        if self.find(Name(name, schema.name)) is not None:
+        if self.at(name, schema) is not None:
             raise DuplicateTable(f'relation "{name}" already exists')
 
     def dependents(self, id: int) -> tuple[Item, ...]:

@@ -1,27 +1,35 @@
 """Checkpoints: which version of every table belongs to one time. tables/checkpoints, itself a Delta table, lists them.
 
-    n, time (ms)          the entry and time which all tables had reached
+    n, time, age (ms)     the entry which all tables had reached, with its time and age
     relation, name        one row for each stored relation
     version, position     of its table, and the entry up to which that version holds it: n, or less while it is being filled
 
 Every round writes the whole list anew in one commit, thinned: a reader that starts from an older checkpoint has a few more
 entries to read, and a list of an hour is a few dozen checkpoints in one small file.
+
+The files of a version are durable before the version is listed. The newest commit of the list itself may be lost or truncated
+when the power fails; then the one before it counts (`_intact`).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
-from deltalake.exceptions import TableNotFoundError
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
 
+from lake import delta, files
 from lake.stored import table_path
 
 if TYPE_CHECKING:
     from lake.folder import Lake
+
+log = logging.getLogger("tailgate.checkpoints")
 
 NAME = "checkpoints"
 
@@ -33,6 +41,7 @@ SCHEMA = pa.schema(
         pa.field("name", pa.string()),
         pa.field("version", pa.int64()),
         pa.field("position", pa.int64()),
+        pa.field("age", pa.int64()),
     ]
 )
 
@@ -44,10 +53,11 @@ SPARSE_MS = 600_000  # one in ten minutes
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A time which all tables had reached: `versions` and `positions` by relation, `names` for people."""
+    """A time which all tables had reached: `versions` and `positions` by relation, `names` for people. `age`: of the entry."""
 
     n: int
     time: int
+    age: int
     versions: Mapping[int, int]
     positions: Mapping[int, int]
     names: Mapping[int, str]
@@ -63,18 +73,44 @@ def listed(lake: Lake) -> list[Checkpoint]:
     with lake.lock:
         known: tuple[DeltaTable, int, list[Checkpoint]] | None = lake.cache.get(NAME)
         if known is None:
-            try:
-                table = DeltaTable(str(table_path(lake, NAME)))
-            except TableNotFoundError:
+            found_table = opened(table_path(lake, NAME))
+            if found_table is None:
                 return []
+            table = found_table
         else:
             table = known[0]
-            table.update_incremental()
-            if table.version() == known[1]:
+            try:
+                table.update_incremental()
+                if table.version() == known[1] or not _intact(table):
+                    return known[2]
+            except (DeltaError, pa.ArrowException, OSError):  # a commit that is truncated, and that the engine has not taken back yet
                 return known[2]
-        found = _decode(table.to_pyarrow_table().to_pylist())
+        found = decoded(table)
         lake.cache[NAME] = (table, table.version(), found)
         return found
+
+
+def opened(path: Path) -> DeltaTable | None:
+    """The list at its newest version that is intact; None if there is none."""
+    for version in reversed(delta.commits(path)):
+        try:
+            table = DeltaTable(str(path), version=version)
+            if _intact(table):
+                return table
+        except Exception:  # noqa: BLE001  # delta-rs and its parser of Parquet raise what they like
+            log.warning("version %d of the list of checkpoints cannot be read", version)
+    return None
+
+
+def _intact(table: DeltaTable) -> bool:
+    """Whether no part of the newest commit is missing. It ends with the transaction, whose version is the newest checkpoint's entry."""
+    done = table.transaction_version(NAME)
+    return table.version() == 0 if done is None else done == max((c.n for c in decoded(table)), default=None)
+
+
+def decoded(table: DeltaTable) -> list[Checkpoint]:
+    """The checkpoints of the list, oldest first."""
+    return _decode(table.to_pyarrow_table().to_pylist())
 
 
 def newest(lake: Lake, at: int | None = None) -> Checkpoint | None:
@@ -85,62 +121,67 @@ def newest(lake: Lake, at: int | None = None) -> Checkpoint | None:
 def _decode(rows: Iterable[Mapping[str, Any]]) -> list[Checkpoint]:
     found: dict[int, Checkpoint] = {}
     for row in rows:
-        at = found.setdefault(row["n"], Checkpoint(row["n"], row["time"], {}, {}, {}))
+        at = found.setdefault(row["n"], Checkpoint(row["n"], row["time"], row.get("age") or 0, {}, {}, {}))
         if row["relation"]:
             for values, value in ((at.versions, "version"), (at.positions, "position"), (at.names, "name")):
                 values[row["relation"]] = row[value]  # type: ignore[index]  # made four lines above
     return [found[n] for n in sorted(found)]
 
 
-def thinned(all: list[Checkpoint], now: int, since: int) -> list[Checkpoint]:
-    """The ones to keep: the newest not later than `since`, the newest of all, and between them as the spacings above say."""
+def thinned(all: list[Checkpoint], age: int, since: int) -> list[Checkpoint]:
+    """The ones to keep at an age: the newest not later than `since`, the newest of all, and between them as the spacings above say."""
     oldest = max((i for i, c in enumerate(all) if c.time <= since), default=0)
     kept: list[Checkpoint] = []
     for i, checkpoint in enumerate(all[oldest:]):
-        age = now - checkpoint.time
-        spacing = 0 if age < RECENT_MS else SPACING_MS if age < SPARSE_AFTER_MS else SPARSE_MS
-        if i == 0 or oldest + i == len(all) - 1 or checkpoint.time // max(spacing, 1) != kept[-1].time // max(spacing, 1):
+        old = age - checkpoint.age
+        spacing = 0 if old < RECENT_MS else SPACING_MS if old < SPARSE_AFTER_MS else SPARSE_MS
+        if i == 0 or oldest + i == len(all) - 1 or checkpoint.age // max(spacing, 1) != kept[-1].age // max(spacing, 1):
             kept.append(checkpoint)
     return kept
 
 
-def write(lake: Lake, all: list[Checkpoint], table: DeltaTable | None) -> DeltaTable:
-    """Makes this the list; `table` is what an earlier call gave. The transaction has the number of the newest checkpoint."""
-    path = str(table_path(lake, NAME))
-    if table is None:
-        table = DeltaTable.create(path, SCHEMA, mode="ignore", name=NAME, configuration=CONFIGURATION)
-    table.update_incremental()
+def create(lake: Lake) -> DeltaTable:
+    """The list, empty if it is new."""
+    path = table_path(lake, NAME)
+    found = opened(path)
+    if found is not None:
+        return found
+    return DeltaTable.create(str(path), SCHEMA, mode="ignore", name=NAME, configuration=delta.CONFIGURATION)
+
+
+def sync(lake: Lake) -> None:
+    """Makes the list durable as it is, with all commits that it is read from."""
+    path = table_path(lake, NAME)
+    if delta.is_table(path):
+        files.sync_all(delta.all_files(path))
+
+
+def write(lake: Lake, table: DeltaTable, all: list[Checkpoint], epoch: int) -> None:
+    """Makes this the list, durably, on top of the version that `table` is at. The transaction has the number of the newest checkpoint."""
+    delta.check_epoch(table, epoch)
     rows = [
-        {"n": c.n, "time": c.time, "relation": r, "name": c.names.get(r, ""), "version": v, "position": c.positions.get(r, c.n)}
+        {
+            "n": c.n,
+            "time": c.time,
+            "age": c.age,
+            "relation": r,
+            "name": c.names.get(r, ""),
+            "version": v,
+            "position": c.positions.get(r, c.n),
+        }
         for c in all
         for r, v in (c.versions or {0: 0}).items()  # a checkpoint without relations is one too
     ]
-    write_deltalake(
+    before = table.version()
+    delta.committing(
         table,
-        pa.Table.from_pylist(rows, schema=SCHEMA),
-        mode="overwrite",
-        commit_properties=commit(NAME, all[-1].n),
-        post_commithook_properties=NO_HOOKS,
+        lambda: write_deltalake(
+            table,
+            pa.Table.from_pylist(rows, schema=SCHEMA),
+            mode="overwrite",
+            schema_mode="overwrite" if len(table.schema().fields) != len(SCHEMA) else None,  # of a lake of an earlier version
+            commit_properties=delta.commit(epoch, NAME, all[-1].n),
+            post_commithook_properties=delta.NO_HOOKS,
+        ),
     )
-    return table
-
-
-# ---- how every table is written ------------------------------------------------------------------------------------------
-
-# No deletion vectors and no column mapping: both writers and all readers know the rest. Logs and removed files are tended by
-# `lake.tending` by the checkpoints listed here; the durations are for what others run on the table.
-CONFIGURATION: dict[str, str | None] = {
-    "delta.checkpointInterval": "100",
-    "delta.logRetentionDuration": "interval 30 days",
-    "delta.deletedFileRetentionDuration": "interval 1 hours",
-}
-
-NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-
-
-def commit(application: str, n: int) -> CommitProperties:
-    """W5: the transaction that says up to which entry a table holds its relation.
-
-    A commit is not tried again on top of another's: what it was computed from is no longer there.
-    """
-    return CommitProperties(app_transactions=[Transaction(application, n)], max_commit_retries=0)
+    files.sync_all(delta.files_of(table_path(lake, NAME), before, table.version()))

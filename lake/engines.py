@@ -1,4 +1,4 @@
-"""Which engine lives: engine.lock tells where the file system has locks, the newest entry's age elsewhere (W4).
+"""Which engine lives: engine.lock tells where the file system has locks, elsewhere new entries of the log do (W4).
 
 engine.json (mode 0600) says who it is: epoch, address, token of its control, its process and its JVM. A JVM outlives its
 Python driver by about a second, so the next engine on the machine waits for it.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LOCK_WAIT_S = 0.3  # a child being started shares all open files until the kernel has finished its exec, a moment after fork returns
 LOCK_POLL_S = 0.01
-ALIVE_S = 10.0  # an engine whose newest entry is younger lives, where locks do not tell; it writes at least that often
+ALIVE_S = 12.0  # where there are no locks, an engine that appends nothing for so long is gone: an idle one appends every 10 s
 GONE_TIMEOUT_S = 30.0  # an earlier JVM has ended after about one; 30 is a machine in trouble
 GONE_POLL_S = 0.05
 
@@ -52,7 +52,7 @@ class EngineLock:
             if e.errno not in _NO_LOCKS:
                 raise
             if not take_over:
-                refuse_if_young(lake)
+                refuse_if_alive(lake)
             return
         if not locked:
             self.release()
@@ -82,7 +82,7 @@ class EngineLock:
         self._descriptor = os.open(mine, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
         _held.add(self)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.replace(mine, self._path)
+        files.rename(mine, self._path)
 
     def release(self) -> None:
         if self._descriptor is not None:
@@ -102,10 +102,10 @@ def _let_go_in_child() -> None:
 os.register_at_fork(after_in_child=_let_go_in_child)
 
 
-def refuse_if_young(lake: Lake) -> None:
-    """W4 without locks: 55000 if the newest entry is young, unless its engine said that it ended."""
+def refuse_if_alive(lake: Lake) -> None:
+    """W4 without locks: 55000 if the log grows, unless its engine said that it ended. Wall clocks play no part."""
     newest = lake.log.newest()
-    if newest is not None and announced(lake) is not None and time.time() - newest.time / 1000 < ALIVE_S:
+    if newest is not None and announced(lake) is not None and lake.log.wait(newest.n, ALIVE_S) is not None:
         raise _refused(lake)
 
 
@@ -154,7 +154,7 @@ def forget(lake: Lake, epoch: int) -> None:
     """Takes back what this epoch announced."""
     there = announced(lake)
     if there is not None and there.epoch == epoch:
-        (lake.path / "engine.json").unlink(missing_ok=True)
+        files.discard(lake.path / "engine.json")
 
 
 def wait_until_gone(there: Announcement, *, insist: bool) -> None:

@@ -18,11 +18,14 @@ from typing import Any
 import pyarrow as pa
 
 from lake.catalog import Change
-from lake.errors import FeatureNotSupported
+from lake.errors import FeatureNotSupported, Gone
 from lake.types import WEIGHT
 
 FORMAT = 1
 ALIGNMENT = 64  # bytes: what Arrow recommends for its buffers, so that a mapped entry is read in place
+
+GONE = "the changes to be read are no longer kept"
+START_AGAIN = "Start again from a newer time."
 
 KINDS = ("tick", "catalog", "epoch")
 
@@ -43,9 +46,10 @@ class Header:
     """What an entry says before its changes.
 
     `time`: ms since the epoch. `catalog_version`: the newest entry, this one included, that changed the catalog; 0 before the
-    first. `offsets`: where each reader of inputs is, up to that reader what it looks like. `inbox`: the last entry of the inbox
-    that was consumed. `clock`: ms. `state`: ids of the state's versions, opaque. `checkpoint`, `batch`: Spark's, by name and
-    number. `extra`: whatever else is to be carried from entry to entry, as JSON values.
+    first. `age`: for how long engines had been running on this lake, in ms; retention counts in it (`lake.ages`). `offsets`:
+    where each reader of inputs is, up to that reader what it looks like. `inbox`: the last entry of the inbox that was consumed.
+    `clock`: ms. `state`: ids of the state's versions, opaque. `checkpoint`, `batch`: Spark's, by name and number. `extra`:
+    whatever else is to be carried from entry to entry, as JSON values.
     """
 
     n: int
@@ -62,6 +66,7 @@ class Header:
     batch: int = -1
     relations: tuple[Section, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    age: int = 0
 
     def with_offsets(self, offsets: Mapping[str, Any]) -> Header:
         return replace(self, offsets=offsets)
@@ -77,6 +82,7 @@ def encode_header(header: Header) -> bytes:
     """The first line of an entry, with the blanks that align what follows."""
     data: dict[str, Any] = {"format": FORMAT, "n": header.n, "time": header.time, "epoch": header.epoch, "kind": header.kind}
     data["catalog_version"] = header.catalog_version
+    data["age"] = header.age
     if header.catalog is not None:
         data["catalog"] = header.catalog.to_json()
     for name in ("offsets", "inbox", "clock", "state", "checkpoint", "batch"):
@@ -104,6 +110,7 @@ def decode_header(line: bytes | memoryview) -> Header:
         kind=data["kind"],
         catalog_version=data["catalog_version"],
         catalog=None if change is None else Change.from_json(change),
+        age=data.get("age", 0),
         offsets=data["offsets"],
         inbox=data["inbox"],
         clock=data["clock"],
@@ -133,8 +140,11 @@ class Entry:
 
     def read(self, section: Section) -> pa.Table:
         if section.file is not None:
-            with pa.memory_map(str(self.beside / section.file)) as file:
-                return pa.ipc.open_stream(file.read_buffer()).read_all()
+            try:
+                with pa.memory_map(str(self.beside / section.file)) as file:
+                    return pa.ipc.open_stream(file.read_buffer()).read_all()
+            except FileNotFoundError:
+                raise Gone(GONE, hint=START_AGAIN) from None
         return pa.ipc.open_stream(self.body().slice(section.offset, section.length)).read_all()
 
 

@@ -13,6 +13,7 @@ Source: PostgreSQL 15, appendix A, "PostgreSQL Error Codes"; "Error Message Styl
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
@@ -142,6 +143,7 @@ InvalidRecursion = _condition("InvalidRecursion", "42P19")
 IndeterminateDatatype = _condition("IndeterminateDatatype", "42P18")
 # class 53: resources
 ConfigurationLimitExceeded = _condition("ConfigurationLimitExceeded", "53400")
+DiskFull = _condition("DiskFull", "53100", retriable=True)
 OutOfMemory = _condition("OutOfMemory", "53200")
 TooManyConnections = _condition("TooManyConnections", "53300", retriable=True)
 # class 54, 55: limits and states of objects
@@ -152,6 +154,7 @@ CantChangeRuntimeParam = _condition("CantChangeRuntimeParam", "55P02")
 # class 57, 58: the operator and the system
 QueryCanceled = _condition("QueryCanceled", "57014")
 AdminShutdown = _condition("AdminShutdown", "57P01", retriable=True)
+CrashShutdown = _condition("CrashShutdown", "57P02", retriable=True)
 CannotConnectNow = _condition("CannotConnectNow", "57P03", retriable=True)
 SystemError_ = _condition("SystemError_", "58000", retriable=True)
 IoError = _condition("IoError", "58030", retriable=True)
@@ -163,7 +166,29 @@ class Gone(TailgateError):
     sqlstate = "22023"
 
 
+class Uncertain(TailgateError):
+    """A change may or may not be durable: its name exists, but the operation that makes it durable failed.
+
+    The process ends, and the next start reads from the disk what happened.
+    """
+
+    sqlstate = "58030"
+
+
 class Replaced(TailgateError):
     """Another writer took the log over (W1); this one stops and touches nothing any more."""
 
     sqlstate = "57P01"
+
+
+def from_system(error: OSError) -> TailgateError | None:
+    """The error for a file system that is full, read-only or broken; None for any other OSError, which may be a bug of ours.
+
+    >>> from_system(OSError(errno.ENOSPC, "No space left on device")).sqlstate, from_system(FileNotFoundError(errno.ENOENT, "no such file"))
+    ('53100', None)
+    """
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"could not write to the data folder: {error.strerror}", hint="Check free disk space.")
+    if error.errno in (errno.EIO, errno.EROFS):
+        return IoError(f"could not access the data folder: {error.strerror}")
+    return None

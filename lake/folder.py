@@ -1,6 +1,6 @@
 """The lake: one folder, and how its parts are found.
 
-    lake.json  log/  segments/  catalog/  tables/  inbox/  state/  checkpoint/  readers/  engine.lock  engine.json
+    lake.json  log/  segments/  catalog/  tables/  inbox/  state/  checkpoint/  readers/  writers/  boot  engine.lock  engine.json
 
 The folder is its owner's alone (0700): it holds whatever came in.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lake.checkpoints import Checkpoint
 
 FORMAT = 1
-FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "checkpoint", "readers")
+FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "checkpoint", "readers", "writers")
 
 
 class Lake:
@@ -51,12 +51,12 @@ class Lake:
     @staticmethod
     def create(path: str | os.PathLike[str]) -> Lake:
         """Makes a lake, or opens the one that is there: of two that make one at once, both get the same."""
-        folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = Path(path).absolute()
         if not (folder / "lake.json").exists():
-            folder.chmod(0o700)
+            files.make_folder(folder)
+            folder.chmod(files.PRIVATE_FOLDER)
             for name in FOLDERS:
-                (folder / name).mkdir(exist_ok=True, mode=0o700)
+                (folder / name).mkdir(exist_ok=True, mode=files.PRIVATE_FOLDER)  # durable with lake.json
             content = json.dumps({"id": uuid.uuid4().hex, "format": FORMAT}).encode() + b"\n"
             files.create(folder / "lake.json", [content], folder / f".lake.json.{os.getpid()}.{uuid.uuid4().hex}")
         return Lake(folder)
@@ -108,11 +108,14 @@ class Lake:
 
     # ---- readers' holds --------------------------------------------------------------------------------------------------
 
-    def hold(self, reader: str, n: int) -> None:
-        """Keeps the entries after n for a reader; moving it forward lets entries go. Only the reader's owner calls this."""
+    def hold(self, reader: str, n: int, since: int | None = None) -> None:
+        """Keeps the entries after n for a reader, and the history from the time `since` on if it reads rows.
+
+        Moving it forward lets entries go. Only the reader's owner calls this.
+        """
         from lake import readers
 
-        readers.hold(self, reader, n)
+        readers.hold(self, reader, n, since)
 
     def release(self, reader: str) -> None:
         """The reader is no more."""

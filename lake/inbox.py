@@ -1,11 +1,14 @@
 """What enters a tick other than from Kafka: numbered entries, durable before anybody is told, that the next tick reads in order.
 
     write(records) ──► inbox/<epoch>/.<n> ──fsync──► link <n> ──fsync the folder──► [the epoch is still ours?] ──► n
+                                                       └── failed ──► <n> is taken back, or the engine ends
     a tick reads (last, n] ──► the log's entry says `inbox: n` ──► remove(upto n)
 
 Numbers go on for as long as the lake lives; the log's newest entry tells the last one that a tick has read, and what is later is still
-to be read, also after a crash. Every epoch has a folder of its own: an engine that was paused and replaced can write to its old one
-only, where nobody looks any more. A new epoch takes over what is not yet read, all at once, by the name of its folder.
+to be read, also after a crash. A number stands for the entry of one write only: a write that fails leaves none, so the next write has
+the number, and if that cannot be made sure, the engine ends (`Uncertain`) before it can take another write. Every epoch has its own
+folder: an engine that was paused and replaced can write to its old one only, where nobody looks any more. A new epoch takes over what is
+not yet read, all at once, by the name of its folder.
 
 An entry is records, big-endian: channel, key, value as a length (4 bytes, -1 for NULL) and bytes; then partition (4), offset (8) and
 milliseconds (8); then the headers, sized as a whole: name and value of each as above. engine/java's InboxSource reads the same.
@@ -13,8 +16,6 @@ milliseconds (8); then the headers, sized as a whole: name and value of each as 
 
 from __future__ import annotations
 
-import os
-import shutil
 import struct
 import threading
 from collections.abc import Iterable, Iterator
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lake import crash, files
-from lake.errors import Replaced
+from lake.errors import IoError, Replaced, TailgateError, Uncertain
 
 if TYPE_CHECKING:
     from lake.folder import Lake
@@ -89,26 +90,54 @@ class Inbox:
         self.epoch = epoch
         self.folder = lake.path / "inbox" / str(epoch)
         self._lock = threading.Lock()
+        self._failure: TailgateError | None = None
         if not self.folder.is_dir():
             _take_over(self.folder, consumed)
-        self.newest = max([consumed, *_numbers(self.folder)])
+        self.newest = max([consumed, *files.numbered(self.folder)])
         for old in _epochs(self.folder.parent):
             if old < epoch:
-                shutil.rmtree(self.folder.parent / str(old), ignore_errors=True)
+                files.discard_folder(self.folder.parent / str(old))
 
     def write(self, entry: Iterable[Record]) -> int:
-        """Adds an entry; its number, once it is durable. Raises Replaced if another epoch has begun meanwhile."""
+        """Adds an entry; its number, once it is durable.
+
+        Raises `Replaced` if another epoch has begun meanwhile. `Uncertain`: the entry may be there after a restart. After any
+        other error it is not.
+        """
         parts = [part for record in entry for part in record.parts()]
         with self._lock:
+            if self._failure is not None:
+                raise self._failure
             number = self.newest + 1
+            path = self.folder / str(number)
             crash.point("inbox.entry")
-            files.create(self.folder / str(number), parts, self.folder / f".{number}", linked=lambda: crash.point("inbox.link"))
-            newest = self._lake.log.newest()
+            try:
+                if not files.create(path, parts, self.folder / f".{number}", linked=lambda: crash.point("inbox.link")):
+                    self._failure = Uncertain("the inbox has an entry that this engine did not write")
+                    raise self._failure
+            except Uncertain as error:
+                raise self._take_back(path, error) from error
+            try:
+                newest = self._lake.log.newest()
+            except OSError as error:
+                raise self._take_back(path, Uncertain(f"could not read the log: {error.strerror}")) from error
             if newest is not None and newest.epoch != self.epoch:
-                raise Replaced(f"epoch {newest.epoch} writes the log now")
+                self._failure = Replaced("another engine writes the log of this lake")  # which may have taken the entry over
+                raise self._failure
             crash.point("inbox.linked")
             self.newest = number
             return number
+
+    def _take_back(self, path: Path, error: TailgateError) -> TailgateError:
+        """Removes an entry that was not acknowledged; what the write fails with. If the removal fails, this inbox takes no more."""
+        if self._failure is None:
+            try:
+                files.remove(path)
+            except OSError:
+                self._failure = error
+            else:
+                return IoError(error.message)
+        return self._failure
 
     def read(self, after: int, upto: int) -> Iterator[tuple[str, memoryview | None]]:
         """Channels and values of the records of entries (after, upto]."""
@@ -118,31 +147,24 @@ class Inbox:
     def remove(self, after: int, upto: int) -> None:
         """Entries (after, upto], which the log has passed."""
         for number in range(after + 1, upto + 1):
-            (self.folder / str(number)).unlink(missing_ok=True)
-
-
-def _numbers(folder: Path) -> list[int]:
-    return [int(f.name) for f in folder.iterdir() if f.name.isdigit()]
+            files.discard(self.folder / str(number))
 
 
 def _epochs(folder: Path) -> list[int]:
-    return sorted(int(f.name) for f in folder.iterdir() if f.name.isdigit() and f.is_dir())
+    return [n for n in files.numbered(folder) if (folder / str(n)).is_dir()]
 
 
 def _take_over(folder: Path, consumed: int) -> None:
     """Makes an epoch's folder with what the last whole one holds after `consumed`: there at once, by its name, or not at all."""
-    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for stray in folder.parent.iterdir():
-        if stray.is_file():
-            stray.unlink()
+    folder.parent.mkdir(exist_ok=True, mode=files.PRIVATE_FOLDER)
     made = folder.with_name(f".{folder.name}")
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(mode=0o700)
+    files.discard_folder(made)
+    made.mkdir(mode=files.PRIVATE_FOLDER)
     for old in _epochs(folder.parent)[-1:]:
-        for number in _numbers(folder.parent / str(old)):
+        for number in files.numbered(folder.parent / str(old)):
             if number > consumed:
-                os.link(folder.parent / str(old) / str(number), made / str(number))
+                files.link(folder.parent / str(old) / str(number), made / str(number))
     files.sync_folder(made)
     crash.point("inbox.taken")
-    made.rename(folder)
+    files.rename(made, folder)
     files.sync_folder(folder.parent)

@@ -1,27 +1,28 @@
 """Reading the log: the newest entry, the entries after one, and waiting for the next.
 
-    newest() ── is n+1 there? ── no ──► what is known          two looks at a folder, no listing
+    newest() ── is n+1 there? ── no ──► is n there? ── yes ──► n is the newest          two looks at a folder, no listing
+                    │                        └─ no, it was rolled ──► list the folder
                     └─ yes ──► sync the folder ──► n+1 is known, look for n+2
 
 An entry is seen only when it is durable (W2): the folder is synced by whoever finds a new name in it, since the writer makes
 the name first and syncs it after. Entries are whole because names are given to whole files only. An entry is looked for in
-log/ and then in segments/: it is put there before it goes here.
+log/ and then in segments/: it is copied to a segment before it is removed from log/.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from lake.entry import Entry, Header, decode_header
+from lake import files
+from lake.entry import GONE, START_AGAIN, Entry, Header, decode_header
 from lake.errors import Gone
 from lake.files import sync_folder
 from lake.segments import Segments
@@ -29,9 +30,6 @@ from lake.segments import Segments
 POLL_S = 0.01  # just after an entry came: ticks follow each other at 100-200 ms, and this is what they wait at most
 POLL_IDLE_S = 0.05  # when none came for a second; 20 looks a second are 0.1 % of a core
 IDLE_AFTER_S = 1.0
-LISTING_S = 1.0  # how often a reader that sees nothing new makes sure that it did not miss what was removed meanwhile
-
-_ENTRY = re.compile(r"[1-9][0-9]*$")
 
 
 class Log:
@@ -42,7 +40,6 @@ class Log:
         self.segments = Segments(segments)
         self._came = threading.Condition()
         self._newest: Header | None = None
-        self._listed = 0.0
 
     # ---- what is there ---------------------------------------------------------------------------------------------------
 
@@ -71,9 +68,8 @@ class Log:
         if os.path.exists(self._path(n + 1)):
             while os.path.exists(self._path(n + 1)):
                 n += 1
-        elif known is None or (time.monotonic() - self._listed > LISTING_S and not os.path.exists(self._path(n))):
+        elif known is None or not os.path.exists(self._path(n)):  # the newest entry is never rolled, so this one is not the newest
             n = max(self.numbers(), default=0)
-        self._listed = time.monotonic()
         if n <= (known.n if known else 0):
             return None
         sync_folder(self.folder)
@@ -81,12 +77,27 @@ class Log:
 
     def numbers(self) -> list[int]:
         """The numbers of the entries in log/, in order."""
-        return sorted(int(name) for name in os.listdir(self.folder) if _ENTRY.match(name))
+        return files.numbered(self.folder)
 
     def first(self) -> int:
-        """The number of the oldest entry that can be read; 0 if there is none."""
-        segments = self.segments.ranges()
-        return segments[0].first if segments else min(self.numbers(), default=0)
+        """The number of the oldest entry that can be read; 0 if there is none.
+
+        The log is what reaches to the newest entry without a gap. Older files may reappear when the power fails: their removal was
+        not durable.
+        """
+        numbers = self.numbers()
+        if not numbers:
+            return 0
+        low = numbers[-1]
+        for n in reversed(numbers):
+            if n < low - 1:
+                break
+            low = n
+        for segment in reversed(self.segments.ranges()):
+            if segment.last < low - 1:
+                break
+            low = min(low, segment.first)
+        return low
 
     # ---- reading ---------------------------------------------------------------------------------------------------------
 
@@ -98,7 +109,7 @@ class Log:
             with contextlib.suppress(FileNotFoundError):
                 if (raw := self.segments.find(n)) is not None:
                     return self._from_buffer(raw)
-        raise Gone(f"entry {n} of the log is not there", hint="Start again from a newer time.")
+        raise Gone(GONE, hint=START_AGAIN)
 
     def header(self, n: int) -> Header:
         """The header of entry n alone. `Gone` as for `read`."""
@@ -131,15 +142,24 @@ class Log:
 
     def find(self, time: int) -> Header | None:
         """The newest entry whose time is not later than this; None if all that are left are later."""
+        return self._last(lambda header: header.time <= time)
+
+    def aged(self, age: int) -> Header | None:
+        """The newest entry that is at least this much older than the newest entry of all, by their ages in ms; None if there is none."""
         newest = self.newest()
-        if newest is None or newest.time <= time:
+        return None if newest is None else self._last(lambda header: header.age <= newest.age - age)
+
+    def _last(self, holds: Callable[[Header], bool]) -> Header | None:
+        """The newest entry for which something holds that holds for all older entries too; None if it holds for none."""
+        newest = self.newest()
+        if newest is None or holds(newest):
             return newest
         low, high = self.first(), newest.n
         found = None
         while low < high:
             middle = (low + high) // 2
             header = self.header(middle)
-            if header.time <= time:
+            if holds(header):
                 found, low = header, middle + 1
             else:
                 high = middle

@@ -8,12 +8,15 @@ Changes that would leave a row fewer than zero times, or a key with more than on
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Schema, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from lake.checkpoints import CONFIGURATION, NO_HOOKS, commit
+from lake import files
+from lake.delta import CONFIGURATION, NO_HOOKS, committing
 from lake.stored import COUNT, Stored
 from lake.types import WEIGHT
 from lake.weights import keys_only_in, negative, net, positive
@@ -33,24 +36,22 @@ class Inconsistent(Exception):
     """The changes of a relation cannot be right: an operator above has a defect, or two states that were taken for one."""
 
 
-def create(path: str, stored: Stored, n: int) -> DeltaTable:
-    """The empty table of a relation that entry n created."""
-    return DeltaTable.create(
-        path,
-        stored.table,
-        mode="ignore",
-        name=stored.name,
-        configuration={**CONFIGURATION, "delta.targetFileSize": str(FILE_BYTES)},
-        commit_properties=commit(str(stored.id), n),
-    )
+def create(path: str, stored: Stored, commit: CommitProperties) -> DeltaTable:
+    """The empty table of a relation."""
+    configuration = {**CONFIGURATION, "delta.targetFileSize": str(FILE_BYTES)}
+
+    def create() -> DeltaTable:
+        return DeltaTable.create(path, stored.table, mode="ignore", name=stored.name, configuration=configuration, commit_properties=commit)
+
+    return files.operation("commit", Path(path), create)
 
 
-def widen(table: DeltaTable, stored: Stored) -> None:
+def widen(table: DeltaTable, stored: Stored, commit: CommitProperties) -> None:
     """Gives a table the columns that its relation got since it was made."""
     there = {field.name for field in table.schema().fields}
     new = [field for field in Schema.from_arrow(stored.table).fields if field.name not in there]
     if new:
-        table.alter.add_columns(new, commit_properties=CommitProperties(max_commit_retries=0), post_commithook_properties=NO_HOOKS)
+        committing(table, lambda: table.alter.add_columns(new, commit_properties=commit, post_commithook_properties=NO_HOOKS))
 
 
 def few(table: DeltaTable) -> bool:
@@ -60,30 +61,30 @@ def few(table: DeltaTable) -> bool:
     return bool(rows <= FEW_ROWS and size <= FEW_BYTES)
 
 
-def apply(table: DeltaTable, stored: Stored, changes: pa.Table, n: int, rows: pa.Table | None) -> pa.Table | None:
-    """Brings a table to entry n by the net of what happened since its own transaction, in one commit.
+def apply(table: DeltaTable, stored: Stored, changes: pa.Table, commit: CommitProperties, rows: pa.Table | None) -> pa.Table | None:
+    """Brings a table forward by the net of what happened since its own transaction, in one commit.
 
     `rows` are what it holds, with weights, if they are few, otherwise None. Given back are those it holds then, or None.
     """
     if rows is None:
         if stored.key is None:
-            _merge_counts(table, stored, changes, n)
+            _merge_counts(table, stored, changes, commit)
         elif stored.key:
-            _merge_by_key(table, stored, changes, n)
+            _merge_by_key(table, stored, changes, commit)
         else:
-            _overwrite(table, stored, positive(changes), n)
+            _overwrite(table, stored, positive(changes), commit)
         return None
     rows = net(pa.concat_tables([rows, changes]))
-    _overwrite(table, stored, rows, n)
+    _overwrite(table, stored, rows, commit)
     return rows if rows.num_rows <= FEW_ROWS and rows.nbytes <= FEW_BYTES else None
 
 
-def clear(table: DeltaTable, stored: Stored, n: int) -> None:
-    """Takes all rows out: at entry n the relation was empty."""
-    table.delete(commit_properties=commit(str(stored.id), n), post_commithook_properties=NO_HOOKS)
+def clear(table: DeltaTable, commit: CommitProperties) -> None:
+    """Takes all rows out."""
+    committing(table, lambda: table.delete(commit_properties=commit, post_commithook_properties=NO_HOOKS))
 
 
-def _overwrite(table: DeltaTable, stored: Stored, weighted: pa.Table, n: int) -> None:
+def _overwrite(table: DeltaTable, stored: Stored, weighted: pa.Table, commit: CommitProperties) -> None:
     """All rows of a relation; many in the order of its key, so that later merges touch few files."""
     if stored.key is not None:
         _check(weighted)
@@ -94,44 +95,48 @@ def _overwrite(table: DeltaTable, stored: Stored, weighted: pa.Table, n: int) ->
     if rows.num_rows > FEW_ROWS:
         order = [name for name in stored.key_names if not pa.types.is_nested(rows.schema.field(name).type)]
         rows = rows.sort_by([(name, "ascending") for name in order]) if stored.key and order else rows
-    write_deltalake(
+    batches = rows.cast(stored.table).to_batches(max_chunksize=BATCH_ROWS)
+    committing(
         table,
-        pa.RecordBatchReader.from_batches(stored.table, rows.cast(stored.table).to_batches(max_chunksize=BATCH_ROWS)),
-        mode="overwrite",
-        target_file_size=FILE_BYTES,
-        writer_properties=_WRITER,
-        commit_properties=commit(str(stored.id), n),
-        post_commithook_properties=NO_HOOKS,
+        lambda: write_deltalake(
+            table,
+            pa.RecordBatchReader.from_batches(stored.table, batches),
+            mode="overwrite",
+            target_file_size=FILE_BYTES,
+            writer_properties=_WRITER,
+            commit_properties=commit,
+            post_commithook_properties=NO_HOOKS,
+        ),
     )
 
 
-def _merge_by_key(table: DeltaTable, stored: Stored, changes: pa.Table, n: int) -> None:
+def _merge_by_key(table: DeltaTable, stored: Stored, changes: pa.Table, commit: CommitProperties) -> None:
     """A key that has a new row gets it; one that only lost its row goes."""
     came, went = positive(changes), negative(changes)
     _check(came)
     gone = keys_only_in(went, came, stored.key_names)
     source = pa.concat_tables([_flagged(came, False), _flagged(gone, True)])
-    (
-        _merger(table, stored, source, n)
+    merge = (
+        _merger(table, stored, source, commit)
         .when_matched_delete(f"s.{quoted(GONE)}")
         .when_matched_update_all(except_cols=[GONE])
         .when_not_matched_insert_all(predicate=f"NOT s.{quoted(GONE)}", except_cols=[GONE])
-        .execute()
     )
+    committing(table, merge.execute)
 
 
-def _merge_counts(table: DeltaTable, stored: Stored, changes: pa.Table, n: int) -> None:
+def _merge_counts(table: DeltaTable, stored: Stored, changes: pa.Table, commit: CommitProperties) -> None:
     sum_ = f"t.{quoted(COUNT)} + s.{quoted(WEIGHT)}"
     came = f"s.{quoted(WEIGHT)}"
     inserted = {quoted(name): f"s.{quoted(name)}" for name in stored.key_names} | {quoted(COUNT): _positive(came)}
-    merger = (
-        _merger(table, stored, changes, n)
+    merge = (
+        _merger(table, stored, changes, commit)
         .when_matched_delete(f"{sum_} = 0")
         .when_matched_update({quoted(COUNT): _positive(sum_)})
         .when_not_matched_insert(inserted)
     )
     try:
-        merger.execute()
+        committing(table, merge.execute)
     except DeltaError as error:
         if DIVISION not in str(error):
             raise
@@ -143,7 +148,7 @@ def _positive(count: str) -> str:
     return f"({count}) / (CASE WHEN {count} < 0 THEN 0 ELSE 1 END)"
 
 
-def _merger(table: DeltaTable, stored: Stored, source: pa.Table, n: int):  # type: ignore[no-untyped-def]  # deltalake's TableMerger
+def _merger(table: DeltaTable, stored: Stored, source: pa.Table, commit: CommitProperties):  # type: ignore[no-untyped-def]  # deltalake's TableMerger
     # In parentheses: without, delta-rs reads `a IS NOT DISTINCT FROM b AND c` as `a IS NOT DISTINCT FROM (b AND c)`. It is a
     # hash join, as fast as `=` (measured), and knows NULL, NaN, lists and structs.
     same = " AND ".join(f"(t.{quoted(name)} IS NOT DISTINCT FROM s.{quoted(name)})" for name in stored.key_names)
@@ -153,7 +158,7 @@ def _merger(table: DeltaTable, stored: Stored, source: pa.Table, n: int):  # typ
         source_alias="s",
         target_alias="t",
         writer_properties=_WRITER,
-        commit_properties=commit(str(stored.id), n),
+        commit_properties=commit,
         post_commithook_properties=NO_HOOKS,
     )
 

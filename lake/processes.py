@@ -17,11 +17,11 @@ class Process:
 
     @staticmethod
     def of(pid: int) -> Process:
-        return Process(pid, _started(pid), _boot())
+        return Process(pid, _started(pid), boot())
 
     def lives(self) -> bool:
         """Whether it runs; a zombie does not."""
-        if self.boot != _boot():
+        if self.boot != boot():
             return False
         if self.started:
             return _started(self.pid) == self.started
@@ -44,7 +44,8 @@ def _started(pid: int) -> int:
     return 0 if fields[0] in "ZX" else int(fields[19])
 
 
-def _boot() -> str:
+def boot() -> str:
+    """Identifies the boot of this machine; empty where the system does not tell."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

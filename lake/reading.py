@@ -9,18 +9,20 @@ time can no longer be read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from pyarrow.dataset import dataset
 
-from lake import checkpoints, subscriptions
+from lake import checkpoints, readers
 from lake.catalog import Item
 from lake.checkpoints import Checkpoint
 from lake.entry import Entry, Header
-from lake.errors import Gone, TailgateError, UndefinedTable, of
+from lake.errors import CannotConnectNow, Gone, TailgateError, UndefinedTable, of
 from lake.failed import error_change, failure, owner
 from lake.stored import COUNT, Stored, begun, relations, table_path
 from lake.types import WEIGHT
@@ -29,18 +31,18 @@ from lake.weights import formed, negated, positive, total
 if TYPE_CHECKING:
     from lake.folder import Lake
 
-RETAIN_HISTORY_MS = 3_600_000  # how far `since` trails where no relation asks for more
+RETAIN_HISTORY_MS = int(os.environ.get("TAILGATE_RETAIN_HISTORY_MS", 3_600_000))  # how far `since` trails where no relation asks for more
 RETAIN_OPTION = "retain_history_ms"  # of an item: WITH (RETAIN HISTORY FOR …)
 
 ATTEMPTS = 3
 
 
-def since_wanted(lake: Lake, newest: Header) -> int:
-    """How far `since` may go: the newest time less the history that is asked for, and no further than subscriptions are."""
-    catalog = lake.catalog_at(newest.n)
-    asked = (int(item.options.get(RETAIN_OPTION, 0)) for item in catalog.items.values())
-    held = (place.time for place in subscriptions.places(lake, catalog).values() if place.stopped is None)
-    return min([newest.time - max([RETAIN_HISTORY_MS, *asked]), *held])
+def since_wanted(lake: Lake) -> int:
+    """How far `since` may go: past nothing younger than the history that is asked for, and past no time that a reader still reads."""
+    asked = (int(item.options.get(RETAIN_OPTION, 0)) for item in lake.catalog().items.values())
+    old = lake.log.aged(max([RETAIN_HISTORY_MS, *asked]))
+    held = (hold.since for hold in readers.holds(lake) if hold.stopped is None and hold.since is not None)
+    return min([old.time if old else 0, *held])
 
 
 def since(lake: Lake) -> int:
@@ -53,6 +55,31 @@ def since(lake: Lake) -> int:
     return readable[0]
 
 
+def readable_since(lake: Lake, relations_read: Iterable[int]) -> int:
+    """The oldest time at which all of these relations can be read: not before `since`, nor before they could be read at all."""
+    return max([since(lake), *(_began(lake, relation) for relation in relations_read)])
+
+
+def _began(lake: Lake, relation: int) -> int:
+    """The time from which on a relation is stored and filled; 0 if that is older than the log, or has not come."""
+    known: dict[int, int] = lake.cache.setdefault(f"{__name__}.began", {})
+    if relation not in known:
+        newest = lake.log.newest()
+        low, high = lake.log.first(), newest.n if newest else 0
+        if not _filled(lake, relation, high) or _filled(lake, relation, low):
+            return 0
+        while low + 1 < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _filled(lake, relation, middle) else (middle, high)
+        known[relation] = lake.log.header(high).time
+    return known[relation]
+
+
+def _filled(lake: Lake, relation: int, n: int) -> bool:
+    stored = relations(lake.catalog_at(n)).get(relation)
+    return stored is not None and stored.ready
+
+
 def snapshot(lake: Lake, relation: int, at: int | None = None) -> pa.Table:
     """R1: the rows of a relation at a time (the newest if left out), each once with its `__weight`, all above zero."""
     for attempt in range(ATTEMPTS):
@@ -62,6 +89,8 @@ def snapshot(lake: Lake, relation: int, at: int | None = None) -> pa.Table:
             if attempt == ATTEMPTS - 1:
                 raise
             lake.cache.pop(checkpoints.NAME, None)
+        except (DeltaError, pa.ArrowException, OSError) as error:
+            raise CannotConnectNow("the tables are not readable yet", hint="The engine repairs them when it has started.") from error
     raise AssertionError("not reached")
 
 
@@ -74,7 +103,8 @@ def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
     upto, checkpoint = base(lake, at)
     stored = relations(lake.catalog_at(upto.n)).get(relation)
     if stored is None:
-        raise UndefinedTable(f"relation {relation} is not stored at time {upto.time}")
+        named = relations(lake.catalog()).get(relation)
+        raise UndefinedTable(f'relation "{named.name}" does not exist at time {upto.time}' if named else "the relation does not exist")
     version, position = table_at(checkpoint, relation)
     parts: list[pa.Table] = []
     for entry in lake.log.after(position, upto.n):

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lake import files
 from lake.entry import ALIGNMENT
+from lake.fencing import WriterFolder
 
 ENTRIES = 1_000  # a segment: three minutes of ticks, and an index of some 15 KB
 
@@ -68,7 +68,7 @@ class Segments:
             line = plain.readline()
         return found, json.loads(line)["starts"], raw.slice(len(line))
 
-    def roll(self, first: int, paths: Sequence[Path]) -> Range:
+    def roll(self, first: int, paths: Sequence[Path], folder: WriterFolder) -> Range:
         """Writes the segment of entries `first`, first+1, …, which lie in these files. Doing it again changes nothing."""
         made = Range(first, first + len(paths) - 1)
         starts = [0]
@@ -84,5 +84,5 @@ class Segments:
                 raw = path.read_bytes()
                 yield raw + b"\0" * (-len(raw) % ALIGNMENT)
 
-        files.create(self.folder / made.name, parts(), self.folder / f".{made.name}.{os.getpid()}")
+        folder.create(self.folder / made.name, parts())
         return made

@@ -2,6 +2,7 @@
 
     CREATE ──► {"n", "time", "snapshot": true}       the rows at `time` are still to be taken
     ACKNOWLEDGE … UP TO t ──► {"n", "time": t}       all up to t is taken, for ever: a place never goes back
+    "since": the place's time: `since` of the lake waits there
     retention passed, or 20 GiB ──► .stopped         by the engine; acknowledging a time that can be read begins anew
 
 The file is replaced as a whole under a lock, so several gateways may write it, and a crash leaves the old place or the new one.
@@ -13,7 +14,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,7 +31,6 @@ SNAPSHOT = "snapshot"  # option: whether it begins with the rows of the time at 
 PROGRESS = "progress"  # option: whether it tells of times that are complete
 _PREFIX = f"{SUBSCRIPTION}-"
 _LOCK = ".subscriptions.lock"  # names that begin with a dot are no readers
-ORPHAN_AGE_S = 300.0  # a place without an item this old is not one that is just being made
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +90,18 @@ def retentions(catalog: Catalog) -> dict[str, int]:
 
 
 def release_dropped(lake: Lake) -> None:
-    """Places of subscriptions that are no more go, and hold nothing."""
+    """Places of subscriptions that are no more go, and hold nothing. A place is made before its item, which has the next id."""
     there = [name for name in os.listdir(lake.path / "readers") if name.startswith(_PREFIX) and name.removeprefix(_PREFIX).isdecimal()]
     catalog = lake.catalog()
     for name in there:
-        if int(name.removeprefix(_PREFIX)) not in catalog.items:
-            try:
-                age = time.time() - (lake.path / "readers" / name).stat().st_mtime
-            except FileNotFoundError:
-                continue
-            if age > ORPHAN_AGE_S:
-                readers.release(lake, name)
+        id = int(name.removeprefix(_PREFIX))
+        item = catalog.items.get(id)
+        if id < catalog.next_id and (item is None or item.kind != SUBSCRIPTION):
+            readers.release(lake, name)
 
 
 def _write(lake: Lake, id: int, at: Place) -> None:
-    said = {"n": at.n, "time": at.time, "snapshot": at.snapshot}
+    said = {"n": at.n, "time": at.time, "snapshot": at.snapshot, "since": at.time}
     files.replace(lake.path / "readers" / reader(id), json.dumps(said).encode() + b"\n")
 
 

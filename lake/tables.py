@@ -1,12 +1,16 @@
 """The Delta tables follow the log, in rounds.
 
     newest entry n ──► net changes of each relation since its own transaction ──► one commit a table, two at a time
-                   ──► tables/checkpoints: n and every table's version
+                   ──► the files of these commits are synced
+                   ──► tables/checkpoints: n and every table's version, synced too
 
 A round may end anywhere. Each table knows by its transaction up to which entry it holds its relation, so the next round
 brings each from where it is; a table without changes stands where the newest checkpoint says. A relation that is being filled
 keeps its empty table until it is ready: its sums may be below zero meanwhile. A table whose changes cannot be right stays where it is,
 and the others go on.
+
+A version that is listed is durable; a later one may be lost with the power. The file `boot` tells on which boot of which machine the
+tables were written. The first round on another boot takes every table back to its listed version.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from lake import checkpoints, crash, merging
+from lake import checkpoints, crash, delta, files, merging, processes
 from lake.checkpoints import Checkpoint
 from lake.entry import Entry, Header
 from lake.errors import Replaced
@@ -28,6 +32,7 @@ from lake.stored import Stored, begun, relations, table_path
 from lake.weights import formed, total
 
 THREADS = 2  # delta-rs works outside Python's lock, and what a commit waits for is the disk
+BOOT = "boot"  # the file's name
 UNCHANGED_MS = 60_000  # how often a checkpoint is written when no relation changed, so that entries can go
 
 
@@ -35,14 +40,15 @@ UNCHANGED_MS = 60_000  # how often a checkpoint is written when no relation chan
 class Table:
     """A table as this process sees it: its newest recorded version, and the entry up to which that holds the relation.
 
-    `seen` is the version that was last looked at, which is later when the table was tended since. `rows` are what it holds, if
-    they are few; None if they are many, or were not looked at (`opened` is False then).
+    `seen` is the version that was last looked at, which is later when the table was tended since. Versions up to `synced` are
+    durable. `rows` are what it holds, if they are few; None if they are many, or were not looked at (`opened` is False then).
     """
 
     delta: DeltaTable
     version: int
     position: int
     seen: int
+    synced: int
     opened: bool = False
     rows: pa.Table | None = None
 
@@ -67,18 +73,29 @@ class Follower:
         newest = self.lake.log.newest()
         if newest is None or newest.n == self._n:
             return self._n
-        if newest.epoch != self.epoch:
-            raise Replaced(f"the log is in epoch {newest.epoch}")
+        self._check(newest)
         try:
-            return self._round(newest)
+            try:
+                return self._round(newest)
+            except Superseded:
+                self._checkpoints, self._n = None, 0
+                return self._round(newest)
         except BaseException:
             self._checkpoints, self._n = None, 0  # what the tables hold is looked at again
+            self._check(self.lake.log.newest())
             raise
+
+    def _check(self, newest: Header | None) -> None:
+        if newest is not None and newest.epoch != self.epoch:
+            raise Replaced("another engine writes the log of this lake")
 
     def _round(self, newest: Header) -> int:
         if self._checkpoints is None:
+            recover(self.lake)
             self._tables = {}
-            self._checkpoints = list(checkpoints.listed(self.lake))
+            self._list = checkpoints.create(self.lake)
+            checkpoints.sync(self.lake)
+            self._checkpoints = checkpoints.decoded(self._list)
         last = self._checkpoints[-1] if self._checkpoints else None
         wanted = relations(self.lake.catalog_at(newest.n))
         for stored in wanted.values():
@@ -101,7 +118,8 @@ class Follower:
         for id in behind:
             if id not in self.inconsistent:
                 self._tables[id].position = newest.n
-        if changed or last is None or newest.time - last.time >= UNCHANGED_MS or set(last.versions) != set(wanted):
+        if changed or last is None or newest.age - last.age >= UNCHANGED_MS or set(last.versions) != set(wanted):
+            self._sync(wanted)
             crash.point("round.checkpoint")
             self._note(newest, wanted)
         self._n = newest.n
@@ -109,23 +127,26 @@ class Follower:
 
     def _open(self, stored: Stored, n: int, last: Checkpoint | None) -> Table:
         """A table as an earlier round left it, or a new, empty one."""
-        path = str(table_path(self.lake, stored.id))
+        path = table_path(self.lake, stored.id)
         begin = last.n if last else 0  # a relation that the newest checkpoint does not know was created after it
-        if not DeltaTable.is_deltatable(path):
-            return Table(merging.create(path, stored, begin), 0, begin, 0)
-        delta = DeltaTable(path)
-        done = delta.transaction_version(str(stored.id)) or 0
+        if not delta.is_table(path):
+            made = merging.create(str(path), stored, delta.commit(self.epoch, str(stored.id), begin))
+            return Table(made, 0, begin, 0, -1)
+        there = DeltaTable(str(path))
+        delta.check_epoch(there, self.epoch)
+        done = there.transaction_version(str(stored.id)) or 0
+        listed = -1 if last is None else last.versions.get(stored.id, -1)
         if last is not None and last.positions.get(stored.id, -1) >= done:
-            return Table(delta, last.versions[stored.id], last.positions[stored.id], delta.version())
-        return Table(delta, delta.version(), done, delta.version())
+            return Table(there, listed, last.positions[stored.id], there.version(), listed)
+        return Table(there, there.version(), done, there.version(), listed)
 
     def _begin(self, stored: Stored, n: int) -> None:
         """Entry n made the relation empty, so what a table holds from before it goes; changes of the entry itself are yet to come."""
         table = self._tables[stored.id]
         if table.position < n:
-            refresh(table, stored)
+            self._refresh(table, stored)
             if table.delta.file_uris():
-                merging.clear(table.delta, stored, n - 1)
+                merging.clear(table.delta, delta.commit(self.epoch, str(stored.id), n - 1))
                 table.version = table.seen = table.delta.version()
                 crash.point("round.cleared")
             table.position, table.opened = n - 1, False
@@ -143,42 +164,81 @@ class Follower:
         parts = (entry.changes(stored.id) for entry in entries)
         changes = total((part for part in parts if part is not None), stored.changes)
         if changes.num_rows:
-            refresh(table, stored)
-            merging.widen(table.delta, stored)
+            self._refresh(table, stored)
+            merging.widen(table.delta, stored, delta.commit(self.epoch))
             if table.rows is not None:
                 table.rows = formed(table.rows, stored.changes)
             if not table.opened:
                 table.rows = read_table(self.lake, stored, table.seen) if merging.few(table.delta) else None
                 table.opened = True
-            table.rows = merging.apply(table.delta, stored, changes, n, table.rows)
+            table.rows = merging.apply(table.delta, stored, changes, delta.commit(self.epoch, str(stored.id), n), table.rows)
             table.version = table.seen = table.delta.version()
             crash.point("round.table")
 
+    def _refresh(self, table: Table, stored: Stored) -> None:
+        """Sees what tending did to a table. `Replaced` if a later engine has committed to it.
+
+        One that does so afterwards makes our commit fail: none is made on top of a version that was not read.
+        """
+        table.delta.update_incremental()
+        if table.delta.version() != table.seen:
+            delta.check_epoch(table.delta, self.epoch)
+            table.seen = table.delta.version()
+            if (table.delta.transaction_version(str(stored.id)) or 0) > table.position:
+                raise Superseded
+
+    def _sync(self, wanted: dict[int, Stored]) -> None:
+        """Makes the versions durable that are about to be listed."""
+        behind = [(id, table) for id, table in self._tables.items() if id in wanted and table.version > table.synced]
+        files.sync_all(f for id, table in behind for f in delta.files_of(table_path(self.lake, id), table.synced, table.version))
+        for _, table in behind:
+            table.synced = table.version
+
     def _note(self, newest: Header, wanted: dict[int, Stored]) -> None:
         assert self._checkpoints is not None
+        assert self._list is not None
         there = {id: self._tables[id] for id in wanted}
         made = Checkpoint(
             newest.n,
             newest.time,
+            newest.age,
             {id: t.version for id, t in there.items()},
             {id: t.position for id, t in there.items()},
             {id: s.name for id, s in wanted.items()},
         )
-        kept = checkpoints.thinned([*self._checkpoints, made], newest.time, since_wanted(self.lake, newest))
-        self._list = checkpoints.write(self.lake, kept, self._list)
+        kept = checkpoints.thinned([*self._checkpoints, made], newest.age, since_wanted(self.lake))
+        checkpoints.write(self.lake, self._list, kept, self.epoch)
         self._checkpoints = kept
 
 
-def refresh(table: Table, stored: Stored) -> None:
-    """Sees what tending did to a table; `Replaced` if an engine brought it forward, then not by us.
+class Superseded(Exception):
+    """An earlier engine made a last commit to a table after this one looked at it. The round begins again with the tables as they are."""
 
-    One that does so later makes our commit fail: none is tried again on top of another.
-    """
-    table.delta.update_incremental()
-    if table.delta.version() != table.seen:
-        table.seen = table.delta.version()
-        if (table.delta.transaction_version(str(stored.id)) or 0) > table.position:
-            raise Replaced(f'another engine has written the table of "{stored.name}"')
+
+def recover(lake: Lake) -> None:
+    """Takes the tables back to what is durable, if the machine was started anew since they were written."""
+    boot = lake.path / BOOT
+    try:
+        if boot.read_text() == processes.boot() != "":
+            return
+    except FileNotFoundError:
+        pass
+    path = table_path(lake, checkpoints.NAME)
+    newest = checkpoints.opened(path)
+    if newest is not None:
+        delta.roll_back(path, newest.version())
+    elif path.exists():
+        files.discard_folder(path)
+    versions: dict[int, int] = {}
+    for checkpoint in checkpoints.decoded(newest) if newest is not None else ():
+        versions |= checkpoint.versions
+    for id in files.numbered(lake.path / "tables"):
+        if id in versions:
+            delta.roll_back(table_path(lake, id), versions[id])
+        else:  # made after the newest checkpoint; the log has all of it
+            files.discard_folder(table_path(lake, id))
+    lake.cache.pop(checkpoints.NAME, None)
+    files.replace(boot, processes.boot().encode())
 
 
 def sections(headers: Iterable[Header], behind: Mapping[int, int]) -> dict[int, list[int]]:

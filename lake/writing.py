@@ -1,19 +1,20 @@
 """Writing the log: one living engine, one file an entry.
 
     open_epoch ──► lock (W4) ──► epoch entry (W3) ──► the earlier JVM is gone ──► Writer
-    append     ──► temporary file `.n.epoch` ──► sync ──► link to n, if free (W1) ──► sync of the folder (W2) ──► announced
+    append     ──► writers/<id>/n ──► sync ──► link to log/n, if free (W1) ──► sync of the folder (W2) ──► announced
 
-A writer that was paused and replaced finds its place taken at its next entry: `Replaced`. All that it wrote until then has
-its epoch in the name, so it has spoiled nothing.
+The link is the commit. Whatever fails before it has changed nothing, and the same entry may be appended again. Nothing that
+follows the link can fail, except the sync of the folder: then the writer refuses to go on (`Uncertain`), the process ends, and the
+next start reads from the log what happened.
+
+A writer that was paused and replaced cannot append any more, whatever became of the entries meanwhile (`lake.fencing`): `Replaced`.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,16 +23,21 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from lake import catalogs, crash, files
+from lake.ages import Ages
 from lake.catalog import Catalog, Change
 from lake.engines import Announcement, EngineLock, announced, forget, wait_until_gone
 from lake.entry import ALIGNMENT, KINDS, Header, Section, encode_header, rows, stream
-from lake.errors import Replaced
+from lake.errors import Replaced, TailgateError, Uncertain
+from lake.fencing import Revoked, WriterFolder
 from lake.folder import Lake
 from lake.log import carried
 
 Changes: TypeAlias = (
     "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream that becomes the entry's own
 )
+
+
+REPLACED = "another engine writes the log of this lake"
 
 
 def now() -> int:
@@ -54,27 +60,34 @@ def open_epoch(lake: Lake, take_over: bool = False) -> Writer:
 
 def _begin(lake: Lake, lock: EngineLock) -> Writer:
     """W3: the first entry of an epoch. Of two that begin at once one finds its place taken, and takes the next."""
+    folder = WriterFolder(lake)
     while True:
         newest = carried(lake.log.newest())
         header = replace(newest, n=newest.n + 1, time=max(now(), newest.time + 1), epoch=newest.epoch + 1, kind="epoch")
-        if _create(lake, header, [], f"{header.epoch}.{uuid.uuid4().hex}"):
-            break
-    _sweep_temporary(lake, header)
-    return Writer(lake, lock, lake.log.announce(header))
+        try:
+            if _create(lake, header, [], folder):
+                break
+        except Revoked:
+            folder.renew()
+    folder.revoke_others()
+    return Writer(lake, lock, lake.log.announce(header), folder)
 
 
 class Writer:
     """The one who appends. `newest` is the newest entry, its own or the one before its first; one thread at a time appends."""
 
-    def __init__(self, lake: Lake, lock: EngineLock, newest: Header) -> None:
+    def __init__(self, lake: Lake, lock: EngineLock, newest: Header, folder: WriterFolder) -> None:
         self.lake = lake
         self.newest = newest
         self.epoch = newest.epoch
+        self.folder = folder
         self.catalog: Catalog = lake.catalog_at(newest.n)
         self._lock = lock
-        self._appending = threading.Lock()
-        if newest.catalog_version:
-            catalogs.write(lake, newest.catalog_version, self.catalog)  # an engine that ended may have left it out
+        self._appending = threading.RLock()
+        self._ages = Ages(newest.age)
+        self._announcement: Announcement | None = None
+        self._failure: TailgateError | None = None
+        self.keep_catalog()  # an engine that ended may have left it out
 
     def append(
         self,
@@ -85,32 +98,62 @@ class Writer:
         catalog: Change | None = None,
         **fields: Any,
     ) -> Header:
-        """The next entry, durable, with the net changes of each relation that changed.
+        """Appends the next entry, durably, with the net changes of each relation that changed.
 
         `time` is later than the newest entry's; left out, it is the clock's or one more than that. Fields of `Header` that are
-        not given (offsets, inbox, clock, state, checkpoint, batch, extra) are as in the newest entry. `Replaced` if the place is
-        taken; after any other error the same may be tried again, and is `Replaced` if it was appended after all.
+        not given (offsets, inbox, clock, state, checkpoint, batch, extra) are as in the newest entry.
+
+        Raises `Replaced` if another engine writes the log, and `Uncertain` if the entry may or may not be durable; then no more
+        can be appended. After any other error the entry is not in the log, and may be appended again.
         """
         assert kind in KINDS, kind
         with self._appending:
+            if self._failure is not None:
+                raise self._failure
             newest = carried(self.newest)
             n = newest.n + 1
             time = max(now(), newest.time + 1) if time is None else time
             if time <= newest.time:
                 raise ValueError(f"time {time} is not later than the newest entry's, {newest.time}")
+            after = self.catalog if catalog is None else self.catalog.apply(catalog)
             sections, parts = self._sections(n, changes)
             version = newest.catalog_version if catalog is None else n
-            header = replace(
-                newest, n=n, time=time, epoch=self.epoch, kind=kind, catalog=catalog, catalog_version=version, relations=sections, **fields
-            )
-            if not _create(self.lake, header, parts, str(self.epoch)):
-                raise Replaced(f"another engine has written entry {n} of the log")
+            fields = {"age": self._ages.next(), "epoch": self.epoch, "kind": kind, "catalog": catalog, "catalog_version": version, **fields}
+            header = replace(newest, n=n, time=time, relations=sections, **fields)
+            self._link(header, parts)
             self.newest = self.lake.log.announce(header)
+            self._ages.appended(header.age)
             if catalog is not None:
+                self.catalog = after
                 crash.point("catalog.entry")
-                self.catalog = self.catalog.apply(catalog)
-                catalogs.write(self.lake, n, self.catalog)
+                self.keep_catalog()
             return header
+
+    def _link(self, header: Header, parts: Sequence[bytes | memoryview]) -> None:
+        """Puts the entry into the log."""
+        try:
+            while True:
+                try:
+                    if _create(self.lake, header, parts, self.folder):
+                        return
+                    raise Replaced(REPLACED)
+                except Revoked:
+                    self.folder.renew()
+                    self.check()
+        except (Replaced, Uncertain) as error:
+            self._failure = error  # for good: the new folder alone does not prove that this writer is the newest
+            raise
+
+    def check(self) -> None:
+        """Raises `Replaced` if another engine has written the log since this one did."""
+        newest = self.lake.log.newest()
+        if newest is None or newest.epoch != self.epoch:
+            raise Replaced(REPLACED)
+
+    def keep_catalog(self) -> bool:
+        """Writes the copy of the catalog if it is missing; returns whether it is there."""
+        with self._appending:
+            return catalogs.write(self.lake, self.newest.catalog_version, self.catalog, self.folder)
 
     def _sections(self, n: int, changes: Sequence[tuple[int, Changes]]) -> tuple[tuple[Section, ...], list[bytes | memoryview]]:
         """Where each section will be, and the bytes of those inside the entry."""
@@ -142,30 +185,33 @@ class Writer:
             return None
         name = f"{n}.{self.epoch}.{relation}.arrow"
         target = self.lake.log.folder / name
+        files.discard(target)  # of this append, which failed before and is tried again
         try:
-            os.link(path, target)
-        except FileExistsError:  # this append failed before and is tried again
-            os.unlink(target)
-            os.link(path, target)
+            files.link(path, target)
         except OSError:  # from another file system
             shutil.copyfile(path, target)
-        with open(target, "rb+") as file:
-            os.fsync(file.fileno())
+        files.sync_all([target, target.parent])  # the name too: the entry that names this file must not outlive it
         return Section(relation, count, 0, target.stat().st_size, name)
 
     def announce(self, *, address: str, token: str, jvm: int | None = None) -> None:
         """Tells gateways where the engine's control is, and later engines which processes to wait for."""
-        Announcement.mine(self.epoch, address, token, jvm).write(self.lake)
+        self._announcement = Announcement.mine(self.epoch, address, token, jvm)
+        self._announcement.write(self.lake)
+
+    def keep_announced(self) -> None:
+        """Announces again if an engine that was replaced removed or overwrote the announcement."""
+        if self._announcement is not None and announced(self.lake) != self._announcement:
+            self._announcement.write(self.lake)
 
     def close(self) -> None:
         """The end at a tick boundary: the next engine waits for nothing."""
         forget(self.lake, self.epoch)
+        self.folder.close()
         self._lock.release()
 
 
-def _create(lake: Lake, header: Header, parts: Sequence[bytes | memoryview], mark: str) -> bool:
+def _create(lake: Lake, header: Header, parts: Sequence[bytes | memoryview], folder: WriterFolder) -> bool:
     """W1 and W2: the entry under its name, whole and durable; False if the name is taken."""
-    folder = lake.log.folder
 
     def content() -> Iterator[bytes | memoryview]:
         yield encode_header(header)
@@ -173,12 +219,4 @@ def _create(lake: Lake, header: Header, parts: Sequence[bytes | memoryview], mar
         yield from parts
         crash.point("entry.link")
 
-    return files.create(folder / str(header.n), content(), folder / f".{header.n}.{mark}", linked=lambda: crash.point("entry.linked"))
-
-
-def _sweep_temporary(lake: Lake, newest: Header) -> None:
-    """Removes what writers of earlier epochs left half done."""
-    for name in os.listdir(lake.log.folder):
-        words = name.split(".")
-        if name.startswith(".") and len(words) >= 3 and words[2].isdecimal() and int(words[2]) < newest.epoch:
-            (lake.log.folder / name).unlink(missing_ok=True)
+    return folder.create(lake.log.folder / str(header.n), content(), linked=lambda: crash.point("entry.linked"))

@@ -1,10 +1,10 @@
 """The lake's copy of where a sink is, in readers/sink-<id>: it keeps the log, and tells SHOW SINKS.
 
-    {"n": 17, "time": …, "begin": [n, time], "claimed": true, "status": "running", "error": "", "at": …}
+    {"n": 17, "time": …, "since": …, "begin": [n, time], "claimed": true, "status": "running", "error": "", "at": …}
 
-`n`: entries after it are kept. `begin`: the entry of the sink's CREATE. `claimed`: Kafka has a progress record. `status`: running,
-retrying or stopped, with the `error`. `at`: when this was written, ms. The sink's process is the only writer; where the two differ,
-Kafka is right.
+`n`: entries after it are kept. `since`: until the snapshot is sent, its time, whose rows stay readable. `begin`: the entry of the
+sink's CREATE. `claimed`: Kafka has a progress record. `status`: running, retrying or stopped, with the `error`. `at`: when this was
+written, ms. The sink's process is the only writer; where the two differ, Kafka is right.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ PREFIX = "sink-"
 
 @dataclass(frozen=True, slots=True)
 class Position:
+    """`filled`: the snapshot is sent, or there is none."""
+
     n: int
     time: int
     claimed: bool
+    filled: bool
 
 
 def sinks(lake: Lake) -> list[int]:
@@ -52,17 +55,21 @@ class Copy:
         begin = self._read().get("begin")
         return None if begin is None else (begin[0], begin[1])
 
-    def note(self, n: int, time: int) -> None:
-        """The sink begins here; the log is kept from here on."""
-        self._write({"n": n, "time": time, "begin": [n, time], "claimed": False, "status": "retrying", "error": ""})
+    def note(self, n: int, time: int, *, snapshot: bool) -> None:
+        """The sink begins here; the log is kept from here on, and the rows of this time if it has a snapshot."""
+        since = {"since": time} if snapshot else {}
+        self._write({"n": n, "time": time, **since, "begin": [n, time], "claimed": False, "status": "retrying", "error": ""})
 
     def position(self) -> Position | None:
         """None before the first `note` or `write`; a hold that the engine made at the CREATE is none."""
         data = self._read()
-        return Position(data["n"], data["time"], data["claimed"]) if "claimed" in data else None
+        return Position(data["n"], data["time"], data["claimed"], "since" not in data) if "claimed" in data else None
 
-    def write(self, n: int, time: int, status: Status, error: str, *, claimed: bool) -> None:
-        self._write({**self._read(), "n": n, "time": time, "claimed": claimed, "status": status, "error": error})
+    def write(self, n: int, time: int, status: Status, error: str, *, claimed: bool, filled: bool) -> None:
+        data = {**self._read(), "n": n, "time": time, "since": time, "claimed": claimed, "status": status, "error": error}
+        if filled:
+            del data["since"]
+        self._write(data)
 
     def remove(self) -> None:
         """The sink is no more."""

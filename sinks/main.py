@@ -29,6 +29,7 @@ from sinks.worker import Begin, Worker
 
 LOG_WAIT = timedelta(seconds=10)  # a log that is quiet is looked at less often by whoever waits longer
 END_TIMEOUT = timedelta(seconds=20)  # a transaction that is under way: ms, or the session's time limits when the broker just went
+FILES_WAIT = timedelta(seconds=1)  # after the file system has failed
 LAKE_WAIT = timedelta(seconds=0.2)  # sinks may be started before the engine has made the lake
 
 
@@ -50,6 +51,7 @@ class Sinks:
         newest = lake.log.newest()
         self._n = 0 if newest is None else newest.n
         self._catalog: Catalog = lake.catalog_at(self._n) if newest is not None else Catalog()
+        self._catalog_n = self._n  # the entry that changed the catalog last, or an earlier look at it
         self._follower = Follower(self._n)
 
     def stop(self) -> None:
@@ -66,32 +68,46 @@ class Sinks:
 
     def _follow_log(self, ready: Callable[[], None]) -> None:
         try:
-            self._start_all()
+            self._retried(self._start_all)
             ready()
             while not self._stopping.is_set():
-                if self._lake.log.wait(self._n, LOG_WAIT.total_seconds()) is not None:
-                    self._read_log()
+                self._retried(self._read_log)
         except Exception as failure:  # noqa: BLE001  # raised again by follow()
             self._failure = failure
             self._stopping.set()
+
+    def _retried(self, action: Callable[[], None]) -> None:
+        """Does what may be done twice, again and again while the file system fails."""
+        while not self._stopping.is_set():
+            try:
+                action()
+                return
+            except OSError as error:
+                print(f"sinks: {error}; trying again", file=sys.stderr, flush=True)
+                self._stopping.wait(FILES_WAIT.total_seconds())
 
     def _start_all(self) -> None:
         for sink in copies.sinks(self._lake):
             if sink not in self._catalog.items:  # dropped while we were away
                 Copy(self._lake, sink).remove()
         for item in _ready(self._catalog).values():
-            self._start(item, None)
+            if item.id not in self._workers:
+                self._start(item, None)
 
     def _read_log(self) -> None:
+        if self._lake.log.wait(self._n, LOG_WAIT.total_seconds()) is None:
+            return
         for entry in self._lake.log.after(self._n):
             header = entry.header
-            self._n = header.n
             if header.catalog is not None:
-                self._catalog = self._catalog.apply(header.catalog)
+                if header.n != self._catalog_n:
+                    self._catalog, self._catalog_n = self._catalog.apply(header.catalog), header.n
                 self._follow_catalog(Begin(header.n, header.time))
+            self._n = header.n
         self._follower.arrived(self._n)
 
     def _follow_catalog(self, at: Begin) -> None:
+        """Starts and ends workers until they are those of the catalog; what an earlier attempt has done is left."""
         ready = _ready(self._catalog)
         for id, worker in list(self._workers.items()):
             if id not in ready:
@@ -102,6 +118,7 @@ class Sinks:
             elif ready[id] != worker.item or tuple(secrets_of(worker.item, self._catalog)) != self._secrets[id]:
                 worker.end()
                 worker.join()
+                del self._workers[id]
                 self._start(ready[id], None)
         for id, item in ready.items():
             if id not in self._workers:
@@ -116,9 +133,10 @@ class Sinks:
             found = begin or self._began(item)
             begin = found or self._now()
             if found is None and not item.options.get("snapshot", True):
-                copy.write(begin.n, begin.time, "stopped", f"{Gone.sqlstate}: the log since the sink's creation is gone", claimed=False)
+                reason = f"{Gone.sqlstate}: the log since the sink's creation is gone"
+                copy.write(begin.n, begin.time, "stopped", reason, claimed=False, filled=True)
                 return
-            copy.note(begin.n, begin.time)
+            copy.note(begin.n, begin.time, snapshot=item.options.get("snapshot", True))
         catalog = self._catalog
         relation = catalog[item.depends[0]]
 
@@ -149,10 +167,11 @@ class Sinks:
         return Begin(header.n, header.time)
 
     def _end(self) -> None:
-        for worker in self._workers.values():
+        workers = list(self._workers.values())  # the thread of the log may still take some out
+        for worker in workers:
             worker.end()
         deadline = time.monotonic() + END_TIMEOUT.total_seconds()
-        for worker in self._workers.values():
+        for worker in workers:
             worker.join(max(0.0, deadline - time.monotonic()))
 
 

@@ -3,7 +3,7 @@
     session ──► claim ──► snapshot, in pieces ──► steps, in batches ──► wait for the log ─┐
        ▲                                              ▲                                   │
        │ pause                                        └───────────────────────────────────┘
-       └── broker or registry absent: `retrying`                    replaced, refused, log gone: `stopped`
+       └── broker or registry absent, disk full: `retrying`         replaced, refused, log gone: `stopped`
 
 Where it is stands in Kafka, in the transaction of the events. The lake's copy of it keeps the log from there, tells SHOW SINKS,
 and is ahead of Kafka only over entries in which the relation did not change.
@@ -21,7 +21,7 @@ from datetime import timedelta
 
 from lake import Lake, crash
 from lake.catalog import Item
-from lake.errors import ConfigurationLimitExceeded, ObjectNotInPrerequisiteState, TailgateError
+from lake.errors import ConfigurationLimitExceeded, IoError, ObjectNotInPrerequisiteState, TailgateError, from_system
 from lake.events import Part, schema
 from lake.types import Field
 from sinks import consistency, forms, protobuf, registry
@@ -75,10 +75,10 @@ class Worker(threading.Thread):
         self._copy = Copy(lake, item.id)
         copy = self._copy.position()
         n, reached = (begin.n, begin.time) if copy is None else (copy.n, copy.time)
-        self._position = Progress(n, reached, 0, False, instance)
+        self._position = Progress(n, reached, 0, copy is not None and copy.filled, instance)
         self._claimed = copy is not None and copy.claimed  # whether Kafka has a progress record of this sink
         self._failing = False  # nothing can be written at the moment
-        self._reported: tuple[Status, str, int] | None = None
+        self._reported: tuple[Status, str, bool, int] | None = None
         self._reported_at = 0.0
 
     def end(self, *, dropped: bool = False) -> None:
@@ -100,10 +100,18 @@ class Worker(threading.Thread):
         except Replaced as error:
             _say(f"sink {self.item.name}: {error.message}")  # the copy is the other process's now
         except TailgateError as error:
-            self._report("stopped", f"{error.sqlstate}: {error.message}")
+            self._stopped(f"{error.sqlstate}: {error.message}")
         except Exception as error:  # noqa: BLE001  # our own bug ends this sink alone, loudly
             traceback.print_exc()
-            self._report("stopped", f"XX000: {error}")
+            self._stopped(f"XX000: {error}")
+
+    def _stopped(self, error: str) -> None:
+        """Reports that the sink does not go on, again and again while the file system fails."""
+        self._failing = True
+        while not self._report("stopped", error) and not self._ending.wait(RETRY_LAST.total_seconds()):
+            pass
+        if self._dropped:
+            self._copy.remove()
 
     def _life(self) -> bool:
         """One session, from its opening to its failure. Whether there is to be another."""
@@ -127,6 +135,8 @@ class Worker(threading.Thread):
             if not error.retriable:
                 raise
             self._retry(error)
+        except OSError as error:  # of the lake's file system: a full disk, say
+            self._retry(from_system(error) or IoError(str(error)))
         finally:
             if session is not None:
                 session.close()
@@ -257,18 +267,27 @@ class Worker(threading.Thread):
         self._report("running", "")
 
     def _behind(self) -> bool:
-        return self._reported is None or self._reported[2] != self._position.n
+        return self._reported is None or self._reported[3] != self._position.n
 
-    def _report(self, status: Status, error: str) -> None:
-        """Writes the copy, if it says something new; where it is, no oftener than COPY_INTERVAL."""
-        report, now = (status, error, self._position.n), time.monotonic()
+    def _report(self, status: Status, error: str) -> bool:
+        """Writes the copy, if it says something new; where it is, no oftener than COPY_INTERVAL. Returns False if it cannot be written:
+        then it keeps more of the log than it has to, and the next report writes it."""
+        position, now = self._position, time.monotonic()
+        report = (status, error, position.filled, position.n)
         if report == self._reported:
-            return
-        if self._reported is not None and report[:2] == self._reported[:2] and now - self._reported_at < COPY_INTERVAL.total_seconds():
-            return
+            return True
+        if self._reported is not None and report[:3] == self._reported[:3] and now - self._reported_at < COPY_INTERVAL.total_seconds():
+            return True
         crash.point("sink.copy")
-        self._copy.write(self._position.n, self._position.time, status, error, claimed=self._claimed)
+        try:
+            self._copy.write(position.n, position.time, status, error, claimed=self._claimed, filled=position.filled)
+        except OSError as failure:  # the position in Kafka counts; the older copy keeps more of the log, not less
+            if self._reported is not None:
+                _say(f"sink {self.item.name}: its status cannot be written: {failure}")
+            self._reported = None
+            return False
         self._reported, self._reported_at = report, now
+        return True
 
 
 def _say(text: str) -> None:

@@ -1,6 +1,6 @@
 """A query's tree to a bound, typed plan.
 
-QueryText ──► binding.queries ──► decorrelation ──► Query(plan, columns, parameters, depends)
+QueryText ──► binding.queries ──► decorrelation ──► folding ──► Query(plan, columns, parameters, depends)
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sql.binding.coercion import Parameters
 from sql.binding.queries import Queries
 from sql.binding.tables import Names
 from sql.decorrelation import decorrelate
+from sql.folding import folded
 from sql.grammar.names import position
 from sql.grammar.queries import query as parse_query
 from sql.plan import Query
@@ -47,12 +48,12 @@ def bind_query(
     tree = _tree(query)
     types = Parameters(parameters or (), parameters is not None and not view)
     names = Names(catalog, widths=widths)
-    plan = decorrelate(Queries(types, view).query(tree, names))
+    plan = folded(decorrelate(Queries(types, view).query(tree, names)))
     for number, type in enumerate(types.types, 1):
         if type == UNKNOWN:
             place = next((position(p) for p in tree.find_all(exp.Parameter) if p.name == str(number)), None)
             raise IndeterminateDatatype(f"could not determine data type of parameter ${number}", position=place)
-    return Query(plan, plan.columns, tuple(types.types), tuple(names.used), tuple(names.places.items()))
+    return Query(plan, plan.columns, tuple(types.types), tuple(names.used), tuple(names.places.items()), names.demanded())
 
 
 def bind_view(statement: CreateView, catalog: Catalog) -> Query:

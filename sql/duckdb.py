@@ -9,7 +9,7 @@ Every relation becomes a sub-select whose columns are c0, c1, … again, so that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from typing_extensions import assert_never
 
@@ -85,11 +85,10 @@ def shared(plan: Relation) -> frozenset[int]:
     return frozenset(i for i, n in count.items() if n > 1 and kinds[i] == (True, False))
 
 
-def arguments(values: Sequence[object], constants: Sequence[Value]) -> Sequence[object] | dict[str, object]:
-    """What DuckDB is given with the SQL: the values of $1, $2, … and the constants that `render` found."""
-    if not constants:
-        return values
-    return {str(number): value for number, value in enumerate(values, 1)} | named_constants(constants)
+def arguments(values: Sequence[object], used: Iterable[int], constants: Sequence[Value]) -> dict[str, object]:
+    """What DuckDB is given with the SQL: the values of the parameters that the plan still has (it takes no others), and the constants
+    that `render` found."""
+    return {str(number): values[number - 1] for number in used} | named_constants(constants)
 
 
 def named_constants(constants: Sequence[Value]) -> dict[str, object]:

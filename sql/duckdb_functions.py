@@ -1,8 +1,7 @@
-"""What DuckDB lacks, put into a connection: macros, and functions over Arrow arrays with one meaning with the engine's.
+"""Installs the macros and user-defined functions that rendered plans call into a DuckDB connection.
 
-Errors carry their SQLSTATE in the text, `[22012] division by zero`; `error_of` makes an error of ours from any of DuckDB's.
-
-The one module of this package that knows the `duckdb` library.
+The text of an error contains its SQLSTATE: `[22012] division by zero`. error_of() translates DuckDB's
+errors. Only this module of the package imports the `duckdb` library.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-import sql.compute  # noqa: F401  # which fills FUNCTIONS
 from lake.errors import (
     DataException,
     DatetimeFieldOverflow,
@@ -29,37 +27,39 @@ from lake.errors import (
 )  # fmt: skip
 from lake.types import Type
 from sql import interruption
-from sql.compute.registry import FUNCTIONS, Own
+from sql.compute.catalogue import UDFS
+from sql.compute.registry import Udf
 from sql.duckdb_macros import MACROS
 
 SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET default_null_order = 'NULLS_LAST_ON_ASC_FIRST_ON_DESC'",
+    "SET GLOBAL order_by_non_integer_literal = true",  # of an aggregate of a constant; also for cursors of the connection
 )
 MARK = re.compile(r"\[([0-9A-Z]{5})\] (.*?)(?:\n|$)", re.S)
 INTEGERS = {"INT16": "smallint", "INT32": "integer", "INT64": "bigint"}
 
 
 def install(connection: duckdb.DuckDBPyConnection) -> None:
-    """All that rendered plans call. Again changes nothing."""
+    """Installs the settings, functions and macros; a second call has no effect."""
     for setting in SETTINGS:
         connection.execute(setting)
-    create: Any = connection.create_function  # its stub knows no types by name
-    for own in FUNCTIONS.values():
-        name = "tg_" + own.name
+    create: Any = connection.create_function  # its stub does not accept names of types
+    for udf in UDFS.values():
+        name = "tg_" + udf.name
         with suppress(duckdb.InvalidInputException):
             connection.remove_function(name)
-        arguments = [_duckdb(t) for t in own.arguments]
-        create(name, _vectorised(own), arguments, _duckdb(own.result), type="arrow", null_handling="special")
+        arguments = [_duckdb(t) for t in udf.arguments]
+        create(name, _vectorised(udf), arguments, _duckdb(udf.result), type="arrow", null_handling="special")
     for macro in MACROS:
         connection.execute("CREATE OR REPLACE MACRO " + macro)
 
 
-def _vectorised(own: Own) -> Callable[..., Any]:
-    """Value by value over Arrow arrays; NULL in, NULL out. What repeats is computed once."""
-    function, arrow = own.function, _arrow(own.result)
-    readers = [READERS.get(t) for t in own.arguments]
-    write = WRITERS.get(own.result)
+def _vectorised(udf: Udf) -> Callable[..., Any]:
+    """Returns a function of Arrow arrays: NULL for a NULL argument, and one call for repeated values."""
+    function, arrow = udf.function, _arrow(udf.result)
+    readers = [READERS.get(t) for t in udf.arguments]
+    write = WRITERS.get(udf.result)
 
     def run(*arrays: Any) -> Any:
         memo: dict[tuple[Any, ...], Any] = {}
@@ -72,28 +72,28 @@ def _vectorised(own: Own) -> Callable[..., Any]:
                 out.append(None)
                 continue
             try:
-                # 0.0 and -0.0 are equal, and not the same
+                # 0.0 and -0.0 compare equal but are different arguments
                 key = tuple(repr(v) if isinstance(v, (float, list, dict)) else v for v in values)
-                found = memo.get(key, memo)
-                if found is memo:
-                    found = function(*(v if r is None else r(v) for r, v in zip(readers, values, strict=True)))
-                    if write is not None and found is not None:
-                        found = write(found)
+                result = memo.get(key, memo)
+                if result is memo:
+                    result = function(*(v if r is None else r(v) for r, v in zip(readers, values, strict=True)))
+                    if write is not None and result is not None:
+                        result = write(result)
                     if len(memo) < MEMO_MAX:
-                        memo[key] = found
-                    if isinstance(found, str | bytes | list):
-                        size += len(found)
+                        memo[key] = result
+                    if isinstance(result, str | bytes | list):
+                        size += len(result)
                         if size > VECTOR_MAX:
                             raise of("53200", "out of memory", detail=f"A function gave more than {VECTOR_MAX} bytes for 2048 rows.")
             except TailgateError as error:
                 raise RuntimeError(f"[{error.sqlstate}] {error.message}") from None
             except MemoryError:
                 raise RuntimeError("[53200] out of memory") from None
-            out.append(found)
+            out.append(result)
         return pa.array(out, type=arrow)
 
-    # DuckDB counts parameters
-    names = [inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(own.arguments))]
+    # DuckDB derives the number of parameters from the signature
+    names = [inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(len(udf.arguments))]
     run.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
     return run
 
@@ -103,7 +103,7 @@ def _values(array: Any) -> list[Any]:
 
 
 def _duckdb(name: str) -> str:
-    """A numeric has its own precision and scale everywhere, so it passes as text."""
+    """Returns DuckDB's type. A numeric is text, because its precision and scale vary."""
     if name == "pairs":
         return "STRUCT(key VARCHAR, value VARCHAR)[]"
     if name.endswith("[]"):
@@ -127,16 +127,16 @@ WRITERS: dict[str, Callable[[Any], Any]] = {
     "numeric": lambda value: format(value, "f"),
     "interval": lambda value: dict(zip(("months", "days", "micros"), value, strict=True)),
 }
-MEMO_MAX = 2048  # a vector of DuckDB's
+MEMO_MAX = 2048  # results; the size of a vector in DuckDB
 VECTOR_MAX = 256 << 20  # characters or elements that a function may give for one vector
 CHECKED_EVERY = 32  # values: whether the statement is to end
 
 
-# --- errors ----------------------------------------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------
 
 
 def error_of(error: duckdb.Error) -> TailgateError:
-    """What PostgreSQL would have said for an error of DuckDB's while it ran a rendered plan."""
+    """Returns PostgreSQL's error for DuckDB's error during a rendered plan."""
     text = str(error)
     if match := MARK.search(text):
         return of(match[1], match[2])

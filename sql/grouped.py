@@ -10,15 +10,18 @@ from __future__ import annotations
 from lake.errors import FeatureNotSupported
 from sql.functions.entry import Function
 from sql.ordering import many_forms, sortable
-from sql.plan import Aggregate, AggregateCall, Column, Distinct, IsDistinct, Join, Not, Project, Relation, Scalar, SetOperation
+from sql.plan import Aggregate, AggregateCall, Column, Distinct, IsDistinct, Join, Not, Project, Relation, Scalar, SetOperation, Values
 from sql.relations import column
 from sql.rewrite import conjunction, shifted
 
+ONE_ROW = Values(((),), ())  # what SELECT without FROM reads
 ONE_OF = Function("one_of", ("any",), "any", "min({0})", "min({0})", "aggregate", strict=False)
 
 
 def aggregated(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...]) -> Relation:
-    """One row per distinct keys: the keys, then the aggregates."""
+    """One row per distinct keys: the keys, then the aggregates. Without either there is one row, whatever the input has."""
+    if not keys and not calls:
+        return ONE_ROW
     forms = [i for i, key in enumerate(keys) if many_forms(key.type)]
     plain = Aggregate(input, keys, calls)
     if not forms:

@@ -19,6 +19,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias, Union
 
 from lake.types import BOOL, INT8, Field, Type
+from sql.authorization import Demand
 from sql.functions.entry import Function
 
 # A literal in stored form: time is int of microseconds, interval (months, days, microseconds), jsonb and uuid text, timestamp a naive
@@ -459,13 +460,14 @@ Relation: TypeAlias = (
 @dataclass(frozen=True, slots=True)
 class Query:
     """A bound query. `parameters`: types of $1, $2, …; `depends`: ids of the items that its text names, plain views included; `places`:
-    where it names them, position and id."""
+    where it names them, position and id; `demands`: the privileges that it takes to evaluate the plan (`sql.authorization`)."""
 
     plan: Relation
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...] = ()
     depends: tuple[int, ...] = ()
     places: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    demands: tuple[Demand, ...] = field(default=(), compare=False)
 
 
 def name_of(scalar: Scalar, input: Relation) -> str:

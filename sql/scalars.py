@@ -17,7 +17,7 @@ from typing_extensions import assert_never
 
 from lake.errors import FeatureNotSupported
 from lake.types import Type
-from sql.compute import likes, patterns
+from sql.compute.regexp import likes, patterns
 from sql.duckdb_macros import MACROS
 from sql.functions.arithmetic import INTEGERS
 from sql.functions.arrays import EACH
@@ -175,7 +175,7 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
             return fits(index)
         flags = value(len(call.arguments) - 1) if len(call.arguments) > index + 1 and call.function.flagged else ""
         flags += "i" if sign.endswith("~*") else ""
-        plain, everywhere = patterns.options(flags, everywhere=call.function.name in ("regexp_replace", "regexp_matches"))
+        plain, everywhere = patterns.options(flags, global_allowed=call.function.name in ("regexp_replace", "regexp_matches"))
         if kind == "global":
             return "0" if everywhere else "1"
         return dialect.quoted(patterns.for_java(value(index), plain, kind == "search"))
@@ -194,7 +194,7 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
         pattern, folds = call.arguments[index], sign.endswith("*")
         known = pattern.value if isinstance(pattern, Literal) and isinstance(pattern.value, str) else None
         if dialect.parameter is None:
-            if known is not None and likes.is_plain(known):
+            if known is not None and likes.is_simple(known):
                 return f"{texts[0]} {'ILIKE' if folds else 'LIKE'} tg_like_pattern({shown(index)})"
             sides = [f"lower({shown(i)})" if folds else shown(i) for i in (0, index)]
             return f"tg_like({', '.join(sides)})"

@@ -2,15 +2,18 @@
 
 Rows that are being inserted are a relation of their own in these plans, `INCOMING`, with the table's columns and one more: the row's
 place in the statement, from 0. Whoever runs a plan has them under that name.
+
+`demands`: the privileges to write the table, and those that the plans need (`sql.authorization`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from lake.catalog import Item
 from lake.types import INT8, Field, Type
+from sql.authorization import Demand
 from sql.plan import Relation
 
 INCOMING = 0  # a relation id that no item has
@@ -33,7 +36,7 @@ class InsertRows:
     conflict: str  # 'error', 'nothing', 'update'
     returning: Relation | None = None
     parameters: tuple[Type, ...] = ()
-    depends: tuple[int, ...] = ()
+    demands: tuple[Demand, ...] = ()
     checks: Checks = ()
 
 
@@ -48,7 +51,7 @@ class ChangeRows:
     pinned: bool
     returning: tuple[Field, ...] | None = None
     parameters: tuple[Type, ...] = ()
-    depends: tuple[int, ...] = field(default=())
+    demands: tuple[Demand, ...] = ()
     checks: Checks = ()
 
 
@@ -56,6 +59,10 @@ class ChangeRows:
 class TruncateTables:
     tables: tuple[Item, ...]
     parameters: tuple[Type, ...] = ()
+
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        return tuple(Demand("TRUNCATE", table.id) for table in self.tables)
 
 
 BoundWrite: TypeAlias = InsertRows | ChangeRows | TruncateTables

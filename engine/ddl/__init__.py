@@ -8,9 +8,11 @@ feature's name for what is not supported.
 
 from engine.ddl.alter import alter, comment
 from engine.ddl.connection import alter_secret, create_connection, create_secret
+from engine.ddl.definitions import check_definitions
 from engine.ddl.drop import Notice, drop, drop_schemas
 from engine.ddl.function import comment_on_function, create_function, drop_function
 from engine.ddl.index import create_index
+from engine.ddl.letters import chosen as chosen_letters
 from engine.ddl.names import of_kind
 from engine.ddl.refresh import refresh_schema
 from engine.ddl.registry import ANSWERS, Registry, SchemaLookup
@@ -32,6 +34,8 @@ __all__ = [
     "alter_schema",
     "alter_secret",
     "change_roles",
+    "check_definitions",
+    "chosen_letters",
     "comment",
     "comment_on_function",
     "create_connection",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from engine.ddl.drop import Notice, found, notice
+from engine.ddl.history import OPTION, milliseconds
 from lake.catalog import COMPANIONS, GOING_ALONG, INDEX, Catalog, Change, Item
 from lake.errors import (
     DuplicateTable,
@@ -14,8 +15,9 @@ from lake.errors import (
     ObjectNotInPrerequisiteState,
     UndefinedColumn,
     UndefinedTable,
+    WrongObjectType,
 )
-from lake.names import Name
+from lake.reading import RETAIN_OPTION
 from lake.schemas import SYSTEM, TEMPORARY, Schema
 from sql.definitions import bind_definition, restated
 from sql.statements import AlterItem, Comment
@@ -33,14 +35,31 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
     if item.kind in COMPANIONS:
         owner = catalog[item.depends[0]]
         raise InvalidTableDefinition(f'"{item.name}" belongs to {owner.kind} "{owner.name}"', hint=f"Alter {owner.name}: it follows.")
+    if statement.options:
+        return _set(item, statement, catalog), []
     if statement.schema:
         schema = _target(statement.schema, catalog)
         if schema.id == item.schema:
             return Change(), []
-        if catalog.find(Name(item.name, schema.name)) is not None:
+        if catalog.at(item.name, schema) is not None:
             raise DuplicateTable(f'relation "{item.name}" already exists in schema "{schema.name}"')
         return moved(item, item.name, schema, catalog), []
     return moved(item, statement.rename, catalog.schema_of(item), catalog), []
+
+
+def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
+    """SET and RESET of the history."""
+    if not item.stored:
+        raise WrongObjectType(f'"{item.name}" is not stored, so it has no history')
+    if item.id in catalog.replacements():
+        raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being replaced', hint="Try again when it is ready.")
+    options = {name: value for name, value in item.options.items() if name != RETAIN_OPTION}
+    for name, value in statement.options:
+        if name != OPTION:
+            raise FeatureNotSupported(f'option "{name}" of a {item.kind} is not supported')
+        if value is not None:
+            options[RETAIN_OPTION] = milliseconds(value)
+    return Change(put=(replace(item, options=options),))
 
 
 def _target(name: str, catalog: Catalog) -> Schema:

@@ -24,7 +24,7 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Item | None,
     """The index, if there is to be another one, and what to tell."""
     relation = _relation(statement.relation, catalog)
     schema = catalog.schema_of(relation)  # as in PostgreSQL
-    if statement.if_not_exists and statement.name is not None and catalog.find(Name(statement.name.name, schema.name)) is not None:
+    if statement.if_not_exists and statement.name is not None and catalog.at(statement.name.name, schema) is not None:
         skipped = notice(f'relation "{statement.name.name}" already exists, skipping')
         return None, [{**skipped, "sqlstate": DuplicateTable.sqlstate}]
     columns = _columns(statement, relation)
@@ -102,6 +102,6 @@ def _free_name(relation: str, said: str, schema: Schema, catalog: Catalog) -> st
         while len(first) + 1 + len(second) + len(label) > NAME_BYTES_MAX:
             first, second = (first[:-1], second) if len(first) > len(second) else (first, second[:-1])
         name = f"{first.decode(errors='ignore')}_{second.decode(errors='ignore')}{label}"
-        if catalog.find(Name(name, schema.name)) is None:
+        if catalog.at(name, schema) is None:
             return name
         number += 1

@@ -48,7 +48,7 @@ def refresh_schema(statement: RefreshSchema, catalog: Catalog, registry: SchemaL
     if of.columns == item.columns:
         return Change(), [*told, notice(f'source "{item.name}" has all columns of its schema')]
     readers = [other for other in catalog.dependents(item.id) if other.kind in READERS] if added else []
-    return Change(put=(replace(item, columns=of.columns, options=options), *(_knowing(r, item) for r in readers))), told
+    return Change(put=(replace(item, columns=of.columns, options=options), *(knowing(r, item) for r in readers))), told
 
 
 def _in_registry(item: Item) -> CreateSource:
@@ -118,7 +118,7 @@ def _told(item: Item, newest: dict[str, Any], columns: tuple[Field, ...]) -> lis
     return told
 
 
-def _knowing(other: Item, source: Item) -> Item:
-    """What reads the source goes on with the columns that there were when it was made."""
+def knowing(other: Item, relation: Item) -> Item:
+    """What reads a relation goes on with the columns that there were when it was made."""
     widths = other.options.get(WIDTHS, {})
-    return replace(other, options={**other.options, WIDTHS: {str(source.id): len(source.columns), **widths}})
+    return replace(other, options={**other.options, WIDTHS: {str(relation.id): len(relation.columns), **widths}})

@@ -136,7 +136,8 @@ def sink_schema(sink: Item, catalog: Catalog, part: Part) -> str:
 def _relation(statement: CreateSink, catalog: Catalog) -> tuple[Item, tuple[int, ...]]:
     """What is sent, and the ids of what a query names."""
     if isinstance(statement.from_item, QueryText):
-        view = catalog.relation(Name(f"{statement.name.name}_query", catalog.home(statement.name).name))
+        view = catalog.at(f"{statement.name.name}_query", catalog.home(statement.name))
+        assert view is not None
         return view, view.depends
     relation = stored(
         statement.from_item,

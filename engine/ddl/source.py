@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from engine.ddl import access, connection, protobuf
+from engine.ddl import access, connection, letters, protobuf
 from engine.ddl.connection import Reached
+from engine.ddl.history import retained
 from engine.ddl.names import check_columns, free, kept
 from engine.ddl.registry import SchemaLookup
 from engine.ddl.transactions import OPTION as TRANSACTIONS
@@ -54,8 +55,8 @@ DECIMALS = ("precise", "double", "string")
 def create_source(statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Item, Item]:
     """The items of a source and of its dead letters, `<name>_dead_letters`; `text` is the statement as typed."""
     schema = free(statement.name, catalog)
-    letters = f"{statement.name.name}_dead_letters"
-    catalog.check_new(letters, schema)
+    name = f"{statement.name.name}_dead_letters"
+    catalog.check_new(name, schema)
     _refuse(statement)
     made_of = _Statement(statement, catalog, registry)
     options = made_of.options()
@@ -75,7 +76,7 @@ def create_source(statement: CreateSource, text: str, catalog: Catalog, registry
         schema=schema.id,
     )
     source = kept(source, statement, catalog)
-    others = Item(id + 1, "dead letters", letters, DEAD_LETTERS, DEAD_LETTERS_KEY, stored=True, depends=(id,))
+    others = Item(id + 1, "dead letters", name, DEAD_LETTERS, DEAD_LETTERS_KEY, stored=True, depends=(id,))
     return source, replace(others, sql=source.sql, schema=schema.id)
 
 
@@ -112,10 +113,18 @@ def _refuse(statement: CreateSource) -> None:
         raise FeatureNotSupported(
             f"ON ERROR NULL with ENVELOPE {statement.envelope.upper()} is not supported", hint="A value that is NULL deletes a row there."
         )
-    for name, value in statement.options:
+    history, others = retained(statement.options)
+    if history and statement.envelope == "none" and not statement.materialized:
+        raise FeatureNotSupported(
+            "RETAIN HISTORY FOR of a source that is not stored is not supported", hint="Use CREATE MATERIALIZED SOURCE."
+        )
+    for name, value in others:
         if name == "decimal_handling_mode" and statement.envelope == "debezium" and value in DECIMALS:
             continue
         if name in ("start_offset", "kafka_time_offset"):
+            continue
+        if letters.option(name) is not None:
+            letters.retention(name, value)
             continue
         if name in LIMITS:
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LIMITS[name]:
@@ -161,7 +170,9 @@ class _Statement:
             options["decimals"] = "string"
         if statement.on_error != "dead letter":
             options["on_error"] = statement.on_error
-        options |= {name: value for name, value in statement.options if name in LIMITS}
+        options |= {name: value for name, value in statement.options if name in LIMITS} | retained(statement.options)[0]
+        for name, value in statement.options:
+            options |= letters.retention(name, value) if letters.option(name) is not None else {}
         if (start := _start(statement)) is not None:
             options["start"] = start
         for format in (options["value_format"], options["key_format"]):

@@ -7,7 +7,7 @@ from lake.catalog import SUBSCRIPTION, Catalog, Item
 from lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState
 from lake.readers import AGE_MAX_MS
 from lake.subscriptions import PROGRESS, RETENTION, RETENTION_MS, SNAPSHOT
-from sql.input.times import to_interval
+from sql.input.intervals import to_interval
 from sql.statements import CreateSubscription
 
 DAY_MS = 24 * 3_600_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.ddl.history import retained
 from engine.ddl.names import check_columns, free, kept
 from lake.catalog import Catalog, Item
 from lake.errors import DuplicateColumn, DuplicateObject, FeatureNotSupported, TailgateError, UndefinedColumn
@@ -40,6 +41,9 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
                 error.position += column.default_position
             raise
     checks = _checks(statement, columns)
+    history, others = retained(statement.options)
+    if others:
+        raise FeatureNotSupported(f'option "{others[0][0]}" of a table is not supported')
     item = Item(
         id=catalog.next_id,
         kind="table",
@@ -48,7 +52,7 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
         key=tuple(names.index(k) for k in statement.key) or None,
         stored=True,
         sql=text,
-        options={"defaults": defaults, "constraint": statement.constraint, **({"checks": checks} if checks else {})},
+        options={"defaults": defaults, "constraint": statement.constraint, **({"checks": checks} if checks else {}), **history},
         schema=schema.id,
     )
     return kept(item, statement, catalog)

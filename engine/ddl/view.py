@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from engine.ddl.history import retained
 from engine.ddl.names import free, kept
 from engine.plan.change import Unit, leaves
 from engine.plan.keys import key
@@ -60,9 +62,9 @@ def errors_name(view: str) -> str:
     return f"{view}_errors"
 
 
-def _options(statement: CreateView) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, value in statement.options:
+def _options(statement: CreateView) -> dict[str, Any]:
+    found, others = retained(statement.options) if statement.materialized else ({}, statement.options)
+    for name, value in others:
         if name != ON_ERROR or not statement.materialized:
             raise FeatureNotSupported(f'option "{name}" of a {"materialized " * statement.materialized}view is not supported')
         if value not in ("fail", "skip"):

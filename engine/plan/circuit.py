@@ -70,7 +70,7 @@ from engine.plan.graph import (
 )
 from engine.plan.plans import Streams
 from engine.plan.sources import decoding, entering
-from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Item, skips
+from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, Catalog, Item, skips
 from lake.inbox import TABLE
 from lake.types import BOOL, Field
 
@@ -207,7 +207,8 @@ class _Builder:
         upsert = nodes.upsert_node(item)
         if upsert in self.operators:
             return
-        self.operators[upsert] = UpsertNode(upsert, _anonymous(DEAD_LETTERS), DEAD_LETTERS_KEY, f"kept {item.id}")
+        columns = _anonymous(DEAD_LETTERS)
+        self.operators[upsert] = UpsertNode(upsert, columns, DEAD_LETTERS_KEY, f"kept {item.id}", DEAD_LETTERS_FIRST)
         self.outputs.append(Output(upsert, Linear(), item.id))
         self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
 

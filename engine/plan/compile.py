@@ -99,7 +99,8 @@ class _Compiler:
                 parts = tuple(self._as(i, columns) for i in each)
                 return Stream(Merged(parts), Linear(), parts[0].columns, all(p.append_only for p in parts))
             case SetOperation(left, right, kind, all_rows, columns):
-                return Stream(Paired(self._as(left, columns), self._as(right, columns), kind, all_rows), Linear(), columns, False)
+                sides = self._as(left, columns), self._as(right, columns)
+                return Stream(Paired(*sides, kind, all_rows), Linear(), sides[0].columns, False)
             case TopK():
                 return self._top(plan)
             case Sort() | Limit():
@@ -118,8 +119,9 @@ class _Compiler:
         width, made = len(below.columns), len(plan.outputs)
         array = expression(Call(plan.function, plan.arguments, plan.outputs[0].type), names(width))
         steps: list[Explode | Select] = [Explode(array, made if made > 1 else 0, plan.kind == "left")]
-        if not plan.ordinality:
-            steps.append(Select(names(width + made)))
+        hidden = _hidden(below, plan.input)
+        if hidden or not plan.ordinality:
+            steps.append(Select(names(hidden + len(plan.columns))[hidden:]))
         return replace(below, shape=then(below.shape, *steps), columns=plan.columns)
 
     def _as(self, plan: Relation, columns: tuple[Field, ...]) -> Stream:
@@ -136,13 +138,15 @@ class _Compiler:
         entering = Entering(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
         partition, order = tuple(map(entering.column, plan.partition)), entering.sorted_by(plan.order)
         functions = tuple(window_function(c, plan, entering) for c in plan.calls)
-        return Stream(Recomputed(_entered(below, entering), width, partition, order, functions), Linear(), plan.columns, False)
+        hidden = _hidden(below, plan.input)
+        shape = Linear((Select(names(hidden + len(plan.columns))[hidden:]),)) if hidden else Linear()
+        return Stream(Recomputed(_entered(below, entering), width, partition, order, functions), shape, plan.columns, False)
 
     def _top(self, plan: TopK) -> Stream:
         below = self.stream(plan.input)
         into, partition, order = _split_and_sorted(below, plan.keys, plan.order)
         count, offset = _rows("LIMIT", plan.count, plan.position), _rows("OFFSET", plan.offset, plan.position) or 0
-        return Stream(Topped(into, len(below.columns), partition, order, count, offset, plan.ties), Linear(), plan.columns, False)
+        return Stream(Topped(into, len(below.columns), partition, order, count, offset, plan.ties), Linear(), below.columns, False)
 
     def _scan(self, scan: Scan) -> Stream:
         item = self._catalog[scan.relation]
@@ -173,7 +177,7 @@ class _Compiler:
             right = replace(right, append_only=right.append_only and any(i >= width for i in measured))
         kind = "inner" if join.kind == "cross" else join.kind
         unique = any(k <= set(on.left) for k in keys(join.left)), any(k <= set(on.right) for k in keys(join.right))
-        hidden = len(left.columns) - len(join.left.columns)  # a row of no columns has one in the stream
+        hidden = _hidden(left, join.left)
         asked = tuple(shifted(c, hidden) for c in on.rest)
         rest = (where(conjunction(asked), left.columns + right.columns),) if asked else ()
         if kind == "inner":  # what else was asked is a filter of what comes out
@@ -195,7 +199,13 @@ class _Compiler:
         expressions = tuple(wanted) or (NOTHING,)
         columns = tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions))
         into = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
-        return Stream(Reduced(into, len(node.keys), calls), Linear(), node.columns, False)
+        shape = Linear() if node.columns else Linear((select((NOTHING,), 0),))
+        return Stream(Reduced(into, len(node.keys), calls), shape, node.columns or ONE_COLUMN, False)
+
+
+def _hidden(below: Stream, plan: Relation) -> int:
+    """The number of columns that a stream has before those of its plan: a plan without columns has ONE_COLUMN in its stream."""
+    return len(below.columns) - len(plan.columns)
 
 
 def _split_and_sorted(

@@ -29,12 +29,12 @@ def stopped(relations: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
     wanted = set(relations)
     views = [i for i in catalog.items.values() if i.kind == "materialized view" and maintained(i)]
     found = {i.id for i in views if i.id in wanted or i.errors in wanted}
-    while more := {i.id for i in views if i.id not in found and not found.isdisjoint(_reads(i, catalog))}:
+    while more := {i.id for i in views if i.id not in found and not found.isdisjoint(reads(i, catalog))}:
         found |= more
     return tuple(catalog[id] for id in sorted(found))
 
 
-def _reads(item: Item, catalog: Catalog) -> set[int]:
+def reads(item: Item, catalog: Catalog) -> set[int]:
     """What a view reads. A replacement reads the other replacements of its group instead of what they replace."""
     coming = catalog.replacements() if item.replaces else {}
     beside = {id: other.id for id, other in coming.items() if group(other) == group(item)}

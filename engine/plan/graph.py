@@ -25,7 +25,7 @@ from lake.types import INT4, INT8, TEXT, Field, Type
 DECODED = ("key", "value", "__topic", "__partition", "__offset", "__timestamp", "__headers")
 
 # what the first step of a dead letter edge's shape may name
-DEAD_LETTER = ("topic", "partition", "offset", "timestamp", "key", "value", "error", "attempts")
+DEAD_LETTER = ("topic", "partition", "offset", "timestamp", "key", "value", "error", "attempts", "since", "backfill")
 
 # the columns that an upsert wants after those of the row: whether the key goes, and the position that orders changes of a key
 DELETED, POSITION = "__deleted", "__position"
@@ -89,10 +89,10 @@ class FormatSpec:
     none: not decoded, the column is NULL of type binary. bytes: as they are. text: UTF-8 as a string. json: canonical text of a
     jsonb. csv: a line as a struct of texts, as `schema` says (JSON: columns, delimiter, header, nulls). regex: the groups of `schema`
     as a struct of texts. json_columns: an object as a struct of `columns` (Spark DDL). connect_json: Debezium's envelope or key, columns as
-    `schema` says (engine/java, ConnectJson). avro: by the writer's schema that its id names in `registry` (a URL), resolved to
+    `schema` says (engine/java, ConnectFormat). avro: by the writer's schema that its id names in `registry` (a URL), resolved to
     the reader's `schema` (JSON text); without a registry the writer's is the same, and `wire` tells whether an id stands in front.
     `access`: how the registry is reached (settings of `lake.secrets` as JSON, secrets by id), empty if its URL says all.
-    protobuf: a message as a struct, as `schema` says (engine/java, ProtobufTypes).
+    protobuf: a message as a struct, as `schema` says (engine/java, ProtobufSchema).
     """
 
     kind: Literal["none", "bytes", "text", "json", "json_columns", "connect_json", "csv", "regex", "avro", "protobuf"]

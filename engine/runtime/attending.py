@@ -1,28 +1,27 @@
-"""What is done with sources that run: pause and resume them, retry their dead letters, look into topics.
-
-RETRY     dead letters ──► inbox, channel $retry/<source node> ──► the same decoder ──► rows, and the letter ends; or once more a letter
-"""
+"""What is done with sources that run: pause and resume them, retry and delete their dead letters (`letters`), look into topics."""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from engine.ddl import of_kind
-from engine.plan import nodes
+from engine.ddl import chosen_letters, of_kind
 from engine.runtime import kafka
 from engine.runtime.installing import Installation
+from engine.runtime.letters import of_source
 from engine.runtime.readers import beginning, reader_name
 from lake.catalog import CONNECTION, Catalog, Change, Item
 from lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
 from lake.inbox import Record
-from sql.statements import Name, Pause, Print
+from lake.resolution import Resolution
+from sql.statements import DeleteDeadLetters, Name, Pause, Print, ResumeSource
 
-PIECE = 5_000  # dead letters that are retried in one tick
-RETRY = "$retry/"
-ATTEMPTS = "attempts"  # header that says how often a letter was tried
+log = logging.getLogger("tailgate.engine")
+
+LOST, LOST_MAX = "lost", 100  # option of a source: what RESUME AT EARLIEST has accepted, the newest last
 LINES_MAX = 10_000  # of one PRINT
 LINES = 100  # of a PRINT without LIMIT
 
@@ -38,10 +37,10 @@ class Attending:
 
     # ---- pause and resume ------------------------------------------------------------------------------------------------
 
-    def pause(self, statement: Pause, path: tuple[str, ...]) -> str:
+    def pause(self, statement: Pause, names: Resolution) -> str:
         """Sources that share a reader have one place in their topic, so they stop and go on together."""
         with self._installation.lock:
-            catalog = self._engine.catalog.along(path)
+            catalog = names.over(self._engine.catalog)
             sources = {i.id: i for i in (_source(n, catalog) for n in statement.names)}
             channels = {i.options["channel"] for i in sources.values()}
             for other in catalog.items.values():
@@ -56,18 +55,46 @@ class Attending:
 
     # ---- dead letters ----------------------------------------------------------------------------------------------------
 
-    def retry(self, name: Name, path: tuple[str, ...]) -> str:
+    def retry(self, name: Name, names: Resolution) -> str:
         """Every letter there is, once; the tag says how many."""
-        engine = self._engine
-        source = _source(name, engine.catalog.along(path))
-        letters = next(i for i in engine.catalog.dependents(source.id) if i.kind == "dead letters")
-        rows = engine.lake.snapshot(letters.id, engine.newest.time).to_pylist()
-        rows.sort(key=lambda r: (r["partition"], r["offset"]))
-        channel = f"{RETRY}{nodes.source_node(source)}"
-        for at in range(0, len(rows), PIECE):
-            records = [_again(channel, row) for row in rows[at : at + PIECE]]
-            engine.wait_inbox(engine.enter(records), lambda: source.id in engine.catalog.items)
-        return f"RETRY {len(rows)}"
+        source = _source(name, names.over(self._engine.catalog))
+        return f"RETRY {self._installation.letters.retry(source)}"
+
+    def delete(self, statement: DeleteDeadLetters, names: Resolution) -> str:
+        """The tag says how many."""
+        catalog = names.over(self._engine.catalog)
+        source = _source(statement.name, catalog)
+        letters = of_source(source, catalog)
+        return f"DELETE {self._installation.letters.delete(source, lambda t: chosen_letters(t, letters, statement.where, catalog))}"
+
+    # ---- records that are lost -------------------------------------------------------------------------------------------
+
+    def accept_loss(self, statement: ResumeSource, names: Resolution) -> list[str]:
+        """A source goes on at the earliest records that its topic still has. Returns what is to be told; the loss is logged, and noted
+        in the source's item."""
+        with self._installation.lock:
+            catalog = names.over(self._engine.catalog)
+            if statement.if_exists and catalog.find(statement.name) is None:
+                return [f'relation "{statement.name.name}" does not exist, skipping']
+            source = _source(statement.name, catalog)
+            reader, topic = reader_name(source), source.options["topic"]
+            there = kafka.topic(*self._engine.place(source))
+            if (error := kafka.other(topic, there.id, source.options.get("topic_id"))) is not None:
+                raise ObjectNotInPrerequisiteState(error)
+            known = self._engine.newest.offsets.get(reader, {}).get(topic, {})
+            bounds = {p: there.bounds.get(p, (0, 0)) for p in known}
+            lost = {p: (at, min(max(at, bounds[p][0]), bounds[p][1])) for p, at in known.items() if not bounds[p][0] <= at <= bounds[p][1]}
+            if not lost:
+                return [f'source "{source.name}" has lost no records']
+            said = [_loss(topic, p, at, next_) for p, (at, next_) in sorted(lost.items())]
+            together = [i for i in catalog.items.values() if i.kind == "source" and i.options["channel"] == source.options["channel"]]
+            for line in said:
+                log.warning("%s: %s", ", ".join(f'source "{i.name}"' for i in together), line)
+            self._engine.resume([source.options["channel"]])
+            put = tuple(replace(i, options={**i.options, LOST: [*i.options.get(LOST, ()), *said][-LOST_MAX:]}) for i in together)
+            offsets = {reader: {topic: {**known, **{p: next_ for p, (_, next_) in lost.items()}}}}
+            self._installation.install(Change(put=put), offsets=offsets)
+        return said
 
     # ---- topics ----------------------------------------------------------------------------------------------------------
 
@@ -80,10 +107,10 @@ class Attending:
                 out.append([name, partitions, replicas, sum(high - low for low, high in bounds.values())])
         return sorted(out)
 
-    def print(self, statement: Print, path: tuple[str, ...]) -> list[str]:
+    def print(self, statement: Print, names: Resolution) -> list[str]:
         """The records of a topic: the first ones, or the last ones that there are."""
         if statement.connection is not None:
-            brokers, settings = self._reached(of_kind(CONNECTION, statement.connection, self._engine.catalog.along(path)))
+            brokers, settings = self._reached(of_kind(CONNECTION, statement.connection, names.over(self._engine.catalog)))
         elif statement.brokers:
             brokers, settings = statement.brokers, {}
         else:
@@ -143,10 +170,10 @@ def _source(name: Name, catalog: Catalog) -> Item:
     return item
 
 
-def _again(channel: str, row: dict[str, Any]) -> Record:
-    time = int(row["time"].timestamp() * 1000) if row["time"] is not None else 0
-    attempts = ((ATTEMPTS, str(row["attempts"] + 1).encode()),)
-    return Record(channel, row["key"], row["value"], row["partition"], row["offset"], time, attempts)
+def _loss(topic: str, partition: str, at: int, next_: int) -> str:
+    if next_ > at:
+        return f"topic {topic}, partition {partition}: the records from offset {at} to {next_ - 1} are lost"
+    return f"topic {topic}, partition {partition}: the records from offset {next_} to {at - 1} were read and are no longer there"
 
 
 def _line(record: Record) -> str:

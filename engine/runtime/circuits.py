@@ -41,7 +41,10 @@ from lake.clients import plain_key
 from lake.errors import TailgateError, of
 from lake.types import Field
 
-DEAD_LETTER = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int"
+DEAD_LETTER = (
+    "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int, "
+    "since timestamp, backfill boolean"
+)
 
 
 Opened = Callable[[Mapping[str, Any]], dict[str, str]]  # settings of an item to what they say in clear
@@ -64,7 +67,7 @@ class Circuits:
         try:
             return self._build(graph, forgotten, opened)
         except Py4JJavaError as e:
-            if e.java_exception.getClass().getName() != "tailgate.SqlError":
+            if e.java_exception.getClass().getName() != "tailgate.errors.SqlError":
                 raise
             raise of(str(e.java_exception.sqlstate()), str(e.java_exception.getMessage())) from e
 
@@ -129,7 +132,7 @@ class Circuits:
         return out
 
     def _format(self, spec: FormatSpec, opened: Opened) -> Any:
-        formats = self._jvm.tailgate.Format
+        formats = self._jvm.tailgate.formats.Formats
         match spec.kind:
             case "none":
                 return formats.none()
@@ -166,7 +169,7 @@ class Circuits:
             said = said if "key" not in said else {**said, "key": plain_key(said)}
         except TailgateError as e:
             said = {"error": e.message}
-        return str(self._jvm.tailgate.Secrets.keep(json.dumps(said)))
+        return str(self._jvm.tailgate.security.Secrets.keep(json.dumps(said)))
 
     def decoder(self, spec: DecoderSpec, opened: Opened = dict) -> Any:
         decoder = self._jvm.tailgate.Decoder

@@ -22,6 +22,7 @@ from engine.runtime.jvm import launched
 from engine.runtime.statements import Statements
 from lake import Lake
 from lake.writing import open_epoch
+from sql.resolving import resolve
 
 STATEMENTS = (
     "CREATE TABLE t (a int PRIMARY KEY, b text)",
@@ -54,7 +55,8 @@ def dump(file: Path) -> None:
         running.start()
         try:
             for statement in STATEMENTS:
-                statements.execute(statement, {}, _Nobody())
+                names = resolve(statement, engine.catalog, engine.catalog)
+                statements.execute(statement, {}, names, _Nobody())
             subprocess.run(
                 ["jcmd", str(spark.jvm_pid(session)), "VM.cds", "dynamic_dump", str(file)], check=False, stdout=subprocess.DEVNULL
             )

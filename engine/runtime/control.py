@@ -1,9 +1,10 @@
 """The HTTP interface that gateways call: statements that change the catalog, news of entries, the state of the sources.
 
-    POST /statement {"sql", "settings"}   200 {"tag", "n", "time", "notices"}, or 4xx {"sqlstate", "message", "detail", "hint", "position"}
+    POST /statement {"sql", "settings", "resolution"}
+                                          200 {"tag", "n", "time", "notices"}, or 4xx {"sqlstate", "message", "detail", "hint", "position"}
     POST /write, bytes of `engine.runtime.writes.Write`   200 {"number"} or {"conflict"}, or 4xx as above
     GET  /newest?after=n                  {"n", "time"} as soon as an entry later than n is there, after 10 s in any case
-    GET  /status                          {"sources": {…}, "ticks": n, …}
+    GET  /status                          {"sources": {…}, "ticks": n, …, "internal_errors": [rows of lake.internal_errors]}
     GET  /recent?relations=i,…&timeout=s  {"n", "time"} of an entry with all that Kafka held of these relations at the request, or 4xx
 
 What a statement says before it is done comes as interim answers: `102 Processing` with the header `Notice: {…}`. Whoever closes the
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import logging
 import math
 import secrets
 import select
@@ -28,10 +28,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
-from lake.errors import InvalidParameterValue, TailgateError
+from lake.errors import InvalidParameterValue
 from lake.http import BadRequest, body_length
-
-log = logging.getLogger("tailgate.control")
+from lake.internal_errors import DEFECT, InternalErrors
+from lake.resolution import Resolution
+from sql.masking import masked
 
 POLL_S = 10.0  # longest long poll
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
@@ -56,19 +57,19 @@ class _Server(ThreadingHTTPServer):
 
 
 class Control:
-    """The server. `statement(sql, settings, client)`, `newest(after, timeout)`, `status()`, `write(body)` and `recent(relations,
-    timeout)` give what is sent as JSON."""
+    """The server. `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `status()`, `write(body)` and
+    `recent(relations, timeout)` give what is sent as JSON."""
 
     def __init__(
         self,
-        statement: Callable[[str, dict[str, str], Client], dict[str, Any]],
+        statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]],
         newest: Callable[[int, float], dict[str, Any]],
         status: Callable[[], dict[str, Any]],
         write: Callable[[bytes], dict[str, Any]],
         recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {},
     ) -> None:
         self.token = secrets.token_urlsafe(32)
-        control = self
+        control, errors = self, InternalErrors(masked)
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -85,14 +86,14 @@ class Control:
                     if url.path == "/newest":
                         self._answer(200, newest(_number(words, "after", 0), POLL_S))
                     elif url.path == "/status":
-                        self._answer(200, status())
+                        self._answer(200, {**status(), "internal_errors": errors.rows()})
                     elif url.path == "/recent":
                         relations = [_whole(id) for id in words.get("relations", [""])[0].split(",") if id]
                         self._answer(200, recent(relations, _seconds(words, "timeout", 10.0)))
                     else:
                         self._answer(404, {"message": "no such path"})
-                except TailgateError as e:
-                    self._refuse(e)
+                except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
+                    self._failed(e)
 
             def do_POST(self) -> None:
                 path = urlsplit(self.path).path
@@ -108,19 +109,23 @@ class Control:
                 if path not in ("/statement", "/write"):
                     self._answer(404, {"message": "no such path"})
                     return
+                text = ""
                 try:
                     if path == "/write":
                         self._answer(200, write(body))
                         return
                     request = json.loads(body)
-                    self._answer(200, statement(request["sql"], request.get("settings", {}), self))
-                except TailgateError as e:
-                    self._refuse(e)
-                except RecursionError:
-                    self._answer(400, {"sqlstate": "54001", "message": "stack depth limit exceeded"})
-                except Exception as e:
-                    log.exception("a statement failed")
-                    self._answer(500, {"sqlstate": "XX000", "message": f"{type(e).__name__}: {e}"})
+                    text = request["sql"]
+                    resolution = Resolution.from_json(request["resolution"])
+                    self._answer(200, statement(text, request.get("settings", {}), resolution, self))
+                except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
+                    self._failed(e, text)
+
+            def _failed(self, error: Exception, text: str = "") -> None:
+                """Answers with an error; `text`: of the statement that ended in it."""
+                e = errors.reported(error, text)
+                answer = {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position}
+                self._answer(500 if e.sqlstate == DEFECT else 400, answer)
 
             def tell(self, notice: dict[str, Any]) -> None:
                 try:
@@ -143,10 +148,6 @@ class Control:
                 self.close_connection = True  # a body may be left unread
                 self._answer(401, {"message": "no token, or that of another epoch"})
                 return False
-
-            def _refuse(self, e: TailgateError) -> None:
-                words = {"sqlstate": e.sqlstate, "message": e.message, "detail": e.detail, "hint": e.hint, "position": e.position}
-                self._answer(400, words)
 
             def _answer(self, status: int, body: dict[str, Any]) -> None:
                 data = json.dumps(body).encode()

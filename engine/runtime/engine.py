@@ -5,18 +5,21 @@
     stop ────────┘                         └── restart of the query when readers join, leave or fail
 
 `boundary` is held by a tick from start to end and by whoever appends an entry or changes the circuit, so all of that happens
-between two ticks. A tick that fails, at any point, has left nothing: state that no entry names is garbage, the query starts
-again from the log's newest entry.
+between two ticks. A tick that fails before its entry is in the log has left nothing: state that no entry names is garbage, and the
+query starts again from the log's newest entry. If anything fails after that, memory and log no longer agree: the engine ends
+(`committed_change`), and the next one starts from the log.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
-import shutil
+import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -35,13 +38,14 @@ from engine.runtime import session as spark
 from engine.runtime.batches import Batches
 from engine.runtime.circuits import Circuits
 from engine.runtime.failing import Failing
+from engine.runtime.pacing import Pacing
 from engine.runtime.readers import Ends, Reader, ends, reader_name, readers, veiled
 from engine.runtime.ticked import Ticked, ticked
 from engine.runtime.writes import written
-from lake import Lake, crash
+from lake import Lake, crash, files
 from lake.catalog import Catalog, Change, Item
 from lake.entry import Header
-from lake.errors import ObjectNotInPrerequisiteState, Replaced, TailgateError
+from lake.errors import CrashShutdown, ObjectNotInPrerequisiteState, Replaced, TailgateError, Uncertain
 from lake.inbox import TABLE, Inbox, Record
 from lake.secrets import Settings, Vault, settings
 from lake.writing import Writer
@@ -55,6 +59,7 @@ RESULTS = "results"  # folder below the state's: changes too large to be sent to
 RETRY_S = 2.0  # how often a stalled source is tried again
 STATE = "state"  # the folder of the lake with Spark's state
 NEVER = (1 << 63) - 1  # ms
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 FAILURES_MAX = 5  # ticks in a row that may fail without a source to blame; then the engine ends with the error
 
 
@@ -85,7 +90,9 @@ class Engine:
         self.inbox = Inbox(lake, writer.epoch, self.newest.inbox)
         jvm: Any = session._jvm
         self._source = jvm.tailgate.InboxSource  # the inbox's reading end
+        self._source.advance(str(self.inbox.folder), self.inbox.newest)
         self._transacted = jvm.tailgate.TransactedKafka
+        self.pacing = Pacing(jvm.tailgate.Snapshots)
         self.circuits = Circuits(session)
         self._registry = Registry(self.vault)
         self.stalls: dict[str, Stall] = {}
@@ -95,6 +102,7 @@ class Engine:
         self.sums: dict[tuple[int, int], Sum | None] = {}  # by operator and partition, what its input adds up to (engine.plan.sharing)
         self.failing = Failing(lake, self.catalog)
         self.failure: BaseException | None = None
+        self._fatal: BaseException | None = None
         self.rebuild: Callable[[], None] | None = None  # makes lost state again, while no tick runs
         self.isolate: Callable[[int, int, str], bool] | None = None  # stops what depends on an operator or relation that failed
         self._circuit: Any = None
@@ -120,34 +128,36 @@ class Engine:
         joining: Mapping[str, kafka.Offsets] | None = None,
         changes: Callable[[], Changes] = tuple,
         state: tuple[str, str] | None = None,
+        anew: bool = False,
     ) -> Header:
         """From the next tick on this graph runs, fed by these sources; with `change`, in one step with its entry of the log.
 
         `joining`: where topics begin to be read that no reader has read. `forgotten`: operators whose state is to be removed.
         `changes`: asked inside the boundary for what that entry changes in relations. `state`: folder and ids of state that was made again.
+        `anew`: the readers begin again, at the offsets of the entry.
         """
         after = self.catalog if change is None else self.catalog.apply(change)
         circuit = self.circuits.build(graph, forgotten, lambda said: self.opened(said, after))
         with self.boundary:
             header = self.newest
             if change is not None:
-                self.failing.watch(change.put)
                 wanted = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
                 kept = {r: {t: at for t, at in topics.items() if (r, t) in wanted} for r, topics in header.offsets.items()}
-                offsets = {r: topics for r, topics in _merged(kept, joining or {}).items() if topics}
+                offsets = {r: topics for r, topics in merged(kept, joining or {}).items() if topics}
                 extra = {**header.extra, "forgotten": list(forgotten)}
                 fields: dict[str, Any] = {"offsets": offsets}
                 if state is not None:
                     extra["state"], fields["state"] = state
                 header = self.append(changes(), kind="catalog", catalog=change, extra=extra, **fields)
+            with self.committed_change():
                 self.catalog = after
-            moved = readers(self._live(sources), self.catalog) != self._readers
-            self.graph, self._circuit, self._sources = graph, circuit, sources
-            running = {o.node for o in graph.operators}
-            self.sums = {key: sum for key, sum in self.sums.items() if key[0] in running}
-            self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
-            if moved:
-                self._running = False
+                moved = anew or readers(self._live(sources), self.catalog) != self._readers
+                self.graph, self._circuit, self._sources = graph, circuit, sources
+                running = {o.node for o in graph.operators}
+                self.sums = {key: sum for key, sum in self.sums.items() if key[0] in running}
+                self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
+                if moved:
+                    self._running = False
         if moved:
             self._wake.set()
         return header
@@ -169,31 +179,61 @@ class Engine:
         """Settings of an item, in clear."""
         return self.vault.opened(settings(said, catalog or self.catalog))
 
+    def change(self, change: Change) -> None:
+        """A change of the catalog before the first circuit runs."""
+        with self.boundary:
+            self.append(kind="catalog", catalog=change)
+            self.catalog = self.catalog.apply(change)
+
     def append(self, changes: Changes = (), **fields: Any) -> Header:
         """The next entry; call it inside the boundary."""
         fields.setdefault("time", max(time.time_ns() // 1_000_000, self.newest.time + 1))
-        header = self.writer.append(changes=changes, **fields)
-        self.failing.add(changes)
-        with self.committed:
-            self.newest = header
-            self.committed.notify_all()
+        try:
+            header = self.writer.append(changes=changes, **fields)
+        except (Replaced, Uncertain) as error:
+            self.end(error)
+            raise
+        with self.committed_change():
+            if header.catalog is not None:
+                self.failing.watch(header.catalog.put)
+            self.failing.add(changes)
+            with self.committed:
+                self.newest = header
+                self.committed.notify_all()
         return header
+
+    @contextmanager
+    def committed_change(self) -> Iterator[None]:
+        """For all that follows an entry of the log and brings memory to it. If any of it fails, the engine ends."""
+        try:
+            yield
+        except Exception as error:
+            self.end(error)
+            raise CrashShutdown(
+                "the engine ends because its memory no longer agrees with the log",
+                detail=f"The statement was carried out. Then this failed: {error}",
+                hint="The engine starts again from the log.",
+            ) from error
 
     def enter(self, records: Iterable[Record]) -> int:
         """Adds an entry to the inbox and starts a tick; the entry's number."""
-        number = self.inbox.write(records)
+        try:
+            number = self.inbox.write(records)
+        except (Replaced, Uncertain) as error:
+            self.end(error)
+            raise
         self._source.advance(str(self.inbox.folder), number)
         return number
 
     def wait_inbox(self, number: int, alive: Callable[[], bool]) -> None:
         """Until the tick that read this entry of the inbox is in the log."""
         with self.committed:
-            while self.newest.inbox < number and alive() and not self._stopping:
+            while self.newest.inbox < number and alive() and not self.stopping:
                 self.committed.wait(1.0)
 
     def wait_newer(self, n: int, timeout: float) -> Header:
         with self.committed:
-            self.committed.wait_for(lambda: self.newest.n > n or self._stopping, timeout)
+            self.committed.wait_for(lambda: self.newest.n > n or self.stopping, timeout)
             return self.newest
 
     def figures(self) -> Figures:
@@ -207,6 +247,7 @@ class Engine:
 
     def _tick(self, batch: Any, start: int) -> None:
         """One batch. Never raises: `run` handles a failure."""
+        self.pacing.wait(lambda: self._stopping or not self._running)
         with self.boundary:
             if not self._running or start != self._starts:
                 return  # the query is to end; the log does not know this batch, so the next query reads it again
@@ -247,17 +288,25 @@ class Engine:
         gone = set(result.forgotten)
         extra = {**self.newest.extra, "parallelism": self.parallelism}
         extra["forgotten"] = [n for n in extra.get("forgotten", ()) if n not in gone]
-        offsets = _merged(self.newest.offsets, at.offsets)
+        offsets = merged(self.newest.offsets, at.offsets)
         fields = {"offsets": offsets, "inbox": at.inbox, "state": result.state, "checkpoint": self._checkpoint.name, "batch": number}
         self.append(changes, kind="tick", time=time_ms, extra=extra, **fields)
         crash.point("entry.committed")
+        with self.committed_change():
+            self._committed(before, at, changes, result)
+        self.ticks += 1
+        self.durations.append(time.time_ns() / 1e6 - began)
+
+    def _committed(self, before: int, at: Ends, changes: list[tuple[int, Any]], result: Ticked) -> None:
+        """What follows a tick's entry."""
         self.sums.update(result.sums)
+        self.pacing.lineage = result.lineage
         for reader in self._readers:
             if reader.transactions and (warning := self._transacted.warning(reader.name)) is not None:
                 log.warning("%s: %s", reader.name, warning)
         for _, given in changes:
             if isinstance(given, Path):
-                given.unlink()  # the entry has a name of its own for it
+                files.discard(given)  # the entry has a name of its own for it
         if result.due != self._due:
             self._due = result.due
             self._source.due(str(self.inbox.folder), result.due)
@@ -266,8 +315,6 @@ class Engine:
             node, what = name.split(".")
             counts = self.counters.setdefault(int(node), {})
             counts[what] = max(counts.get(what, 0), count) if what == "last_message" else counts.get(what, 0) + count
-        self.ticks += 1
-        self.durations.append(time.time_ns() / 1e6 - began)
 
     # ---- the query -------------------------------------------------------------------------------------------------------
 
@@ -282,6 +329,8 @@ class Engine:
                     break
                 self._wake.wait(timeout=RETRY_S)
             self._end(query)
+            if self._fatal is not None:
+                raise self._fatal
             if self.failure is not None and not self._stopping:
                 if self.rebuild is not None and _is(self.failure, "tailgate.StateLost"):
                     log.warning("state that the log names is missing or damaged: %s", self.failure)
@@ -296,11 +345,20 @@ class Engine:
                 rebuild()
                 return
             except TailgateError as e:
-                if isinstance(e, Replaced):
+                if self._fatal is not None:
                     raise
                 log.warning("the state cannot be made again yet: %s", e.message)
                 self._wake.clear()
                 self._wake.wait(RETRY_S)
+
+    def end(self, error: BaseException) -> None:
+        """The engine cannot go on: `run` raises the error, and nothing is committed any more."""
+        if self._fatal is None:
+            self._fatal = error
+        self._running = False
+        self._wake.set()
+        with self.committed:
+            self.committed.notify_all()
 
     def stop(self) -> None:
         """At the next boundary."""
@@ -313,7 +371,8 @@ class Engine:
 
     @property
     def stopping(self) -> bool:
-        return self._stopping
+        """Whether it was stopped, or ends because of an error."""
+        return self._stopping or self._fatal is not None
 
     def _live(self, sources: tuple[Item, ...]) -> tuple[Item, ...]:
         return tuple(s for s in sources if self.stall(s) is None and not s.options.get("paused"))
@@ -334,6 +393,7 @@ class Engine:
 
     def _start(self) -> Any:
         with self.boundary:
+            self.writer.check()
             self._starts += 1
             start = self._starts
             wanted = readers(self._live(self._sources), self.catalog)
@@ -354,12 +414,13 @@ class Engine:
             keep = partial(self.circuits.access, opened=self.opened)
             frame = inputs.stream(self._ticking, self.inbox.folder, self.newest.inbox, self._readers, offsets, clients, keep)
             with self.committed:
-                self.newest = self.newest.with_offsets(_merged(self.newest.offsets, offsets))
+                self.newest = self.newest.with_offsets(merged(self.newest.offsets, offsets))
             self._running = True
-        shutil.rmtree(self.lake.path / STATE / self.newest.extra.get("state", "") / RESULTS, ignore_errors=True)  # of ticks that failed
-        for old in self._checkpoint.parent.glob("*"):
-            if old != self._checkpoint:
-                shutil.rmtree(old, ignore_errors=True)
+        files.discard_folder(self.lake.path / STATE / self.newest.extra.get("state", "") / RESULTS)  # of ticks that failed
+        for old in self._checkpoint.parent.glob("*.*"):
+            epoch, _, earlier = old.name.partition(".")
+            if (int(epoch), int(earlier)) < (self.writer.epoch, start):
+                files.discard_folder(old)
         writer = frame.writeStream.option("checkpointLocation", str(self._checkpoint))
         batches = Batches(self.session, writer, lambda batch: self._tick(batch, start))
         try:
@@ -432,8 +493,11 @@ class Engine:
 
     def _blame(self, failure: BaseException) -> None:
         """Marks what made a tick fail as stalled; raises the failure if nothing is to blame too often."""
-        if isinstance(failure, Replaced):
-            raise failure
+        if _disk_full(failure):
+            log.error("a tick failed because the disk is full; it is tried again every %.0f s", RETRY_S, exc_info=failure)
+            self._wake.clear()
+            self._wake.wait(RETRY_S)
+            return
         thrown = _caused(failure, "tailgate.SourceStalled")
         if thrown is not None:
             self._stall(str(thrown.channel()), str(thrown.getMessage()), lasting=bool(thrown.lasting()))
@@ -463,7 +527,7 @@ class Engine:
         try:
             return self.isolate is not None and self.isolate(*failed, str(thrown.getMessage()))
         except TailgateError as e:
-            if isinstance(e, Replaced):
+            if self._fatal is not None:
                 raise
             log.warning("the views that depend on operator %d cannot be stopped yet: %s", failed[0], e.message)
             return False
@@ -510,6 +574,18 @@ def _caused(failure: BaseException, java: str) -> Any:
     return thrown
 
 
+def _disk_full(failure: BaseException) -> bool:
+    """Whether there was no space for a file, of ours or of Spark's."""
+    if isinstance(failure, OSError):
+        return failure.errno in DISK_FULL
+    thrown = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
+    while thrown is not None:
+        if any(os.strerror(number) in str(thrown.getMessage()) for number in DISK_FULL):
+            return True
+        thrown = thrown.getCause()
+    return False
+
+
 def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Settings]]:
     formats: list[Mapping[str, Any]] = []
     for s in sources:
@@ -517,6 +593,6 @@ def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Set
     return {(str(f["registry"]), settings(f.get("access", {}), catalog)) for f in formats if f.get("registry")}
 
 
-def _merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:
+def merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:
     """Offsets by reader and topic: the new ones where there are any. A topic that is left out while it is stalled keeps its own."""
     return {r: {**old.get(r, {}), **new.get(r, {})} for r in {*old, *new}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -34,11 +35,11 @@ class Failing:
                 if not item.ready:
                     self._sums.pop(item.errors, None)
 
-    def add(self, changes: Iterable[tuple[int, bytes | memoryview | pa.Table]]) -> None:
+    def add(self, changes: Iterable[tuple[int, bytes | memoryview | pa.Table | Path]]) -> None:
         """What an entry changed."""
         for relation, data in changes:
             if relation in self._relations:
-                self._add(relation, data if isinstance(data, pa.Table) else pa.ipc.open_stream(data).read_all())
+                self._add(relation, data if isinstance(data, pa.Table) else _read(data))
 
     def error(self, item: Item) -> Error | None:
         """One of a view's errors: the first by SQLSTATE and message."""
@@ -53,3 +54,8 @@ class Failing:
                 sums[state, message] += weight
                 if not sums[state, message]:
                     del sums[state, message]
+
+
+def _read(changes: bytes | memoryview | Path) -> pa.Table:
+    """An Arrow stream, or the file that holds it."""
+    return pa.ipc.open_stream(pa.memory_map(str(changes)) if isinstance(changes, Path) else changes).read_all()

@@ -5,13 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from engine.runtime.engine import Engine
 from engine.runtime.isolating import Isolation
+from lake.errors import Replaced
 from lake.retention import sweep
 from lake.tables import Follower
 
 log = logging.getLogger("tailgate.tables")
+
+T = TypeVar("T")
 
 ROUND_S = 1.0  # between two rounds, and
 SHARE = 4  # times as long as the last one took, so that many tables do not take the processor from the ticks, but
@@ -20,7 +25,7 @@ SWEEP_S = 60.0
 
 
 class Follow(threading.Thread):
-    """Runs until the engine stops; a round that fails is tried again in the next."""
+    """Runs until the engine stops. A round that fails is tried again; an engine that was replaced ends."""
 
     def __init__(self, engine: Engine, isolation: Isolation) -> None:
         super().__init__(name="tables", daemon=True)
@@ -38,7 +43,8 @@ class Follow(threading.Thread):
             took = time.monotonic() - began
             if time.monotonic() - swept >= SWEEP_S:
                 swept = time.monotonic()
-                self._attempt("removing what is no longer needed", lambda: sweep(self._engine.lake))
+                self._attempt("removing what is no longer needed", lambda: sweep(self._engine.writer))
+            self._attempt("announcing the engine", self._engine.writer.keep_announced)
             time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))
 
     def round(self) -> int | None:
@@ -49,9 +55,11 @@ class Follow(threading.Thread):
             if not self._isolation.relation(relation, n, why):
                 log.error("the table of relation %d stays at entry %d: %s", relation, n, why)
 
-    def _attempt(self, what, action):  # type: ignore[no-untyped-def]  # any action, any result
+    def _attempt(self, what: str, action: Callable[[], T]) -> T | None:
         try:
             return action()
+        except Replaced as error:
+            self._engine.end(error)
         except Exception:
             log.exception("%s failed; it is tried again", what)
-            return None
+        return None

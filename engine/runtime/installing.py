@@ -8,34 +8,38 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import pyarrow.compute as pc
-
+from engine.ddl.letters import widened
 from engine.plan import circuit, nodes
 from engine.plan.errors import Unknown, errors_to_fill
+from engine.plan.failing import reads
 from engine.plan.plans import Streams
 from engine.plan.replacing import ANEW, bases, group, readers, replacement, switched
 from engine.plan.sharing import Sharing, equal_sums
 from engine.plan.sharing import total as total_sums
 from engine.plan.sizes import measured
 from engine.runtime import kafka, transactions
-from engine.runtime.engine import Changes, Engine
+from engine.runtime.differences import differences, sums
+from engine.runtime.engine import Changes, Engine, merged
 from engine.runtime.fills import Fill, History
+from engine.runtime.letters import Letters
 from engine.runtime.readers import beginning, reader_name
 from engine.runtime.restoring import remove_lost, restored
 from lake import subscriptions
-from lake.catalog import ERRORS, SUBSCRIPTION, Catalog, Change, Item, ready, skips
+from lake.catalog import SUBSCRIPTION, Catalog, Change, Item, ready, skips
 from lake.entry import Header, stream
-from lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState, TailgateError
+from lake.errors import ConnectionFailure, CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
 from lake.failed import error_change, failure
 from lake.sizes import about
-from lake.types import WEIGHT, Field, arrow_schema
-from lake.weights import negated, total
 
 log = logging.getLogger("tailgate.engine")
+
+BEGINNINGS_MAX = 5  # of one fill: a topic that loses records faster than they are read cannot fill a view
 
 
 class Installation:
@@ -52,7 +56,9 @@ class Installation:
         self.failures: dict[int, Exception] = {}  # of fills that a statement may wait for, by item
         self.awaited: set[int] = set()  # the items whose fills statements wait for
         self.switched: set[int] = set()  # replacements that took their places
+        self.letters = Letters(engine)
         self._filled: set[int] = set()
+        self._beginnings: Counter[int] = Counter()  # how often the fill of an item began again
         engine.rebuild = lambda: self.recover(lost=True)
 
     # ---- starting --------------------------------------------------------------------------------------------------------
@@ -68,6 +74,9 @@ class Installation:
                 fill.end()
             self.fills.clear()
             self._filled.clear()
+            if (columns := widened(catalog)) != Change():
+                engine.change(columns)
+                catalog = engine.catalog
             broken = self._broken(catalog, lost)
             coming = catalog.replacements()
             stale = [nodes.made_stale(i, engine.newest.time) for i in broken if not nodes.stale(i)]
@@ -116,32 +125,54 @@ class Installation:
         fill: tuple[Item, ...] = (),
         changes: Callable[[], Changes] = tuple,
         state: tuple[str, str] | None = None,
+        offsets: Mapping[str, kafka.Offsets] | None = None,
     ) -> Header:
-        """The change of the catalog and the circuit for it, in one step; then the fills begin. Holds the lock."""
+        """The change of the catalog and the circuit for it, in one step; then the fills begin. Holds the lock. `offsets`: where topics
+        are read from now on, instead of from where they were."""
         engine = self.engine
         after = engine.catalog.apply(change)
         streams = Streams(after)
         graph = circuit.compile_catalog(after, streams)
         live = self._live(after)
-        joining = self._joining(live)
+        joining = merged(self._joining(live), offsets or {})
         forgotten = () if state is not None else self._forgotten(circuit.gone(engine.graph, graph), graph)
         views = tuple(after[i.id] for i in fill if i.kind == "materialized view")
         begun = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
-        for item in change.put:
-            if item.id not in engine.catalog.items:  # before anybody sees it: then the file is another's
-                if item.kind == "sink":
-                    engine.lake.hold(f"sink-{item.id}", engine.newest.n)
-                elif item.kind == SUBSCRIPTION:
-                    subscriptions.begin(engine.lake, item, engine.newest.n, engine.newest.time)
-        header = engine.install(graph, live, forgotten, change, joining, lambda: [*changes(), *_sums(engine, begun)], state)
-        for id in change.drop:
-            if (gone := self.fills.pop(id, None)) is not None:
-                gone.end()
-            self._filled.discard(id)
-        for item in fill:
-            self._begin_fill(after[item.id], header, streams)
-        self._tell()
+        with self._held(change):
+            header = engine.install(
+                graph, live, forgotten, change, joining, lambda: [*changes(), *sums(engine, begun)], state, anew=offsets is not None
+            )
+        with engine.committed_change():
+            for id in change.drop:
+                if (gone := self.fills.pop(id, None)) is not None:
+                    gone.end()
+                self._filled.discard(id)
+            for item in fill:
+                self._begin_fill(after[item.id], header, streams)
+            self._tell()
         return header
+
+    @contextmanager
+    def _held(self, change: Change) -> Iterator[None]:
+        """Keeps, before anybody sees them, what new sinks and subscriptions will read; afterwards the files are theirs."""
+        lake, at = self.engine.lake, self.engine.newest
+        held: list[str] = []
+        try:
+            for item in change.put:
+                if item.id not in self.engine.catalog.items:
+                    if item.kind == "sink":
+                        held.append(f"sink-{item.id}")
+                        lake.hold(held[-1], at.n, at.time if item.options.get("snapshot", True) else None)
+                    elif item.kind == SUBSCRIPTION:
+                        held.append(subscriptions.reader(item.id))
+                        subscriptions.begin(lake, item, at.n, at.time)
+            yield
+        except (CrashShutdown, Uncertain):
+            raise  # the entry is in the log, or may be
+        except BaseException:
+            for reader in held:
+                lake.release(reader)
+            raise
 
     def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         """New items, those of them that are views about to be filled ready for it. Holds the lock."""
@@ -259,10 +290,11 @@ class Installation:
             if input.kind == "topic":
                 end = header.offsets[reader_name(source)][source.options["topic"]]
                 begin = item.options["starts"][str(source.id)]
-                histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items())))
+                at = {"n": header.n, "time": header.time}
+                histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items()), **at))
             elif source.ready:
                 histories.append(History(input.channel, relation=source.id, time=header.time))
-        fill = self.fills[item.id] = Fill(self.engine, item, tuple(histories), self)
+        fill = self.fills[item.id] = Fill(self.engine, item, tuple(histories), self, self.letters)
         fill.start()
 
     def filled(self, fill: Fill) -> None:
@@ -277,6 +309,35 @@ class Installation:
             if self.fills.get(fill.item.id) is fill:
                 self.failures[fill.item.id] = error
                 self._tell()
+
+    def awaits(self, fill: Fill) -> bool:
+        return fill.item.id in self.awaited
+
+    def begin_again(self, fill: Fill, why: str) -> None:
+        """Fills a view from what its topics have now, and with it all views that are being filled from it."""
+        with self.lock:
+            id = fill.item.id
+            if self.fills.get(id) is not fill:
+                return
+            self._beginnings[id] += 1
+            if self._beginnings[id] > BEGINNINGS_MAX:
+                self.failed(fill, ObjectNotInPrerequisiteState(why, detail=f"The view was begun {BEGINNINGS_MAX} times."))
+                return
+            log.warning("filling %s begins again: %s", fill.item.name, why)
+            catalog = self.engine.catalog
+            again, unready = {id}, {i.id: i for i in catalog.items.values() if not i.ready}
+            while more := {i for i in unready.keys() - again if not again.isdisjoint(reads(unready[i], catalog))}:
+                again |= more
+            try:
+                begun = tuple(self._numbered([unready[i] for i in sorted(again)], catalog))
+            except TailgateError as e:
+                self.failed(fill, e)
+                return
+            before = [self.fills[i] for i in again if i in self.fills]
+            self.install(Change(put=begun), fill=begun)
+            for other in before:
+                other.end()
+            self._filled -= again
 
     def settle(self) -> None:
         """Makes ready what is filled and reads only what is ready; replacements take their places, a group at one time. Holds the lock."""
@@ -294,8 +355,8 @@ class Installation:
             alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in bases(i, catalog))), None)
             if alone is None:
                 return
+            self.install(Change(put=(self._sharing()(self.letters.noted(ready(alone)), catalog),)))
             self._ready(alone.id)
-            self.install(Change(put=(self._sharing()(ready(alone), catalog),)))
 
     def _sharing(self) -> Sharing:
         with self.engine.boundary:  # all sums are of one tick
@@ -308,9 +369,10 @@ class Installation:
     def _switch(self, coming: list[Item]) -> None:
         """The replaced items go on with their replacements' definitions and rows; readers see the difference."""
         catalog = self.engine.catalog
+        coming = [self.letters.noted(i) for i in coming]
         change = switched(coming, catalog, self._sharing())
         pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view" and not i.options.get(ANEW)]
-        differences = [d for old, new in pairs for d in _differences(self.engine, old, new)]
+        differences = [d for old, new in pairs for d in differences(self.engine, old, new)]
         self.switched.update(i.id for i in coming)
         self.install(change, changes=lambda: [made for d in differences if (made := d.now()) is not None])
         for item in coming:
@@ -325,48 +387,6 @@ class Installation:
 def _replacements(items: Iterable[Item], catalog: Catalog) -> list[Item]:
     """What is to be filled beside each of these, as one group."""
     return [replacement(item, catalog.next_id + 2 * n, catalog.next_id) for n, item in enumerate(items)]
-
-
-class _Difference:
-    """Of the rows of two relations: taken beside the running ticks, brought to the newest entry between two of them."""
-
-    def __init__(self, engine: Engine, old: int, new: int, columns: tuple[Field, ...]) -> None:
-        self._engine, self._old, self._new = engine, old, new
-        self._schema = arrow_schema(columns, weight=True)
-        at = engine.newest
-        self._n = at.n
-        self._net = total([negated(engine.lake.snapshot(old, at.time)), engine.lake.snapshot(new, at.time)], self._schema)
-
-    def now(self) -> tuple[int, bytes] | None:
-        """As changes of the old relation, if there are any."""
-        parts = [self._net]
-        for entry in self._engine.lake.log.after(self._n, self._engine.newest.n):
-            if (gone := entry.changes(self._old)) is not None:
-                parts.append(negated(gone.rename_columns(self._schema.names)))
-            if (come := entry.changes(self._new)) is not None:
-                parts.append(come.rename_columns(self._schema.names))
-        net = total(parts, self._schema)
-        return (self._old, stream(net)) if net.num_rows else None
-
-
-def _differences(engine: Engine, old: Item, new: Item) -> Iterable[_Difference]:
-    yield _Difference(engine, old.id, new.id, old.columns)
-    yield _Difference(engine, old.errors, new.errors, ERRORS)
-
-
-def _sums(engine: Engine, begun: dict[int, dict[int, int]]) -> list[tuple[int, bytes]]:
-    """The first changes of relations of errors: sums of what others hold now."""
-    schema = arrow_schema(ERRORS, weight=True)
-    made = []
-    for relation, sums in begun.items():
-        parts = []
-        for other, times in sums.items():
-            rows = engine.lake.snapshot(other, engine.newest.time)
-            parts.append(rows.set_column(2, WEIGHT, pc.multiply(rows.column(2), times)))
-        net = total(parts, schema)
-        if net.num_rows:
-            made.append((relation, stream(net)))
-    return made
 
 
 def being_filled(item: Item) -> str:

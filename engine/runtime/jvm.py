@@ -164,7 +164,7 @@ def _java() -> str:
 
 def _options(scratch: Path) -> list[str]:
     theirs = _pyspark() / "jars"
-    # ours first: QuietFiles is needed before Spark loads jars, and nothing is copied at start
+    # ours first: DurableFiles is needed before Spark loads jars, and nothing is copied at start
     more = os.environ.get("SPARK_DIST_CLASSPATH")
     path = ":".join(map(str, (*jars(), *sorted(theirs.glob("slf4j-api-*.jar")), theirs / "*", *([more] if more else []))))
     options = ["-cp", path, f"-Xmx{DRIVER_MEMORY}", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from engine.runtime import session as spark
 from engine.runtime.control import Control
 from engine.runtime.engine import Engine
+from engine.runtime.expiring import Expiring
 from engine.runtime.follow import Follow
 from engine.runtime.installing import Installation
 from engine.runtime.isolating import Isolation
@@ -66,6 +67,7 @@ def run(options: Options, jvm: Jvm) -> int:
     installation.recover()
     follow = Follow(engine, isolation)
     follow.start()
+    Expiring(engine, installation.letters).start()
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
     print(f"ready control=http://{control.address}", flush=True)

@@ -126,7 +126,7 @@ def _format(reader: Reader) -> str:
 
 def veiled(session: SparkSession, said: Mapping[str, str]) -> dict[str, str]:
     """What Kafka's Java clients are told (`lake.clients`). Secrets among it stand in no option, plan or log: the clients look them up."""
-    secrets: Any = session._jvm.tailgate.Secrets  # type: ignore[union-attr]
+    secrets: Any = session._jvm.tailgate.security.Secrets  # type: ignore[union-attr]
     told = java(said)
     hidden = {name: str(secrets.reference(told[name])) for name in JAVA_SECRET if name in told}
     return {**told, **hidden, **dict(secrets.PROVIDER)} if hidden else told

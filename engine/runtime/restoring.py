@@ -6,24 +6,25 @@ of views is not made again here: they are filled (`engine.runtime.installing`).
 
 from __future__ import annotations
 
-import shutil
 from datetime import datetime, timezone
 
 from engine.plan.graph import Graph
 from engine.plan.restore import restoring
 from engine.runtime.engine import STATE, Engine
+from lake import files
 from lake.catalog import Catalog
 from lake.entry import stream
 
+AFTER = "after-"  # begins the folders of state made again; the number of the newest entry follows
 PIECE_ROWS = 20_000  # a tick's worth; all of a relation's rows are in memory once besides
 BATCH = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
 
 
 def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
     """The folder below state/ and the ids of the state made again; the caller names both in the log's next entry. No tick may run."""
-    folder = f"after-{engine.newest.n}"
+    folder = f"{AFTER}{engine.newest.n}"
     path = engine.lake.path / STATE / folder
-    shutil.rmtree(path, ignore_errors=True)  # of an attempt that did not come to its entry
+    files.discard_folder(path)  # of an attempt that did not come to its entry
     part, channels = restoring(graph, catalog)
     circuit = engine.circuits.build(part)
     ids = ""
@@ -37,7 +38,8 @@ def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
 
 
 def remove_lost(engine: Engine, folder: str) -> None:
-    """Removes all state but that in the folder, once an entry names it."""
+    """Removes all state older than that in the folder, once an entry names it."""
+    n = int(folder.removeprefix(AFTER))
     for old in (engine.lake.path / STATE).glob("*"):
-        if old.name != folder:
-            shutil.rmtree(old, ignore_errors=True)
+        if not old.name.startswith(AFTER) or int(old.name.removeprefix(AFTER)) < n:
+            files.discard_folder(old)

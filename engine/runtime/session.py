@@ -1,6 +1,6 @@
 """The Spark session of the engine: bound to loopback, with everything per tick switched off that can be.
 
-Source of the settings: docs/engine.md, "What Spark is told and why".
+Source of the settings: docs/engine.md, "Settings of Spark".
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from engine.runtime.jvm import Jvm, attached
 
 STATE_CACHE_MB = 256  # RocksDB's block cache and write buffers, of all stores of this process together
+TEN_YEARS_MS = 10 * 365 * 86_400_000
 ENDING_MS = 2000  # longest exit of the JVM
 
 STREAMING = "spark.sql.streaming"
@@ -24,12 +25,14 @@ SETTINGS: dict[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.variable.substitute": "false",  # '${env:PATH}' in a statement is a text
     "spark.authenticate": "true",  # by a secret that Spark makes for this session: its ports refuse other users of this machine
+    # Spark removes a block manager, its own driver's too, after two silent minutes by the wall clock, which may jump by days.
+    "spark.storage.blockManagerHeartbeatTimeoutMs": str(TEN_YEARS_MS),
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",  # the catalogue's templates say each result's scale
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
-    "spark.hadoop.fs.file.impl": "tailgate.QuietFiles",  # no fork of chmod for each file: 25 of 85 ms of a tick
+    "spark.hadoop.fs.file.impl": "tailgate.DurableFiles",  # state survives a loss of power, and no fork of chmod for each file
     f"{STREAMING}.checkpointFileManagerClass": f"{SPARK}.checkpointing.FileSystemBasedCheckpointFileManager",
     f"{STREAMING}.stateStore.providerClass": f"{SPARK}.state.RocksDBStateStoreProvider",
     f"{STREAMING}.stateStore.checkpointFormatVersion": "2",  # versions with unique ids: a tick that is run again spoils nothing
@@ -41,7 +44,7 @@ SETTINGS: dict[str, str] = {
     f"{STREAMING}.metricsEnabled": "false",
     f"{STREAMING}.numRecentProgressUpdates": "1",
     f"{STREAMING}.kafka.useDeprecatedOffsetFetching": "false",
-    f"{STREAMING}.checkpoint.fileChecksum.enabled": "false",  # Hadoop's beside each file do, and are read; two more files a file
+    f"{STREAMING}.checkpoint.fileChecksum.enabled": "false",  # compressed streams and archives have some; two more files a file
     "spark.sql.codegen.cache.maxEntries": "5000",  # a new circuit finds what the one before had compiled, and the JVM made fast
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",
@@ -71,7 +74,7 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSessi
         session.sparkContext._gateway.proc = jvm.process  # type: ignore[union-attr]  # as if PySpark had started it: held as long as used
     session.sparkContext.setLogLevel("ERROR")
     _unwatched(session)
-    session._jvm.tailgate.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
+    session._jvm.tailgate.functions.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
     session._jvm.tailgate.Ending.within(ENDING_MS)  # type: ignore[union-attr]
     return session
 

@@ -24,9 +24,8 @@ from lake.catalog import CONNECTION, Catalog, Change, Item
 from lake.dropping import dropping
 from lake.errors import AdminShutdown, DuplicateTable, FeatureNotSupported, QueryCanceled, UndefinedTable, WrongObjectType
 from lake.events import Part
-from lake.names import listed
+from lake.resolution import Resolution
 from lake.roles import OPERATOR_ID
-from lake.schemas import SCHEMA
 from lake.secrets import settings
 from sql.statements import (
     AlterItem,
@@ -46,6 +45,7 @@ from sql.statements import (
     CreateSubscription,
     CreateTable,
     CreateView,
+    DeleteDeadLetters,
     Drop,
     DropFunction,
     DropRole,
@@ -57,6 +57,7 @@ from sql.statements import (
     Pause,
     Print,
     RefreshSchema,
+    ResumeSource,
     RetryDeadLetters,
     Show,
     ValidateConnection,
@@ -67,7 +68,6 @@ Answer = dict[str, Any]
 Items = CreateSource | CreateView | CreateSink | CreateTable | CreateSubscription | CreateSecret | CreateConnection
 Creation = Items | CreateFunction
 Changing = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | CreateRole | AlterRole | DropRole | Grant | GrantRole
-Path = tuple[str, ...]  # of the session that asks
 TAGS = {
     CreateSource: "CREATE SOURCE",
     CreateSink: "CREATE SINK",
@@ -92,42 +92,46 @@ class Statements:
 
     # ---- for control -----------------------------------------------------------------------------------------------------
 
-    def execute(self, text: str, settings: dict[str, str], client: Client) -> Answer:
-        """Runs one statement; the answer of `POST /statement`."""
-        statement = parse(text)
-        path = listed(settings.get("search_path", SCHEMA))
+    def execute(self, text: str, settings: dict[str, str], resolution: Resolution, client: Client) -> Answer:
+        """Runs one statement; the answer of `POST /statement`. Its names mean what the resolution says. Raises 40001."""
+        statement, names = parse(text), resolution
         match statement:
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
-                return self._create(statement, text, settings.get("role"), path, client)
+                return self._create(statement, text, settings.get("role"), names, client)
             case CreateSecret() | CreateConnection():
-                return self._create(statement, text, settings.get("role"), path, client)
+                return self._create(statement, text, settings.get("role"), names, client)
             case CreateIndex():
-                return self._create_index(statement, path)
+                return self._create_index(statement, names)
             case Drop() | DropFunction() | DropSchema():
-                return self._drop(statement, path)
+                return self._drop(statement, names)
             case AlterItem() | AlterSchema() | CreateSchema() | CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
-                return self._change(statement, settings.get("role"), path)
+                return self._change(statement, settings.get("role"), names)
             case Comment() | CommentOnFunction():
-                return self._change(statement, settings.get("role"), path)
+                return self._change(statement, settings.get("role"), names)
             case AlterSecret():
-                return self._alter_secret(statement, path)
+                return self._alter_secret(statement, names)
             case RefreshSchema():
-                return self._refresh(statement, path)
+                return self._refresh(statement, names)
             case ValidateConnection(name=name):
-                self._validate(ddl.of_kind(CONNECTION, name, self._engine.catalog.along(path)))
+                self._validate(ddl.of_kind(CONNECTION, name, names.over(self._engine.catalog)))
                 return self._answer("VALIDATE CONNECTION")
             case Pause():
-                return self._answer(self._attending.pause(statement, path))
+                return self._answer(self._attending.pause(statement, names))
             case RetryDeadLetters(name=name):
-                return self._answer(self._attending.retry(name, path))
+                return self._answer(self._attending.retry(name, names))
+            case DeleteDeadLetters():
+                return self._answer(self._attending.delete(statement, names))
+            case ResumeSource():
+                said = self._attending.accept_loss(statement, names)
+                return {**self._answer("ALTER SOURCE"), "notices": [_notice(line) for line in said]}
             case Print():
-                return {**self._answer("PRINT"), "lines": self._attending.print(statement, path)}
+                return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
             case Show(what="topics"):
                 return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
             case Explain(target=target, schema=part) if part is not None and isinstance(target, Name | CreateSink):
-                return {**self._answer("EXPLAIN"), "lines": self._explain_schema(target, part, text, path).splitlines()}
+                return {**self._answer("EXPLAIN"), "lines": self._explain_schema(target, part, text, settings.get("role"), names)}
             case Explain(target=target, analyze=analyze) if isinstance(target, Name | CreateView):
-                return {**self._answer("EXPLAIN"), "lines": self._explain(target, text, path, analyze).splitlines()}
+                return {**self._answer("EXPLAIN"), "lines": self._explain(target, text, settings.get("role"), names, analyze)}
         raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
 
     def newest(self, after: int, timeout: float) -> Answer:
@@ -136,13 +140,13 @@ class Statements:
 
     # ---- creating --------------------------------------------------------------------------------------------------------
 
-    def _create(self, statement: Creation, text: str, creator: str | None, path: Path, client: Client) -> Answer:
+    def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         tag = TAGS[type(statement)]
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
         with self._installation.lock:
-            catalog = self._engine.catalog.along(path)
-            owner = catalog.role(creator).id if creator else OPERATOR_ID
+            catalog = names.over(self._engine.catalog)
+            owner = _owner(creator, catalog)
             schema = catalog.home(statement.name)
             old = None if isinstance(statement, CreateFunction) else catalog.find(Name(statement.name.name, schema.name))
             if isinstance(statement, CreateFunction):
@@ -154,6 +158,7 @@ class Statements:
                 items = self._installation.numbered(items)
             else:
                 items = tuple(replace(i, owner=owner) for i in self._items(statement, text, catalog))
+            ddl.check_definitions(items, catalog)
             fill = tuple(i for i in items if not i.ready)
             header = self._installation.install(Change(put=items), fill=fill)
             self._installation.awaited.update(i.id for i in fill)
@@ -168,9 +173,9 @@ class Statements:
             header = self._engine.newest  # the time from which the view can be read
         return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
 
-    def _create_index(self, statement: CreateIndex, path: Path) -> Answer:
+    def _create_index(self, statement: CreateIndex, names: Resolution) -> Answer:
         with self._installation.lock:
-            item, told = ddl.create_index(statement, self._engine.catalog.along(path))
+            item, told = ddl.create_index(statement, names.over(self._engine.catalog))
             if item is not None:
                 self._installation.install(Change(put=(item,)))
         return {**self._answer("CREATE INDEX"), "notices": told}
@@ -242,18 +247,18 @@ class Statements:
         (item,) = self._installation.numbered((replace(view, ready=False),))
         return item, ddl.errors_item(item)
 
-    def _alter_secret(self, statement: AlterSecret, path: Path) -> Answer:
+    def _alter_secret(self, statement: AlterSecret, names: Resolution) -> Answer:
         """Readers that go by the secret begin anew, and so do sinks."""
         with self._installation.lock:
-            item = ddl.alter_secret(statement, self._engine.catalog.along(path), self._engine.vault.sealed)
+            item = ddl.alter_secret(statement, names.over(self._engine.catalog), self._engine.vault.sealed)
             if item is None:
                 return self._answer("ALTER SECRET", _notice(f'secret "{statement.name}" does not exist, skipping'))
             self._installation.install(Change(put=(item,)))
         return self._answer("ALTER SECRET")
 
-    def _refresh(self, statement: RefreshSchema, path: Path) -> Answer:
+    def _refresh(self, statement: RefreshSchema, names: Resolution) -> Answer:
         with self._installation.lock:
-            change, said = ddl.refresh_schema(statement, self._engine.catalog.along(path), self._registry)
+            change, said = ddl.refresh_schema(statement, names.over(self._engine.catalog), self._registry)
             again = self._installation.planned_anew(change) if change != Change() else ()
         return {**self._answer("ALTER SOURCE"), "notices": [*said, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)]}
 
@@ -293,9 +298,9 @@ class Statements:
 
     # ---- dropping and explaining -----------------------------------------------------------------------------------------
 
-    def _drop(self, statement: Drop | DropFunction | DropSchema, path: Path) -> Answer:
+    def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution) -> Answer:
         with self._installation.lock:
-            catalog = self._engine.catalog.along(path)
+            catalog = names.over(self._engine.catalog)
             match statement:
                 case Drop(kind=kind):
                     tag = f"DROP {kind.upper()}"
@@ -311,11 +316,11 @@ class Statements:
                 self._installation.settle()
         return {**self._answer(tag), "notices": said}
 
-    def _change(self, statement: Changing, creator: str | None, path: Path) -> Answer:
+    def _change(self, statement: Changing, creator: str | None, names: Resolution) -> Answer:
         """What changes nothing that runs."""
         said: list[ddl.Notice] = []
         with self._installation.lock:
-            catalog = self._engine.catalog.along(path)
+            catalog = names.over(self._engine.catalog)
             match statement:
                 case AlterItem(kind=kind):
                     tag = f"ALTER {kind.upper()}"
@@ -335,30 +340,36 @@ class Statements:
                 self._installation.install(change)
         return {**self._answer(tag), "notices": said}
 
-    def _explain(self, target: Name | CreateView, text: str, path: Path, analyze: bool) -> str:
-        catalog = self._engine.catalog.along(path)
+    def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
+        catalog = names.over(self._engine.catalog)
         if isinstance(target, Name):
             item = catalog.relation(target)
             if analyze and item.kind != "materialized view":
                 raise WrongObjectType(f'"{item.name}" is not a materialized view', position=target.position)
         else:
-            item = ddl.create_view(target, text, catalog)
+            item = replace(ddl.create_view(target, text, catalog), owner=_owner(asker, catalog))
+            ddl.check_definitions((item,), catalog)
             catalog = catalog.apply(Change(put=(item,)))
-        return explain(item, catalog, Streams(catalog), figures=self._engine.figures() if analyze else None)
+        return explain(item, catalog, Streams(catalog), figures=self._engine.figures() if analyze else None).splitlines()
 
-    def _explain_schema(self, target: Name | CreateSink, part: Part, text: str, path: Path) -> str:
-        catalog = self._engine.catalog.along(path)
+    def _explain_schema(self, target: Name | CreateSink, part: Part, text: str, asker: str | None, names: Resolution) -> list[str]:
+        catalog = names.over(self._engine.catalog)
         if isinstance(target, Name):
             item = ddl.of_kind("sink", target, catalog)
         else:
             view = ddl.sink_view(target, catalog)
-            catalog = catalog if view is None else catalog.apply(Change(put=(view,)))
+            before, catalog = catalog, catalog if view is None else catalog.apply(Change(put=(view,)))
             item = ddl.create_sink(target, text, catalog)
-        return ddl.sink_schema(item, catalog, part)
+            ddl.check_definitions((replace(view or item, owner=_owner(asker, before)),), before)
+        return ddl.sink_schema(item, catalog, part).splitlines()
 
     def _answer(self, tag: str, notice: dict[str, Any] | None = None) -> Answer:
         newest = self._engine.newest
         return {"tag": tag, "n": newest.n, "time": newest.time, "notices": [notice] if notice else []}
+
+
+def _owner(creator: str | None, catalog: Catalog) -> int:
+    return catalog.role(creator).id if creator else OPERATOR_ID
 
 
 def _notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:

@@ -36,6 +36,7 @@ class Status:
             "sinks": {catalog.name_of(i).sql: self._sink(i) for i in items if i.kind == "sink"},
             "ticks": engine.ticks,
             "tick_ms": {name: round(durations[int(len(durations) * q)], 1) for name, q in PERCENTILES} if durations else {},
+            "state_versions": engine.pacing.lineage,
             "n": engine.newest.n,
             "time": engine.newest.time,
         }

@@ -22,7 +22,7 @@ class Ticked:
 
     `state`: for the next tick, opaque. `counters`: "<source>.<what>" → number. `forgotten`: nodes without state by now. `due`: when there
     is something to do by the clock, in ms. `sums`: of the operators that ran, by node and partition, the sum of their input, or None if it
-    is not known.
+    is not known. `lineage`: versions of the state since the last uploaded snapshot.
     """
 
     changes: tuple[tuple[int, memoryview | Path], ...]
@@ -31,6 +31,7 @@ class Ticked:
     forgotten: tuple[int, ...]
     due: int
     sums: Mapping[tuple[int, int], Sum | None]
+    lineage: int
 
 
 def ticked(message: bytes) -> Ticked:
@@ -42,4 +43,4 @@ def ticked(message: bytes) -> Ticked:
         changes.append((relation, view[at : at + size] if file is None else Path(file)))
         at += size
     sums = {(node, partition): (one, other) if known else None for node, partition, known, one, other in head["sums"]}
-    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), head["due"], sums)
+    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), head["due"], sums, head["lineage"])

@@ -111,7 +111,7 @@ class Writes:
         for table in {*write.reads, *(p.table for p in write.parts)}:
             item = catalog.items.get(table)
             if item is None or item.kind != "table":
-                raise UndefinedTable(f"relation with OID {table} does not exist", detail="It was dropped while the statement ran.")
+                raise UndefinedTable("a table of the statement does not exist", detail="It was dropped while the statement ran.")
 
     def _conflict(self, write: Write) -> int:
         """The last entry after `base` that wrote what this write has read; 0 if there is none."""

@@ -12,6 +12,7 @@ import json
 import random
 import threading
 import time
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
@@ -31,19 +32,24 @@ ALARM_QUEUE = 100_000  # messages that may wait for the broker before the genera
 class Load:
     """The generator: `start` makes topics and users and begins to send; `stop` flushes. `events` counts messages."""
 
-    def __init__(self, kafka: str, registry: str, rate: float, seed: int = 7, users: int = USER_COUNT) -> None:
+    def __init__(
+        self, kafka: str, registry: str, rate: float, seed: int = 7, users: int = USER_COUNT, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        """`settings`: the producer's besides ours."""
         self.rate = rate
         self.events = 0
+        self.error: Exception | None = None  # that ended it
         self._kafka = kafka
         self._random = random.Random(seed)
         self._producer = Producer(
             {"bootstrap.servers": kafka, "linger.ms": 2, "queue.buffering.max.messages": 2 * ALARM_QUEUE, "log_level": 2}
+            | dict(settings or {})
         )
         self._table = Table(registry, "users")
         self._user_count = users
         self._users: dict[int, dict[str, Any]] = {}
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="load", daemon=True)
+        self._thread = threading.Thread(target=self._send, name="load", daemon=True)
 
     def prepare(self) -> None:
         """Topics, and all users as a connector's first snapshot has them."""
@@ -73,6 +79,12 @@ class Load:
         if self._thread.ident is not None:
             self._thread.join()
         self._producer.flush(30)
+
+    def _send(self) -> None:
+        try:
+            self._run()
+        except Exception as error:  # noqa: BLE001  # told to who started the thread
+            self.error = error
 
     def _run(self) -> None:
         began, sent, changed = time.monotonic(), 0, 0.0

@@ -27,12 +27,12 @@ from gateway import lists
 from gateway.catalog import database
 from gateway.catalog.facts import Facts, Session
 from gateway.catalog.functions import Functions
-from gateway.catalog.privileges import SECRET
 from gateway.catalog.reading import CatalogQuery, Described, catalog_query, catalog_tree, described, is_catalog_query, parsed
 from lake import errors
 from lake.catalog import Catalog
 from lake.roles import OPERATOR_ID
 from lake.types import Field, Type, arrow_schema
+from sql.authorization import Authorized
 
 __all__ = ["CatalogQuery", "Described", "SystemCatalog", "catalog_query", "catalog_tree", "described", "is_catalog_query", "parsed"]
 
@@ -58,6 +58,14 @@ class NoJob:
 NO_JOB = NoJob()
 
 
+def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a relation of the schema tailgate."""
+    if relation == lists.INTERNAL_ERRORS:
+        return lists.internal_errors(session.internal_errors(), status.get("internal_errors", ()))
+    said = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status
+    return lists.table(relation, catalog, said, session.may_see)
+
+
 class SystemCatalog:
     """The catalog's database, opened at its first query. Safe from many threads.
 
@@ -75,7 +83,7 @@ class SystemCatalog:
 
     def run(
         self,
-        query: str | CatalogQuery,
+        query: Authorized[CatalogQuery],
         values: Sequence[object],
         session: Session,
         catalog: Catalog,
@@ -85,30 +93,27 @@ class SystemCatalog:
     ) -> tuple[tuple[Field, ...], pa.Table]:
         """Columns and rows of a query. `values` of its parameters may be text. `status`: what the engine says of itself, for a query
         that `asks_engine`. `told`: its columns, if they are known. Raises SQL errors."""
-        made = query if isinstance(query, CatalogQuery) else catalog_query(parsed(query), (), catalog)
-        if not session.role.superuser and (secret := made.relations.intersection(SECRET)):
-            name = min(secret)
-            raise errors.InsufficientPrivilege(f"permission denied for {'view' if name == 'pg_shadow' else 'table'} {name}")
+        made = query.plan
         activity = session.sessions() if ACTIVITY in made.relations else None
+        listings = {relation: _listing(relation, session, catalog, status or {}) for relation in made.listed}
         with self._asked(session, catalog, job) as connection:
             if activity is not None:
                 database.fill(connection, f"pg.{ACTIVITY}", activity)
-            for relation in made.listed:
-                said = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status or {}
-                database.fill(connection, relation, lists.table(relation, catalog, said))
+            for relation, listing in listings.items():
+                database.fill(connection, relation, listing)
             result = self._execute(connection, made.sql, made.used, values)
             told = told or described(made, _description(result))
             return told.fields, self._shown(self._fetch(result), told)
 
-    def describe(self, query: str, oids: Sequence[int], session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
-        """Columns and types of the parameters, without running it. `oids`: types that the client gave, 0 where it did not."""
-        made = catalog_query(parsed(query), oids, catalog)
-        return described(made, self.description(made, session, catalog)).fields, made.parameters
+    def describe(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
+        """Columns and types of the parameters: it runs, for no rows."""
+        return described(query.plan, self.description(query, session, catalog)).fields, query.plan.parameters
 
-    def description(self, query: CatalogQuery, session: Session, catalog: Catalog, job: Job = NO_JOB) -> list[tuple[str, str]]:
-        """Names and types of the columns, as DuckDB tells them."""
+    def description(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog, job: Job = NO_JOB) -> list[tuple[str, str]]:
+        """Names and types of the columns, as DuckDB tells them: it runs, for no rows."""
+        made = query.plan
         with self._asked(session, catalog, job) as connection:
-            return _description(self._execute(connection, query.limited, query.used, [None] * len(query.parameters)))
+            return _description(self._execute(connection, made.limited, made.used, [None] * len(made.parameters)))
 
     @contextlib.contextmanager
     def _asked(self, session: Session, catalog: Catalog, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:

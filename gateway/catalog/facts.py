@@ -41,8 +41,14 @@ class Session(Protocol):
     def sessions(self) -> list[dict[str, Any]]:
         """The rows of pg_stat_activity."""
 
+    def internal_errors(self) -> list[dict[str, Any]]:
+        """The internal errors of all gateways (`lake.internal_errors`)."""
+
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """How far each subscription is, by name."""
+
+    def may_see(self, item: Item) -> bool:
+        """Whether the role may see what is in a relation, and errors that tell of its rows."""
 
     def export_snapshot(self) -> str:
         """A name under which other sessions may read at the time of this one's transaction."""

@@ -11,7 +11,7 @@ from lake.schemas import SYSTEM
 
 RELATION_KINDS = ("table", "any_column")
 MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]
-SECRET = ("pg_authid", "pg_shadow")  # relations of the system catalog that only superusers read
+SECRET = {"pg_authid": "table", "pg_shadow": "view"}  # relations of the system catalog that only superusers read
 
 
 def _privileges(text: str, known: Iterable[str]) -> list[str]:

@@ -16,16 +16,19 @@ from sqlglot.tokens import Token, TokenType
 from gateway import lists
 from gateway.catalog import database
 from gateway.catalog.functions import Functions
+from gateway.catalog.privileges import SECRET
 from gateway.catalog.rewrite import REG, WORDS, rewrite
 from gateway.catalog.trees import folded, type_name
 from gateway.catalog.typing import columns_of, type_of
 from lake import errors
 from lake.catalog import Catalog
 from lake.types import FACTS, Field, Type
+from sql.authorization import SUPERUSER, Demand
 
 # Of a query of the system catalog. The longest that a client was seen to send has 9,000.
 CHARACTERS_MAX = 65_536
 PARAMETERS_MAX = 65_535  # that a Bind message can give
+TOLD = frozenset(f"{lists.SCHEMA}.{what.replace(' ', '_')}" for what in lists.TOLD) | {lists.INTERNAL_ERRORS}  # by the engine
 
 
 def catalog_tree(text: str) -> exp.Expression | None:
@@ -114,7 +117,15 @@ class CatalogQuery:
     @property
     def asks_engine(self) -> bool:
         """Whether what the engine says of itself is part of the answer."""
-        return any(relation.removeprefix(f"{lists.SCHEMA}.").replace("_", " ") in lists.TOLD for relation in self.listed)
+        return not self.listed.isdisjoint(TOLD)
+
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        """Everybody may read it, but for internal errors and what `SECRET` names."""
+        secret = [f"{SECRET[name]} {name}" for name in sorted(self.relations.intersection(SECRET))]
+        if lists.INTERNAL_ERRORS in self.listed:
+            secret.append(f"table {lists.INTERNAL_ERRORS.partition('.')[2]}")
+        return tuple(Demand(SUPERUSER, 0, what=what) for what in secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +261,7 @@ def parsed(text: str) -> exp.Expression:
         trees = [t for t in POSTGRES.parser().parse(_names(_arrays(POSTGRES.tokenize(text))), text) if t is not None]
     except sqlglot.errors.SqlglotError as error:
         raise errors.SyntaxError_("syntax error in a query of the system catalog") from error
-    if len(trees) != 1:
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query) or trees[0].find(exp.DML, exp.DDL, exp.Command) is not None:
         raise errors.SyntaxError_("syntax error in a query of the system catalog")
     return trees[0]
 

@@ -21,8 +21,9 @@ from sql import statements as s
 CONNECT_TIMEOUT_S = 10
 FOLLOW_S = 1.0  # how long a page of a TAIL waits for rows
 CURSOR = "presto"
+NO_FILE = os.path.join(os.devnull, "none")  # cannot exist; libpq warns of a password file that is a device
 # libpq sends a password only where the server may ask for one (require_auth), and certificates and tickets only inside TLS and GSSAPI.
-NO_CREDENTIALS = {"require_auth": "none", "sslmode": "disable", "gssencmode": "disable", "passfile": os.devnull}
+NO_CREDENTIALS = {"require_auth": "none", "sslmode": "disable", "gssencmode": "disable", "passfile": NO_FILE}
 AS_TEXT = ("interval", "jsonb", "json")
 READING = ("select", "with", "values", "table", "(")  # what begins a query that only the system catalog's grammar reads
 

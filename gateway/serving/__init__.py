@@ -5,6 +5,7 @@ What happens to one SELECT:
 1. `prepared` binds it against the catalog at the mirrors' time (sql.bind), and asks sql.duckdb for the text; both are kept.
 2. `mirrors` has every relation that a query names as a DuckDB table (`mirror`), filled at the first use and moved along the log from
    tick to tick, all in one transaction. `wake` tells when the log has more, `entries` reads it once for everybody.
+   What is evaluated is an `Authorized`: somebody was asked whether the role may (`sql.authorization`).
 3. `jobs` runs the text on a thread, interruptible, in the `sandbox`; inside BEGIN in the transaction of a `snapshots.Snapshot`.
 4. `failures` turns what DuckDB says into PostgreSQL's errors. A view whose own errors sum above zero answers with them.
 
@@ -47,9 +48,11 @@ from gateway.serving.sandbox import Sandbox, open_sandbox
 from gateway.serving.snapshots import Snapshot, Snapshots, raise_error_of
 from gateway.turns import ASKING, Quota
 from gateway.workers import Workers
+from lake import reading
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, UndefinedTable
 from lake.types import Field, arrow_schema
+from sql.authorization import Authorized, Followed, Plan
 from sql.duckdb import arguments
 from sql.statements import QueryText, Select
 
@@ -143,6 +146,10 @@ class Serving:
         """The entry that last changed the catalog: a key for whatever was made from it."""
         return self._mirrors.state.catalog_n
 
+    async def readable_since(self, relations: Iterable[int]) -> int:
+        """The oldest time at which all of these relations can be read."""
+        return await asyncio.to_thread(reading.readable_since, self._lake, tuple(relations))
+
     def oldest(self) -> int:
         """The oldest time that can still be read."""
         since, at = self._since
@@ -227,19 +234,25 @@ class Serving:
         return _no_catalog_query(await self.analyzed(query, parameter_oids, seen or Seen(*self.known)))
 
     async def run(
-        self, prepared: Prepared, values: Sequence[object] = (), *, at: Snapshot | None = None, timeout: float | None = None
+        self, query: Authorized[Prepared], values: Sequence[object] = (), *, at: Snapshot | None = None, timeout: float | None = None
     ) -> pa.Table:
         """The rows. Cancelling the task stops the statement. With `at`: in that snapshot."""
+        prepared = query.plan
         if at is not None:
             if not at.past:  # what this block copies for itself, the next finds in memory
                 self._mirrors.need([i for i in prepared.items if i.id in self.catalog.items])
             return await self._jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
         return await self._reading(prepared.items, lambda job: self._run(prepared, values, job), timeout)
 
-    async def work(
-        self, items: Sequence[Item], work: Callable[[duckdb.DuckDBPyConnection], Result], *, at: Snapshot | None = None
+    async def write(
+        self,
+        write: Authorized[Plan],
+        items: Sequence[Item],
+        work: Callable[[duckdb.DuckDBPyConnection], Result],
+        *,
+        at: Snapshot | None = None,
     ) -> Result:
-        """What `work` gives, on a thread, with a connection that reads these items. Cancelling the task stops it."""
+        """What `work` makes of a write, on a thread, with a connection that reads these items. Cancelling the task stops it."""
         if at is None:
             return await self._reading(items, lambda job: self._work(items, work, job))
         self._mirrors.need([i for i in items if i.id in self.catalog.items])
@@ -277,8 +290,9 @@ class Serving:
             finally:
                 job.running(None)
 
-    def run_now(self, prepared: Prepared, values: Sequence[object] = ()) -> pa.Table:
+    def run_now(self, query: Authorized[Prepared], values: Sequence[object] = ()) -> pa.Table:
         """The rows, on this thread: for what is known to be short, or outside an event loop. Waits for a first filling."""
+        prepared = query.plan
         for left in reversed(range(TRIES)):
             for ready in self._mirrors.need(self._present(prepared.items)):
                 ready.result()
@@ -358,7 +372,7 @@ class Serving:
 
     async def run_catalog(
         self,
-        query: CatalogQuery,
+        query: Authorized[CatalogQuery],
         told: Described,
         values: Sequence[object],
         session: Session,
@@ -367,14 +381,14 @@ class Serving:
     ) -> pa.Table:
         """Rows of a query of the system catalog. Values of parameters may be text. `catalog`: as the session sees it. `status`: what the
         engine says of itself, for a query that asks it."""
-        jobs = self._catalog_jobs if query.relations else self._calls
+        jobs = self._catalog_jobs if query.plan.relations else self._calls
         return (await jobs.run(lambda job: self._system.run(query, values, session, catalog, status, told, job)))[1]
 
-    async def describe_catalog(self, query: CatalogQuery, session: Session, catalog: Catalog) -> Described:
-        """Columns of such a query, without running it."""
-        jobs = self._catalog_jobs if query.relations else self._calls
+    async def describe_catalog(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog) -> Described:
+        """Columns of such a query: it runs, for no rows."""
+        jobs = self._catalog_jobs if query.plan.relations else self._calls
         description = await jobs.run(lambda job: self._system.description(query, session, catalog, job))
-        return await self.workers.aside(described, query, description)
+        return await self.workers.aside(described, query.plan, description)
 
     def _opened(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
         sandbox = open_sandbox(prepare, memory_limit=self.memory.catalog)
@@ -385,7 +399,7 @@ class Serving:
 
     async def changes(
         self,
-        source: int | Prepared,
+        source: Authorized[Followed | Prepared],
         *,
         after: int,
         snapshot: bool,
@@ -399,11 +413,11 @@ class Serving:
         that are given, where it has got others since.
         """
         item: Item | Prepared
-        if isinstance(source, int):
-            item = readable(self.catalog[source])
+        if isinstance(source.plan, Followed):
+            item = readable(self.catalog[source.plan.item.id])
             item = item if columns is None else replace(item, columns=columns)
         else:
-            item = source
+            item = source.plan
         asking = ASKING.get()
         aside = self._decoded
         if isinstance(item, Prepared):
@@ -468,7 +482,7 @@ def _no_catalog_query(found: Prepared | CatalogQuery) -> Prepared:
 
 def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
     """The answer in stored form, with the columns' names."""
-    given = arguments(values, prepared.constants)
+    given = arguments(values, prepared.used, prepared.constants)
     result = cursor.execute(prepared.sql, given) if given else cursor.execute(prepared.sql)
     return fetched(result, _schema(prepared.columns))
 

@@ -100,7 +100,7 @@ class QueryFeed:
         self.key: Hashable = ("query", prepared.sql, tuple(map(repr, values)))
         self.items = prepared.items
         self.lake, self._sandbox, self._prepared = lake, sandbox, prepared
-        self._arguments = arguments(values, prepared.constants)
+        self._arguments = arguments(values, prepared.used, prepared.constants)
         self._schema = arrow_schema(prepared.columns, weight=True)
         self._lock = threading.Lock()
 
@@ -123,9 +123,20 @@ class QueryFeed:
 
     def _counted(self, sql: str, rest: str = "") -> str:
         """Rows of a query, each once, with how often it came; `rest`: more lines of (columns, weight) to add."""
-        names = ", ".join(f"c{i}" for i in range(len(self._prepared.columns)))
-        rows = f"SELECT {names}, CAST(1 AS BIGINT) AS {WEIGHT} FROM ({sql}) AS q({names}) {rest}"
-        return f"SELECT {names}, CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT} FROM ({rows}) GROUP BY {names} HAVING sum({WEIGHT}) <> 0"
+        names = [f"c{i}" for i in range(len(self._prepared.columns))]
+        rows = f"SELECT {_listed(names, f'CAST(1 AS BIGINT) AS {WEIGHT}')} FROM ({sql}) AS q({_listed(names or ['nothing'])}) {rest}"
+        return summed(rows, names)
+
+
+def summed(rows: str, names: Sequence[str]) -> str:
+    """SQL of rows, each once with the sum of its weights; `names`: of its columns, which may be none."""
+    groups = f"GROUP BY {_listed(names)} " if names else ""
+    weight = f"CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT}"
+    return f"SELECT {_listed(names, weight)} FROM ({rows}) {groups}HAVING sum({WEIGHT}) <> 0"
+
+
+def _listed(names: Sequence[str], *more: str) -> str:
+    return ", ".join([*names, *more])
 
 
 class LinearFeed(QueryFeed):
@@ -134,11 +145,9 @@ class LinearFeed(QueryFeed):
         (item,) = prepared.items
         self._shape = mirror.shape(item)
         self._read = arrow_schema(item.columns, weight=True)
-        names = ", ".join([*(f"c{i}" for i in range(len(prepared.columns))), WEIGHT])
-        columns = names.removesuffix(f", {WEIGHT}")
-        changes = f"({over.sql}) AS q({names})"
-        self._arguments = arguments(values, over.constants)
-        self._sql = f"SELECT {columns}, CAST(sum({WEIGHT}) AS BIGINT) FROM {changes} GROUP BY {columns} HAVING sum({WEIGHT}) <> 0"
+        names = [f"c{i}" for i in range(len(prepared.columns))]
+        self._arguments = arguments(values, over.used, over.constants)
+        self._sql = summed(f"SELECT * FROM ({over.sql}) AS q({_listed(names, WEIGHT)})", names)
 
     def rows(self, n: int, time: int) -> pa.Table:
         return self._over(self.lake.snapshot(self._shape.relation, at=time))
@@ -235,8 +244,7 @@ class Maintained(QueryFeed):
             for shape in self._shapes:
                 if (changes := known.changes(shape.relation)) is not None:
                     mirror.apply(self._connection, shape, changes)
-            names = ", ".join(self._result.names)
-            before = f"UNION ALL SELECT {names}, -{WEIGHT} FROM {self._result.table}"
+            before = f"UNION ALL SELECT {_listed(self._result.names, f'-{WEIGHT}')} FROM {self._result.table}"
             delta = self._bounded(self._query(self._connection, self._counted(self._prepared.sql, before)))
             mirror.apply(self._connection, self._result, delta)
         except BaseException:

@@ -110,11 +110,23 @@ def rows(connection: duckdb.DuckDBPyConnection, shape: Shape) -> pa.Table:
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with exactly these names and types; columns that have them already are not copied."""
-    if table.schema.equals(schema):
+    """The table with exactly these names and types; columns that have them already are not copied.
+
+    A table without columns keeps the one that DuckDB returns in their place: Arrow loses the row count of a table without any.
+    """
+    if table.schema.equals(schema) or not schema:
         return table
-    columns = [c if c.type == f.type else c.cast(f.type) for c, f in zip(table.columns, schema, strict=True)]
+    columns = [_conformed(c, f.type) for c, f in zip(table.columns, schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _conformed(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
+    """A column of a type. One that DuckDB knows to be NULL in every row may come as integers, which nothing can be cast from."""
+    if column.type == type:
+        return column
+    if column.null_count == len(column):
+        return pa.chunked_array([pa.nulls(len(column), type)])
+    return column.cast(type)
 
 
 def positional(shape: Shape, rows: pa.Table) -> pa.Table:

@@ -22,6 +22,7 @@ from lake.errors import ObjectNotInPrerequisiteState
 from lake.failed import readable_at
 from lake.types import FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from sql import explain, plan
+from sql.authorization import SELECT, Demand
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.relations import once_each, walk
@@ -39,30 +40,33 @@ UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A query over the changes of its one relation, which has their weight as last column; the last column of the result is its weight."""
+    """A query over the changes of its one relation, which has their weight as last column; the last column of the result is its weight.
+    `used`: as of `Prepared`."""
 
     sql: str
     constants: tuple[plan.Value, ...]
+    used: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """`relations`: ids of what it reads; `depends`: of what its text names. `catalog_n`: the entry whose catalog it was bound against.
-    `volatile`: it may change though no relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, … `failed_at`: the newest
-    time at which all is readable if it reads views that have failed, otherwise None. `constants`: its long literals, parameters of
-    `sql`. `equalities`: if it may be a look-up. `changes`: if it can be asked of changes alone. `size`: bytes that it takes, about.
-    `packed`: the bound query, or its pickle."""
+    """`relations`: ids of what it reads. `demands`: the privileges that it takes to run it. `catalog_n`: the entry whose catalog it was
+    bound against. `volatile`: it may change though no relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, …
+    `failed_at`: the newest time at which all is readable if it reads views that have failed, otherwise None. `constants`: its long
+    literals, parameters of `sql`; `used`: the numbers of the other parameters that `sql` has. `equalities`: if it may be a look-up.
+    `changes`: if it can be asked of changes alone. `size`: bytes that it takes, about. `packed`: the bound query, or its pickle."""
 
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...]
     relations: frozenset[int]
-    depends: tuple[int, ...]
+    demands: tuple[Demand, ...]
     catalog_n: int
     sql: str
     items: tuple[Item, ...] = field(repr=False)
     volatile: bool
     failed_at: int | None
     constants: tuple[plan.Value, ...] = field(repr=False)
+    used: frozenset[int]
     equalities: Equalities | None = field(repr=False)
     changes: Changes | None = field(repr=False)
     size: int
@@ -143,12 +147,26 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     )
     constants: list[plan.Value] = []
     sql = render(bound.plan, constants=constants)
+    # what the plan reads is asked for even if the binder has noted nothing of it
+    unnoted = relations - {d.item for d in bound.demands}
     changing = volatile(bound.plan)
-    size = len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes))
     return Prepared(
-        columns, bound.parameters, relations, bound.depends, catalog_n, sql, items, changing, readable_at(items), tuple(constants),
-        equalities_of(bound.plan), None if changing else changes_of(bound.plan), size, bound,
-    )  # fmt: skip
+        columns,
+        bound.parameters,
+        relations,
+        (*bound.demands, *(Demand(SELECT, r) for r in sorted(unnoted))),
+        catalog_n,
+        sql,
+        items,
+        volatile=changing,
+        failed_at=readable_at(items),
+        constants=tuple(constants),
+        used=numbers(bound.plan),
+        equalities=equalities_of(bound.plan),
+        changes=None if changing else changes_of(bound.plan),
+        size=len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes)),
+        packed=bound,
+    )
 
 
 @once_each
@@ -196,6 +214,11 @@ def nodes(plan_or_part: object) -> Iterator[object]:
             waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]
 
 
+def numbers(relation: plan.Relation) -> frozenset[int]:
+    """Of the parameters that a plan has."""
+    return frozenset(n.number for n in nodes(relation) if isinstance(n, plan.Parameter))
+
+
 def scans(relation: plan.Relation) -> Iterator[plan.Scan]:
     return (node for node in walk(relation) if isinstance(node, plan.Scan))
 
@@ -213,7 +236,7 @@ def changes_of(relation: plan.Relation) -> Changes | None:
     if over is None:
         return None
     constants: list[plan.Value] = []
-    return Changes(render(over, constants=constants), tuple(constants))
+    return Changes(render(over, constants=constants), tuple(constants), numbers(over))
 
 
 def _over_changes(relation: plan.Relation) -> plan.Relation | None:

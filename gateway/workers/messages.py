@@ -13,6 +13,7 @@ import pickle
 import socket
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from lake.catalog import Catalog, Item
@@ -65,7 +66,7 @@ def send(to: socket.socket, value: Any) -> None:
 def _parts(catalog: Catalog) -> list[bytes]:
     if len(_pickled) > ITEMS_MAX:
         _pickled.clear()
-    head = len(catalog.items), catalog.next_id, dict(catalog.roles), dict(catalog.schemas), catalog.path
+    head = len(catalog.items), replace(catalog, items={}, roles=dict(catalog.roles), schemas=dict(catalog.schemas))
     parts = [pickle.dumps(head, 5)]
     for item in catalog.items.values():
         known = _pickled.get(id(item))
@@ -83,9 +84,9 @@ def receive(source: socket.socket) -> Any:
     file = io.BytesIO(first)
     catalogs: list[Catalog] = []
     for _ in range(count):
-        size, next_id, roles, schemas, path = pickle.load(file)
+        size, catalog = pickle.load(file)
         items = [pickle.load(file) for _ in range(size)]
-        catalogs.append(Catalog({item.id: item for item in items}, next_id, roles, schemas, path))
+        catalogs.append(replace(catalog, items={item.id: item for item in items}))
     return _Unpickler(io.BytesIO(pickled), buffers, catalogs).load()
 
 

@@ -12,7 +12,7 @@ import time
 from gateway.workers.pool import Worker
 from lake.errors import of
 from sql import interruption
-from sql.compute.regexpsearch import Spans, found
+from sql.compute.regexp.search import Spans, find_spans
 
 SEARCH_S = 10.0  # of one search in one text
 CHECK_S = 0.05  # between two looks whether the statement is to end
@@ -33,7 +33,7 @@ class Searches:
             worker = self._idle.pop() if self._idle else None
         worker = worker or Worker(self._size)
         try:
-            worker.ask(found, pattern, text, at)
+            worker.ask(find_spans, pattern, text, at)
             until = time.monotonic() + SEARCH_S
             while not select.select([worker], [], [], CHECK_S)[0]:
                 interruption.check()

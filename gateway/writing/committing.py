@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -25,14 +25,19 @@ from gateway.writing.fitting import fitted
 from gateway.writing.pending import Pending
 from gateway.writing.plans import ChangePlan, InsertPlan, WritePlan
 from lake.catalog import Item
-from lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure
+from lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
+from sql.authorization import Authorized
 from sql.writes import INCOMING, TruncateTables
 
 if TYPE_CHECKING:
+    from gateway.serving import Snapshot
     from gateway.session import Session
+
+Result = TypeVar("Result")
 
 EVALUATIONS_MAX = 50  # of one statement: with a reservation the second or third gets through; more is a machine in trouble
 ROWS_AT_ONCE = 5_000  # that are made bytes while nobody else is served: some 5 ms
+VIOLATION = "23"  # class of SQLSTATEs of rows that a constraint refuses
 SERIALIZABLE = ("repeatable read", "serializable")  # what SELECT reads in such a block must not have changed when it commits
 
 
@@ -48,21 +53,6 @@ def verb(write: WritePlan) -> str:
             return "UPDATE" if updates else "DELETE"
         case TruncateTables():
             return "TRUNCATE"
-
-
-def check_access(session: Session, write: WritePlan) -> None:
-    """42501 unless the role has what the write needs: to write, and SELECT on what it reads or gives back."""
-    wanted = [verb(write)]
-    read: tuple[int, ...] = ()
-    if isinstance(write, InsertPlan):
-        wanted += ["UPDATE", "SELECT"] if write.conflict == "update" else []
-        wanted += ["SELECT"] if write.returning is not None else []
-        read = write.depends
-    elif isinstance(write, ChangePlan):
-        wanted.append("SELECT")
-        read = write.depends
-    for privilege in wanted:
-        session.access.check_write(privilege, tables_of(write), read)
 
 
 def _items(session: Session, write: WritePlan) -> list[Item]:
@@ -84,36 +74,48 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
     if session.settings["transaction_read_only"] == "on":
         named = "COPY FROM" if rows is not None else verb(write)
         raise ReadOnlySqlTransaction(f"cannot execute {named} in a read-only transaction")
-    check_access(session, write)
+    authorized = session.access.authorize(write)
     transaction = session.transaction
     if transaction.state is State.IDLE:
-        return await _alone(session, write, values, rows)
+        return await _alone(session, authorized, values, rows)
     plain = _plain(write, values) if rows is None and session.out.pipelined() else None
     if plain is not None:
         await _settle_others(session, write)
-        transaction.writes.waiting.append((write, plain))
+        transaction.writes.waiting.append((authorized, plain))
         return Effect(plain.num_rows)
     await settle(session)
-    return await _in_block(session, write, values, rows)
+    return await _in_block(session, authorized, values, rows)
 
 
 async def check(session: Session, write: InsertPlan, values: Sequence[object], rows: pa.Table) -> None:
     """Raises what a row violates by itself, of rows that came before one that cannot be read."""
-    await session.serving.work(
-        _items(session, write),
-        lambda cursor: Evaluation(cursor, values, session.settings.style, session.catalog).check(write, rows),
-    )
+    await _evaluated(session, session.access.authorize(write), values, lambda evaluation: evaluation.check(write, rows))
 
 
-async def _in_block(session: Session, write: WritePlan, values: Sequence[object], rows: pa.Table | None) -> Effect:
-    transaction = session.transaction
+async def _evaluated(
+    session: Session,
+    authorized: Authorized[WritePlan],
+    values: Sequence[object],
+    work: Callable[[Evaluation], Result],
+    at: Snapshot | None = None,
+) -> Result:
+    """What is made of a write on the mirrors. Its errors quote rows only for a role that may read them, as in PostgreSQL."""
+    write, style, catalog = authorized.plan, session.settings.style, session.catalog
+    try:
+        return await session.serving.write(
+            authorized, _items(session, write), lambda cursor: work(Evaluation(cursor, values, style, catalog)), at=at
+        )
+    except TailgateError as error:
+        if error.sqlstate.startswith(VIOLATION) and not all(map(session.access.may_read, tables_of(write))):
+            error.detail = None
+        raise
+
+
+async def _in_block(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
+    write, transaction = authorized.plan, session.transaction
     snapshot = transaction.snapshot(session.serving)
     assert snapshot is not None
-    effect = await session.serving.work(
-        _items(session, write),
-        lambda cursor: Evaluation(cursor, values, session.settings.style, session.catalog).run(write, rows),
-        at=snapshot,
-    )
+    effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), snapshot)
     transaction.writes.add(effect, tables_of(write), snapshot.inbox)
     return effect
 
@@ -130,27 +132,25 @@ async def settle(session: Session) -> None:
     """Evaluates the INSERTs of a pipeline that wait: those of one table together, for one look at its keys is dear and many are not."""
     waiting = session.transaction.writes.waiting
     if waiting:
-        write = waiting[0][0]
+        authorized = waiting[0][0]
         rows = pa.concat_tables([rows for _, rows in waiting])
         waiting.clear()
-        await _in_block(session, write, (), rows)
+        await _in_block(session, authorized, (), rows)
 
 
 async def _settle_others(session: Session, write: WritePlan) -> None:
     waiting = session.transaction.writes.waiting
-    if waiting and waiting[0][0].table.id != tables_of(write)[0].id:
+    if waiting and tables_of(waiting[0][0].plan)[0].id != tables_of(write)[0].id:
         await settle(session)
 
 
-async def _alone(session: Session, write: WritePlan, values: Sequence[object], rows: pa.Table | None) -> Effect:
-    serving = session.serving
+async def _alone(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
+    write, serving = authorized.plan, session.serving
     reserve = ""
     for _ in range(EVALUATIONS_MAX):
         pending = Pending()
         base = serving.inbox
-        effect = await serving.work(
-            _items(session, write), lambda cursor: Evaluation(cursor, values, session.settings.style, session.catalog).run(write, rows)
-        )
+        effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows))
         pending.add(effect, tables_of(write), base)
         conflict = await _send(session, pending, reserve)
         if not conflict:

@@ -72,7 +72,7 @@ LETTERS: dict[type[m.Message], int] = {
 
 async def run(session: Session, bound: Bound, values: Sequence[object]) -> str:
     copy: CopyIn = bound.body
-    session.access.check_write("INSERT", (copy.write.table,), ())
+    session.access.authorize(copy.write)
     session.out.write(backend.copy_in_response(copy.options.format == "binary", len(copy.fields)))
     session.out.flush()
     sent = await _received(session, copy)

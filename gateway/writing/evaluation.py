@@ -29,7 +29,7 @@ from lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, 
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
 from sql.binding.targets import constraint_of
-from sql.duckdb import named_constants
+from sql.duckdb import arguments
 from sql.writes import INCOMING, TruncateTables
 
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as PostgreSQL
@@ -69,7 +69,7 @@ class Evaluation:
         """The rows of a plan; columns are c0, c1, … whatever they are called."""
         if not query.sql:
             raise StatementTooComplex("statement is too complex", hint="Insert fewer rows at once, or use COPY.")
-        given = {str(n): self.values[n - 1] for n in query.used} | named_constants(query.constants)
+        given = arguments(self.values, query.used, query.constants)
         result = self.cursor.execute(query.sql, given) if given else self.cursor.execute(query.sql)
         return fetched(result, pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(query.columns)]))
 

@@ -11,13 +11,14 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from gateway.serving.prepared import BY_OID, PLAN_FACTOR, UNSPECIFIED, nodes, scans
+from gateway.serving.prepared import BY_OID, PLAN_FACTOR, UNSPECIFIED, numbers, scans
 from gateway.writing.constants import constants
 from lake.catalog import Catalog, Item
 from lake.errors import StatementTooComplex
 from lake.types import TEXT, UNKNOWN, Field, Type
 from sql import plan
 from sql import statements as s
+from sql.authorization import Demand
 from sql.binding.writes import Writes
 from sql.duckdb import render
 from sql.writes import ChangeRows, InsertRows, TruncateTables
@@ -33,7 +34,7 @@ class Query:
 
     sql: str
     constants: tuple[plan.Value, ...] = field(repr=False)
-    used: tuple[int, ...]
+    used: frozenset[int]
     columns: tuple[Field, ...]
     scans: tuple[int, ...]
     written: plan.Values | pa.Table | None = field(default=None, compare=False, repr=False)
@@ -61,7 +62,7 @@ class InsertPlan:
     conflict: str
     returning: Query | None
     parameters: tuple[Type, ...]
-    depends: tuple[int, ...]
+    demands: tuple[Demand, ...]
     checks: Checks
 
     @property
@@ -79,7 +80,7 @@ class ChangePlan:
     pinned: bool
     returning: tuple[Field, ...] | None
     parameters: tuple[Type, ...]
-    depends: tuple[int, ...]
+    demands: tuple[Demand, ...]
     checks: Checks
 
     @property
@@ -92,9 +93,9 @@ WritePlan: TypeAlias = InsertPlan | ChangePlan | TruncateTables
 
 def query_of(relation: plan.Relation, *, far: bool) -> Query:
     """`far`: in another process, whose answer is to be small."""
-    parameters = sorted({n.number for n in nodes(relation) if isinstance(n, plan.Parameter)})
+    used = numbers(relation)
     written: plan.Values | pa.Table | None = relation if isinstance(relation, plan.Values) else None
-    if far and written is not None and not parameters:
+    if far and written is not None and not used:
         written = constants(written, ()) or written
     found: list[plan.Value] = []
     sql = ""
@@ -104,7 +105,7 @@ def query_of(relation: plan.Relation, *, far: bool) -> Query:
         except StatementTooComplex:  # of rows that are written out it is not needed, most of the time
             if written is None:
                 raise
-    return Query(sql, tuple(found), tuple(parameters), relation.columns, tuple(scan.relation for scan in scans(relation)), written)
+    return Query(sql, tuple(found), used, relation.columns, tuple(scan.relation for scan in scans(relation)), written)
 
 
 def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, far: bool = False) -> tuple[tuple[Field, ...] | None, WritePlan]:
@@ -134,13 +135,13 @@ def bound_far(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[tuple[F
 def insert_plan(write: InsertRows, *, far: bool = False) -> InsertPlan:
     rows, existing, returning = (None if r is None else query_of(r, far=far) for r in (write.rows, write.existing, write.returning))
     return InsertPlan(
-        write.table, rows, existing, write.conflict, returning, _known(write.parameters), write.depends, _checks(write.checks, far)
+        write.table, rows, existing, write.conflict, returning, _known(write.parameters), write.demands, _checks(write.checks, far)
     )
 
 
 def _change_plan(write: ChangeRows, *, far: bool) -> ChangePlan:
     rows, checks = query_of(write.rows, far=far), _checks(write.checks, far)
-    return ChangePlan(write.table, rows, write.updates, write.pinned, write.returning, _known(write.parameters), write.depends, checks)
+    return ChangePlan(write.table, rows, write.updates, write.pinned, write.returning, _known(write.parameters), write.demands, checks)
 
 
 def _checks(checks: tuple[tuple[str, plan.Relation], ...], far: bool) -> Checks:

@@ -18,6 +18,7 @@ from sql.binding.grouping import has_aggregates, has_windows
 from sql.binding.owners import owned
 from sql.binding.places import aggregate_place, leftmost
 from sql.binding.resolution import arguments, function, result
+from sql.fallible import fallible
 from sql.functions import catalogue
 from sql.functions.aggregates import HYPOTHETICAL, WITHIN_GROUP
 from sql.grammar.names import position
@@ -106,7 +107,15 @@ def called(binder: Expressions, parts: Parts, *, nested: bool = False) -> Aggreg
         direct = (direct[0], sortable(direct[1]))
     if name == "count" and parts.distinct:
         direct = tuple(map(sortable, direct))
+    if condition is not None:
+        direct = tuple(_where(condition, s) for s in direct)
+        order = [replace(k, expression=_where(condition, k.expression)) for k in order]
     return AggregateCall(found, direct, result(found, made), parts.distinct, condition, tuple(order), at)
+
+
+def _where(condition: Scalar, scalar: Scalar) -> Scalar:
+    """An argument of an aggregate with FILTER: if it can fail, it is computed only of rows that are aggregated."""
+    return Case(((condition, scalar),), Literal(None, scalar.type), scalar.type) if fallible(scalar) else scalar
 
 
 def _check_kind(parts: Parts) -> None:

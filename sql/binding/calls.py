@@ -27,11 +27,10 @@ from sql.binding.grouping_sets import grouping_call
 from sql.binding.places import leftmost
 from sql.binding.resolution import function
 from sql.binding.windows import is_window
-from sql.compute.times import UNITS
 from sql.functions import arrays, catalogue
 from sql.functions.entry import Function
 from sql.grammar.names import position
-from sql.input.units import SPELLINGS
+from sql.input.units import TRUNCATABLE, UNITS_BY_SPELLING
 from sql.ordering import many_forms
 from sql.plan import And, Call, Case, Coalesce, Extreme, IsNull, Literal, Not, Scalar
 
@@ -204,7 +203,7 @@ def _with_unit(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | 
     if value.type.facts.category not in "DT" or value.type.is_array:
         raise UndefinedFunction(f"function {shown}(unknown, {plain(value.type)}) does not exist", hint=NO_MATCH, position=at)
     word = unit.value.lower()
-    canonical = SPELLINGS.get(word, word)
+    canonical = UNITS_BY_SPELLING.get(word, word)
     if name == "date_trunc" and value.type.name == "date":
         value = cast(value, Type("timestamptz"), binder.parameters, at)
     if name == "date_trunc" and value.type.name == "time":
@@ -213,7 +212,7 @@ def _with_unit(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | 
     if row is not None:
         return binder.call(row, [value], at)
     message = f'unit "{word}" not %s for type {plain(value.type)}'
-    known = canonical in (UNITS if name == "date_trunc" else SPELLINGS.values())
+    known = canonical in (TRUNCATABLE if name == "date_trunc" else UNITS_BY_SPELLING.values())
     raise FeatureNotSupported(message % "supported") if known else InvalidParameterValue(message % "recognized")
 
 

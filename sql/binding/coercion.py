@@ -151,7 +151,7 @@ def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
     name = scalar.type.name
     if name == "text":
         return scalar
-    row = arrays.PRINTED_BOOL if name == "bool" else catalogue.cast(name, "text")
+    row = arrays.BOOL_OUTPUT if name == "bool" else catalogue.cast(name, "text")
     return None if row is None else Call(arrays.each(row, name, "text"), (scalar,), TEXT.array(), position)
 
 

@@ -65,8 +65,6 @@ def _figure(node: exp.Expr) -> tuple[int, str]:
             return 2, "overlaps"
         case exp.Tuple():
             return 2, "row"
-        case exp.Boolean():
-            return 1, "bool"
     return 0, ""
 
 

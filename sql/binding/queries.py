@@ -37,6 +37,7 @@ from sql.binding.tables import Names, Source, beside, bind_table
 from sql.binding.windows import Windows, named_windows
 from sql.correlation import arguments_of, has_subqueries
 from sql.grammar.names import position
+from sql.grouped import ONE_ROW
 from sql.plan import (
     Column,
     Filter,
@@ -49,7 +50,8 @@ from sql.plan import (
     nullable,
 )  # fmt: skip
 
-ONE_ROW = Values(((),), ())  # what SELECT without FROM reads
+# clauses that need the types of all outputs
+SETTLING = ("distinct", "group", "having", "order", "limit", "offset")
 REFUSED = {
     "into": "SELECT INTO",
     "locks": "FOR UPDATE",
@@ -66,26 +68,26 @@ class Queries:
     outer: Closure | None = None
     sizes: Sizes = field(default_factory=Sizes, compare=False)
 
-    def query(self, tree: exp.Expr, names: Names) -> Relation:
-        """A query with its WITH; output columns of unknown type are text."""
+    def query(self, tree: exp.Expr, names: Names, *, side: bool = False) -> Relation:
+        """A query with its WITH; output columns of unknown type are text. `side`: of a set operation, which gives them a type."""
         clause = tree.args.get("with_")
         if clause is not None:
             names = self.ctes(clause, names)
-        return self._body(tree, names)
+        return self._body(tree, names, side)
 
     def nested(self, tree: exp.Expr, names: Names) -> Relation:
         return self.query(tree, names)
 
-    def _body(self, tree: exp.Expr, names: Names) -> Relation:
+    def _body(self, tree: exp.Expr, names: Names, side: bool) -> Relation:
         match tree:
             case exp.Select():
-                return self._select(tree, names)
+                return self._select(tree, names, side and not any(tree.args.get(key) for key in SETTLING))
             case exp.SetOperation():
                 return self._modified(tree, self._combined(tree, names), names)
             case exp.Values():
                 return self._modified(tree, self._values(tree, names), names)
             case exp.Subquery():
-                return self.query(tree.this, names)
+                return self.query(tree.this, names, side=side)
         raise FeatureNotSupported(f"{type(tree).__name__} is not supported", position=position(tree))
 
     def ctes(self, clause: exp.Expr, names: Names) -> Names:
@@ -109,7 +111,7 @@ class Queries:
 
     # --- SELECT
 
-    def _select(self, tree: exp.Select, names: Names) -> Relation:
+    def _select(self, tree: exp.Select, names: Names, side: bool) -> Relation:
         for key, words in REFUSED.items():
             if tree.args.get(key):
                 found = tree.args[key]
@@ -119,7 +121,7 @@ class Queries:
         plan, binder = source.plan, Expressions(source.scope, level, windows=named_windows(tree))
         if (where := tree.args.get("where")) is not None:
             plan = Filter(plan, binder.within("WHERE").boolean(where.this, "WHERE"))
-        outputs = self._outputs(tree, binder, source)
+        outputs = self._outputs(tree, binder, source, side)
         groups = self._groups(tree, binder, outputs)
         order = tree.args.get("order")
         ordered = order_of(order.expressions if order is not None else [], outputs, binder)
@@ -164,7 +166,7 @@ class Queries:
             source = beside(source, join.this, level, position(join.this))
         return source
 
-    def _outputs(self, tree: exp.Select, binder: Expressions, source: Source) -> list[Output]:
+    def _outputs(self, tree: exp.Select, binder: Expressions, source: Source, side: bool) -> list[Output]:
         found: list[Output] = []
         for node in tree.expressions:
             if isinstance(node, exp.Star):
@@ -176,7 +178,7 @@ class Queries:
                 found += [Output(c.name, placed(c.scalar, position(node))) for c in table.columns]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
-                scalar = binder.typed(inner)
+                scalar = binder.bind(inner) if side else binder.typed(inner)
                 name = node.alias if isinstance(node, exp.Alias) else column_name(node, scalar)
                 found.append(Output(name, scalar, inner))
         return found
@@ -207,7 +209,7 @@ class Queries:
 
     def _combined(self, tree: exp.SetOperation, names: Names) -> Relation:
         sides = (tree.this, tree.args["expression"])
-        left, right = (self.query(s.this if isinstance(s, exp.Subquery) else s, names) for s in sides)
+        left, right = (self.query(s.this if isinstance(s, exp.Subquery) else s, names, side=True) for s in sides)
         return combined(tree, left, right, self.parameters)
 
     def _values(self, tree: exp.Values, names: Names) -> Relation:

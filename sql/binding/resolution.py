@@ -12,7 +12,7 @@ from lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, U
 from lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Type, numeric
 from sql.binding.coercion import Parameters, coerce, common_numeric, from_name, implicit, plain, spelled
 from sql.binding.polymorphism import concrete
-from sql.functions import catalogue, known
+from sql.functions import catalogue, postgres_names
 from sql.functions.comparison import SIGNS
 from sql.functions.entry import Function
 from sql.plan import Literal, Scalar
@@ -174,7 +174,7 @@ def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Functi
             position=position,
         )
     if found is None:
-        if not candidates and sign in known.OPERATORS:
+        if not candidates and sign in postgres_names.OPERATORS:
             raise FeatureNotSupported(f"operator {sign} is not supported", position=position)
         raise UndefinedFunction(
             f"operator does not exist: {shown}",
@@ -198,7 +198,7 @@ def function(name: str, types: tuple[Type, ...], position: int | None) -> Functi
             f"function {shown} is not unique", hint="Could not choose a best candidate function. " + CASTS_HINT, position=position
         )
     if found is None:
-        if not candidates and name in known.FUNCTIONS:
+        if not candidates and name in postgres_names.FUNCTIONS:
             raise FeatureNotSupported(f"function {name} is not supported", position=position)
         raise UndefinedFunction(
             f"function {shown} does not exist",

@@ -31,6 +31,7 @@ from lake.errors import (
 from lake.names import Name
 from lake.routines import Routine, routine
 from lake.types import FACTS, INT8, Field, Type
+from sql.authorization import EXECUTE
 from sql.binding.coercion import Parameters, coerce, plain, spelled
 from sql.binding.grouping import aggregate, windowed
 from sql.binding.levels import Closure, Level
@@ -178,7 +179,8 @@ def _arguments(binder: Expressions, candidate: _Candidate, given: list[Scalar]) 
         if i in candidate.places:
             scalar = coerce(given[candidate.places.index(i)], argument.type, binder.parameters)
         else:
-            scalar = default(binder, argument, made.defaults[i - first])
+            own = replace(binder, level=replace(binder.level, names=binder.level.names.within(candidate.item)))
+            scalar = default(own, argument, made.defaults[i - first])
         assert scalar is not None, (candidate.item.name, argument)
         found.append(scalar)
     return tuple(found)
@@ -221,6 +223,7 @@ def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar,
     names = binder.level.names
     if item.id in names.inside:
         raise FeatureNotSupported("recursive functions are not supported", position=at)
+    names.demand(EXECUTE, item)
     if item.id not in names.used:
         names.used.append(item.id)
     if at is not None:
@@ -343,13 +346,13 @@ def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> Names:
     from sql.binding.queries import Queries
     from sql.binding.tables import Names
 
-    made, names = routine(item), Names(catalog)
+    made, names = routine(item), Names(catalog.stored)
     nowhere = Expressions(Scope(), Level(Queries(), names), aggregates=False)
     for argument, text in zip(made.arguments[len(made.arguments) - len(made.defaults) :], made.defaults, strict=True):
         default(nowhere, argument, text)
     columns = tuple(Column(i, t) for i, t in enumerate(made.types))
     arguments = Values((), made.arguments)
-    inside = Names(catalog, inside=(item.id,), widths=item.widths)
+    inside = Names(catalog, used=names.used, inside=(item.id,), widths=item.widths, demands=names.demands)
     if made.rows is None:
         scalar = value(body_binder(nowhere, item.name, made, columns, inside), made, tree)
         plan: Relation = Project(arguments, (scalar,), (Field(item.name, scalar.type),))

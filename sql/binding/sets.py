@@ -16,7 +16,7 @@ from sql.binding.places import leftmost
 from sql.grammar.names import position
 from sql.grouped import distinct as made_distinct
 from sql.grouped import set_operation
-from sql.plan import Column, Literal, Project, Relation, Scalar, SetOperation, Union_
+from sql.plan import Column, Project, Relation, Scalar, SetOperation, Union_
 
 # whether a column can be NULL, by whether those of the sides can
 NULLABLE: dict[str, Callable[[bool, bool], bool]] = {
@@ -41,7 +41,7 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
         made.append((one, other))
         fields.append(Field(a.name, chosen, NULLABLE[word](a.nullable, b.nullable)))
     columns, distinct = tuple(fields), bool(tree.args.get("distinct"))
-    inputs = _cast_to(left, tuple(a for a, _ in made), columns), _cast_to(right, tuple(b for _, b in made), columns)
+    inputs = _side(left, tuple(a for a, _ in made), columns), _side(right, tuple(b for _, b in made), columns)
     if isinstance(tree, exp.Union):
         flat = tuple(i for p in inputs for i in (p.inputs if isinstance(p, Union_) else (p,)))
         return made_distinct(Union_(inputs, columns)) if distinct else Union_(flat, columns)
@@ -50,14 +50,24 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
 
 
 def _output(plan: Relation, index: int) -> Scalar:
-    """A column of a side; a NULL or literal in quotes that its SELECT made text is still open here."""
+    """A column of a side; of unknown type it is the NULL, the literal in quotes or the parameter that its SELECT lists."""
     field = plan.columns[index]
-    inner = plan
-    if isinstance(inner, Project):
-        scalar = inner.expressions[index]
-        if isinstance(scalar, Literal) and scalar.type.name == "text":
-            return Literal(scalar.value, UNKNOWN, scalar.position)
+    if field.type == UNKNOWN:
+        assert isinstance(plan, Project)
+        return plan.expressions[index]
     return Column(index, field.type)
+
+
+def _side(plan: Relation, scalars: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Relation:
+    """A side with columns of the types that both sides have."""
+    unknown = [i for i, f in enumerate(plan.columns) if f.type == UNKNOWN]
+    if unknown:
+        assert isinstance(plan, Project)
+        expressions = tuple(scalars[i] if i in unknown else e for i, e in enumerate(plan.expressions))
+        fields = tuple(columns[i] if i in unknown else f for i, f in enumerate(plan.columns))
+        plan = Project(plan.input, expressions, fields)
+        scalars = tuple(Column(i, s.type) if i in unknown else s for i, s in enumerate(scalars))
+    return _cast_to(plan, scalars, columns)
 
 
 def _cast_to(plan: Relation, scalars: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Relation:

@@ -15,7 +15,7 @@ from lake.types import BOOL, INT4, TEXT, UNKNOWN
 from sql.binding.coercion import coerce, plain, spelled
 from sql.binding.places import leftmost
 from sql.binding.resolution import function, operator
-from sql.compute.strings import like_escape, similar_to
+from sql.compute.text.strings import like_escape, similar_to
 from sql.functions import arrays, catalogue
 from sql.grammar.names import position
 from sql.plan import And, Call, Literal, Or, Scalar

@@ -21,6 +21,7 @@ from lake.errors import (
 )  # fmt: skip
 from lake.names import Name
 from lake.types import BOOL, Field
+from sql.authorization import SELECT, SESSION, Demand
 from sql.binding import scope as scopes
 from sql.binding.coercion import Parameters
 from sql.binding.expressions import Expressions
@@ -54,7 +55,8 @@ class Names:
     """What relations' names mean: CTEs first, then the catalog.
 
     `used`: ids of the items named by the text itself. `places`: where it names them, by position. `widths`: of relations that got columns
-    since the text was typed, how many there were.
+    since the text was typed, how many there were. `demands`: what all texts demand, the texts of views and functions included (as
+    keys, in order). `readers`: in whose name this text reads.
     """
 
     catalog: Catalog
@@ -66,14 +68,43 @@ class Names:
     views: dict[tuple[int, tuple[int, ...]], Relation] = field(default_factory=dict)  # those expanded so far, by id and `inside`
     widths: Mapping[int, int] = field(default_factory=dict)
     recursions: list[str] = field(default_factory=list)  # the names of recursive queries so far; their places are their numbers
+    demands: dict[Demand, None] = field(default_factory=dict)
+    readers: tuple[int, ...] = (SESSION,)
 
     def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
         return replace(self, ctes={**self.ctes, name: (plan, columns)})
 
     def within(self, function: Item) -> Names:
-        """Those in a function's body."""
+        """Those in a function's body, which reads in its owner's name too."""
+        readers = self.readers if function.id in self.readers else (*self.readers, function.id)
         inside = (*self.inside, function.id)
-        return Names(self.catalog.stored, depth=self.depth, inside=inside, views=self.views, widths=function.widths)
+        return Names(
+            self.catalog.stored,
+            depth=self.depth,
+            inside=inside,
+            views=self.views,
+            widths=function.widths,
+            demands=self.demands,
+            readers=readers,
+        )
+
+    def below(self, view: Item) -> Names:
+        """Those in a plain view's text, which reads in its owner's name alone."""
+        return Names(
+            self.catalog.stored,
+            depth=self.depth + 1,
+            inside=self.inside,
+            views=self.views,
+            widths=view.widths,
+            demands=self.demands,
+            readers=(view.id,),
+        )
+
+    def demand(self, privilege: str, item: Item) -> None:
+        self.demands[Demand(privilege, item.id, self.readers)] = None
+
+    def demanded(self) -> tuple[Demand, ...]:
+        return tuple(self.demands)
 
 
 @lru_cache(maxsize=512)  # views are bound once a statement that names them
@@ -182,6 +213,7 @@ def _relation(node: exp.Table, level: Level) -> Source:
         shown = f"{node.text('catalog')}.{schema}.{name}"
         raise FeatureNotSupported(f'cross-database references are not implemented: "{shown}"', position=at)
     item = names.catalog.relation(Name(name, schema or None, at))
+    names.demand(SELECT, item)
     if item.id not in names.used:
         names.used.append(item.id)
     if at is not None:
@@ -198,8 +230,7 @@ def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Rel
         return known
     if names.depth >= VIEW_DEPTH_MAX:
         raise ProgramLimitExceeded("views over views are nested too deep", position=at)
-    inner = Names(names.catalog.stored, depth=names.depth + 1, inside=names.inside, views=names.views, widths=item.widths)
-    plan = replace(queries, parameters=Parameters(), view=True, outer=None).nested(tree_of(item.query), inner)
+    plan = replace(queries, parameters=Parameters(), view=True, outer=None).nested(tree_of(item.query), names.below(item))
     if plan.columns != item.columns:
         plan = Project(plan, tuple(Column(i, f.type) for i, f in enumerate(plan.columns)), item.columns)
     names.views[item.id, names.inside] = plan

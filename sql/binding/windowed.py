@@ -22,7 +22,7 @@ from sql.binding import scope as scopes
 from sql.binding.coercion import coerce
 from sql.binding.expressions import Expressions
 from sql.binding.resolution import arguments, function, result
-from sql.functions.sets import WINDOWS
+from sql.functions.set_returning import WINDOWS
 from sql.grammar.names import position
 from sql.plan import (
     Bound,

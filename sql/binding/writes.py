@@ -18,6 +18,7 @@ from lake.errors import (
     WrongObjectType,
 )
 from lake.types import BOOL, INT8, UNKNOWN, Field, Type
+from sql.authorization import Demand
 from sql.binding import scope as scopes
 from sql.binding.coercion import Parameters, coerce
 from sql.binding.expressions import Expressions
@@ -74,8 +75,9 @@ class Writes:
         self.level.tables.extend(scope.tables)
         returning = self._returning(incoming, scope, statement.returning)
         plans = (None if p is None else decorrelate(p) for p in (existing, returning))
-        used = tuple(self.names.used)
-        return InsertRows(table, decorrelate(rows), next(plans), conflict, next(plans), self._types(), used, _checks(table))
+        bound = InsertRows(table, decorrelate(rows), next(plans), conflict, next(plans), self._types(), (), _checks(table))
+        privileges = ["INSERT", *(["UPDATE", "SELECT"] if conflict == "update" else []), *(["SELECT"] if statement.returning else [])]
+        return replace(bound, demands=self._demands(table, *privileges))
 
     def copy(self, statement: CopyFrom) -> tuple[InsertRows, tuple[int, ...]]:
         """The write of COPY, and the positions of the columns that come. Columns that do not come have their defaults."""
@@ -90,7 +92,7 @@ class Writes:
             filled = self._filled(table, found)
             rows = Project(incoming, filled, fields_of(table.columns, [filled]))
         existing, conflict = self._existing(table, Insert(statement.table, None))
-        return InsertRows(table, rows, existing, conflict, checks=_checks(table)), targets
+        return InsertRows(table, rows, existing, conflict, demands=self._demands(table, "INSERT"), checks=_checks(table)), targets
 
     def _values(
         self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], given: tuple[tuple[Given, ...], ...]
@@ -264,9 +266,9 @@ class Writes:
             behind = width + 1 + len(new)
             if len(fields) > behind:
                 rows = Project(rows, tuple(Column(i, f.type) for i, f in enumerate(fields[:behind])), fields[:behind])
-        checks = _checks(table) if assignments is not None else ()
-        used = tuple(self.names.used)
-        return ChangeRows(table, decorrelate(rows), assignments is not None, pinned, returning, self._types(), used, checks)
+        updates = assignments is not None
+        demands = self._demands(table, "UPDATE" if updates else "DELETE", "SELECT")
+        return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, _checks(table) if updates else ())
 
     def _set(self, table: Item, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
         """The new row; columns that are not set stay those from `begin` on."""
@@ -308,6 +310,11 @@ class Writes:
                 scalar = binder.typed(inner)
                 found.append((node.alias if isinstance(node, exp.Alias) else column_name(node, scalar), scalar))
         return found
+
+    def _demands(self, table: Item, *privileges: str) -> tuple[Demand, ...]:
+        """These privileges on the table, and what the plans need, which are all bound."""
+        own = dict.fromkeys(Demand(privilege, table.id) for privilege in privileges)
+        return (*own, *(d for d in self.names.demanded() if d not in own))
 
     def _types(self) -> tuple[Type, ...]:
         return tuple(self.parameters.types)

@@ -1,46 +1,10 @@
-"""PostgreSQL's functions over Python values, where DuckDB has no spelling: one module a family, each with a Java twin in the engine.
+"""PostgreSQL's functions that DuckDB lacks, computed over Python values.
 
-Importing this package fills `registry.FUNCTIONS`.
+Each module is one family of functions; a class of the engine's Java library computes the same for
+Spark. `catalogue.UDFS` has all of them.
+
+    registry                 the table that the other modules register their functions in
+    casts, text, numeric,
+    time, jsonb, regexp      families of functions
+    aggregates               aggregates over all values of a group
 """
-
-from sql.compute import (
-    arrays,
-    bytestrings,
-    casts,
-    dateinput,
-    formats,
-    jsonbedits,
-    jsonborder,
-    jsonbs,
-    likes,
-    mathematics,
-    numberformats,
-    numberinput,
-    parsing,
-    patterns,
-    strings,
-    times,
-    trigonometry,
-    zones,
-)  # fmt: skip
-
-__all__ = [
-    "arrays",
-    "bytestrings",
-    "casts",
-    "dateinput",
-    "formats",
-    "jsonbedits",
-    "jsonborder",
-    "jsonbs",
-    "likes",
-    "mathematics",
-    "numberformats",
-    "numberinput",
-    "parsing",
-    "patterns",
-    "strings",
-    "times",
-    "trigonometry",
-    "zones",
-]

@@ -1,7 +1,8 @@
-"""Which functions there are, by name and types: `tg_<name>` in DuckDB, and by the same name in Spark.
+"""User-defined functions (UDFs): their names, argument types and result types.
 
-A value comes as its stored form; a numeric as Decimal, an interval as (months, days, microseconds). NULL in, NULL out: a function sees
-no NULL but inside a list. None is NULL.
+A UDF's SQL name is `tg_<name>` in DuckDB and in Spark. Values are in their stored form; a numeric is
+a Decimal, and an interval is (months, days, microseconds). A UDF returns NULL if an argument is
+NULL, so functions see None only inside lists. A result of None is NULL.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Own:
-    """`arguments`, `result`: names of types, with [] for a list; `pairs` is a list of structs of a key and a value, both text."""
+class Udf:
+    """A user-defined function.
+
+    `arguments` and `result` are names of types, with [] for a list. The type `pairs` is a list of
+    structs of a key and a value, both text.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -23,16 +28,16 @@ class Own:
     result: str
 
 
-FUNCTIONS: dict[str, Own] = {}
+UDFS: dict[str, Udf] = {}
 
 
-def own(*arguments: str, to: str, name: str = "") -> Callable[[F], F]:
-    """Registers a function under its own name, or another."""
+def udf(*arguments: str, to: str, name: str = "") -> Callable[[F], F]:
+    """Returns a decorator that registers a function, by default under the function's own name."""
 
     def register(function: F) -> F:
-        called = name or function.__name__
-        assert called not in FUNCTIONS, called
-        FUNCTIONS[called] = Own(called, function, arguments, to)
+        sql_name = name or function.__name__
+        assert sql_name not in UDFS, sql_name
+        UDFS[sql_name] = Udf(sql_name, function, arguments, to)
         return function
 
     return register

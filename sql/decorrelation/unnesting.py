@@ -276,21 +276,21 @@ class Unnesting:
             return replace(left, relation=made)
         columns = (*range(width), *range(wide, wide + len(join.right.columns)))
         if join.kind == "full":
-            return self._coalesced(made, columns, left, behind)
+            return self._coalesced(made, columns, left, replace(right, places=behind))
         places = {"left": left.places, "right": behind}.get(join.kind, both.places)
         meant = {"left": left.nulls, "right": right.nulls}.get(join.kind, both.nulls)
         found = arranged(Unnested(made, places, meant), columns)
         return self.filtered(found, tuple(c for c in conditions if c not in now))
 
-    def _coalesced(self, made: Join, columns: tuple[int, ...], left: Unnested, behind: dict[int, int]) -> Unnested:
-        """A full join's arguments are those of either side."""
+    def _coalesced(self, made: Join, columns: tuple[int, ...], left: Unnested, right: Unnested) -> Unnested:
+        """The arguments of a full join are those of either side. Its rows of NULL arguments are, too: a NULL of the others is no row's."""
         own = tuple(self._column(made, i) for i in columns)
         places = tuple(
-            Coalesce((self._column(made, p), self._column(made, behind[n])), self.arguments[n].type) for n, p in left.places.items()
+            Coalesce((self._column(made, p), self._column(made, right.places[n])), self.arguments[n].type) for n, p in left.places.items()
         )
         fields = tuple(made.columns[i] for i in columns) + tuple(Field("?column?", p.type) for p in places)
         numbers = {n: len(own) + i for i, n in enumerate(left.places)}
-        return Unnested(project(made, own + places, fields), numbers, left.nulls)
+        return Unnested(project(made, own + places, fields), numbers, left.nulls | right.nulls)
 
     def _alike(self, parts: tuple[Unnested, ...], width: int) -> tuple[Unnested, ...]:
         """Each with all arguments that one of them has, in the same order behind the columns."""

@@ -1,1 +1,1 @@
-"""The function catalogue: data, in one module for each family of functions."""
+"""The function catalogue: tables of signatures and SQL templates, one module for each family."""

@@ -1,14 +1,13 @@
-"""Aggregates. In maintained views the engine keeps them up to date by name; the templates are what DuckDB computes.
+"""Aggregates. The engine maintains them in views by name; the templates are for DuckDB.
 
-Result types as PostgreSQL: sums of integers are wider than what is summed, averages of integers and numerics are numerics. Beside an
-aggregate's arguments `{0}`, `{1}`, … a template has, inside and behind DuckDB's own aggregates:
+Besides the arguments `{0}`, `{1}` and so on, a template contains parts of a call of DuckDB:
 
-    {distinct}    DISTINCT, if it is asked for
-    {order}       ORDER BY: as asked for, and then by the arguments, so that the result is a function of the values
-    {filter}      FILTER (WHERE …), if it is asked for
-    {present}     the same, and the arguments that may not be NULL are not: those that STRICT counts
+    {distinct}    DISTINCT, if the call has it
+    {order}       the call's ORDER BY, then the arguments, so that the result depends on the values only
+    {filter}      FILTER (WHERE …), if the call has it
+    {present}     the same, and a condition that the arguments in STRICT are not NULL
 
-Of an ordered-set aggregate the arguments are the direct ones, then what is aggregated.
+The arguments of an ordered-set aggregate are the direct arguments, then the aggregated ones.
 """
 
 from __future__ import annotations
@@ -25,12 +24,15 @@ REGRESSIONS = """
     corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
 """.split()
 
-# facts about aggregates by name, as the engine and the binder ask them
+# properties of aggregates, by name
 WITHIN_GROUP = frozenset({"mode", "percentile_cont", "percentile_disc"})  # ordered-set aggregates
-HYPOTHETICAL = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})  # those that PostgreSQL has besides, and we refuse
-COLLECTING = frozenset({"string_agg", "array_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})  # their order shows
-ANY_NULL = frozenset({"array_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})  # a NULL is a value like others
-STRICT = {  # which arguments may not be NULL, where it is not the first alone
+# ordered-set aggregates of PostgreSQL that are not supported
+HYPOTHETICAL = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+# aggregates whose result depends on the order of the values
+COLLECTING = frozenset({"string_agg", "array_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})
+# aggregates whose result contains NULLs
+ANY_NULL = frozenset({"array_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"})
+STRICT = {  # arguments whose NULLs are ignored, if not the first alone
     **dict.fromkeys((*REGRESSIONS, "latest_by_offset", "earliest_by_offset"), (0, 1)),
     **dict.fromkeys(("max_by", "min_by", "percentile_cont", "percentile_disc"), (1,)),
 }
@@ -61,15 +63,16 @@ def _array(types: tuple[Type, ...]) -> Type:
 
 
 def _of(name: str) -> str:
-    """DuckDB's aggregate of one argument."""
+    """Returns a call of DuckDB's aggregate with one argument."""
     return f"{name}({{distinct}}{{0}}){{filter}}"
 
 
 SUM, COUNT = _of("sum"), _of("count")
 _FIELDS = ", ".join(f"sum({{distinct}}{{0}}.{field}){{filter}}" for field in ("months", "days", "micros"))
 INTERVAL_SUM = f"tg_interval_of({_FIELDS})"
-EQUAL_IN_MANY_FORMS = (("interval", INTERVAL_DUCKDB.replace("%d", "0")), ("bpchar", "rtrim({0}, ' ')"))  # of equal ones the smallest form
-PRESENT = "list({distinct}{0}{order}){present}"  # the values in order
+# types with different forms of equal values, and the value to compare; the smallest form wins
+EQUAL_IN_MANY_FORMS = (("interval", INTERVAL_DUCKDB.replace("%d", "0")), ("bpchar", "rtrim({0}, ' ')"))
+PRESENT = "list({distinct}{0}{order}){present}"  # the values, in order
 
 ROWS = (
     _aggregate("count", (), "int8", "count(*)", "count(*){filter}"),
@@ -100,15 +103,15 @@ ROWS = (
         for t in ORDERED
     ),
     *(
-        _aggregate(name, (t,), t, "", f"(list({{0}} ORDER BY {key} {way}, {{0}}){{present}})[1]")
-        for name, way in (("min", "ASC"), ("max", "DESC"))
+        _aggregate(name, (t,), t, "", f"(list({{0}} ORDER BY {key} {direction}, {{0}}){{present}})[1]")
+        for name, direction in (("min", "ASC"), ("max", "DESC"))
         for t, key in EQUAL_IN_MANY_FORMS
     ),
     *(_aggregate(name, ("anyarray",), "anyarray", "", f"{name}({{0}}){{filter}}") for name in ("min", "max")),
     *(_aggregate(name, ("bool",), "bool", "", f"{name}({{0}}){{filter}}") for name in ("bool_and", "bool_or")),
     _aggregate("every", ("bool",), "bool", "", "bool_and({0}){filter}"),
     *(_aggregate(name, (t,), t, "", _of(name)) for name in ("bit_and", "bit_or", "bit_xor") for t in ("int2", "int4", "int8")),
-    # exact: from the values as texts, or as floating point
+    # computed exactly from all values, as text or floating point
     *(
         _aggregate(
             name,
@@ -132,12 +135,12 @@ ROWS = (
     ),
     _aggregate("regr_count", ("float8", "float8"), "int8", "", "len(coalesce(list({distinct}[{0}, {1}]){present}, []))"),
     *(
-        _aggregate(name, ("any", "any"), _first, "", f"(list({{0}} ORDER BY {{1}} {way}, {{0}} NULLS LAST){{present}})[1]")
-        for name, way in (("min_by", "ASC"), ("max_by", "DESC"))
+        _aggregate(name, ("any", "any"), _first, "", f"(list({{0}} ORDER BY {{1}} {direction}, {{0}} NULLS LAST){{present}})[1]")
+        for name, direction in (("min_by", "ASC"), ("max_by", "DESC"))
     ),
     *(
-        _aggregate(name, ("any", "int8"), _first, "", f"(list({{0}} ORDER BY {{1}} {way}, {{0}}){{present}})[1]")
-        for name, way in (("earliest_by_offset", "ASC"), ("latest_by_offset", "DESC"))
+        _aggregate(name, ("any", "int8"), _first, "", f"(list({{0}} ORDER BY {{1}} {direction}, {{0}}){{present}})[1]")
+        for name, direction in (("earliest_by_offset", "ASC"), ("latest_by_offset", "DESC"))
     ),
     _aggregate("array_agg", ("any",), _array, "", "list({distinct}{0}{order}){filter}"),
     _aggregate("string_agg", ("text", "text"), "text", "", f"array_to_string({PRESENT}, coalesce({{1}}, ''))"),

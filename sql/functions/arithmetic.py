@@ -1,10 +1,10 @@
-"""Arithmetic on numbers.
+"""Arithmetic operators.
 
-Integers fail on overflow and on division by zero in all three systems, once DuckDB's `//` has a guard. Floats overflow to
-infinity in Spark and DuckDB where PostgreSQL fails, hence the guards. A numeric result has one scale for a whole column: that of its
-operands for +, -, %, the sum of both for *, and for / what PostgreSQL shows at least, 16.
+Spark and DuckDB return infinity for a floating-point overflow, where PostgreSQL raises an error, so the
+templates check for it. All values of a numeric column have one scale: for +, - and % the larger scale
+of the operands, for * the sum of both, and for / at least 16.
 
-The templates for numerics need `spark.sql.decimalOperations.allowPrecisionLoss = false`.
+The numeric templates need `spark.sql.decimalOperations.allowPrecisionLoss = false`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ INTEGERS = ("int2", "int4", "int8")
 FLOATS = ("float4", "float8")
 SPARK = {"int2": "SMALLINT", "int4": "INT", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
 DUCKDB = {"int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
-DIVISOR_DIGITS_MIN = 9  # before the point, that a divisor must have room for
-PRODUCT_SCALE_MAX = 18  # beyond, digits behind the point would crowd out those before it
+DIVISOR_DIGITS_MIN = 9  # before the decimal point of a divisor
+PRODUCT_SCALE_MAX = 18  # a larger scale leaves too few digits before the decimal point
 
 
 def common_scale(types: tuple[Type, ...]) -> Type:
@@ -35,17 +35,17 @@ def quotient_scale(types: tuple[Type, ...]) -> Type:
 
 
 def divisor(types: tuple[Type, ...]) -> str:
-    """What Spark must cast a divisor to, so that its division rounds once, to 16 digits behind the point.
+    """Returns the type to which Spark casts a divisor, so that the division rounds once, to scale 16.
 
-    Spark computes 39 digits and then rounds to a scale that follows from both types: for DECIMAL(38, s) / DECIMAL(33 - s, r) with r ≥ s
-    it is 16 (DecimalType.bounded of 38 and 34 + s digits, without precision loss).
+    Spark computes 39 digits, then rounds to a scale that depends on both types. For DECIMAL(38, s) /
+    DECIMAL(33 - s, r) with r ≥ s the scale is 16 (DecimalType.bounded of 38 and 34 + s digits).
     """
     scale0, scale1 = (t.decimal[1] for t in types)
     digits, scale = 33 - scale0, max(scale0, scale1)
     if digits - scale < DIVISOR_DIGITS_MIN:
         raise FeatureNotSupported(
             f"division of numerics with scales {scale0} and {scale1} in a view is not supported",
-            hint="Cast the dividend to fewer digits behind the point, such as numeric(38,4).",
+            hint="Cast the dividend to fewer digits after the decimal point, such as numeric(38,4).",
         )
     return f"DECIMAL({digits},{scale})"
 
@@ -83,7 +83,6 @@ def _integers() -> list[Function]:
     return rows
 
 
-# a result that is infinite though no argument is; the same with a result that is zero though none is
 OVERFLOW = "value out of range: overflow"
 UNDERFLOW = "value out of range: underflow"
 
@@ -94,15 +93,17 @@ def _floats() -> list[Function]:
         for right in FLOATS:
             t = "float4" if left == right == "float4" else "float8"
             for sign, macro in (("+", "add"), ("-", "subtract"), ("*", "multiply"), ("/", "fdivide")):
-                x = f"CAST({{0}} {sign} {{1}} AS {SPARK[t]})"
+                result = f"CAST({{0}} {sign} {{1}} AS {SPARK[t]})"
                 infinite = "abs(%s) = double('Infinity')"
-                guards = f"WHEN {infinite % x} AND NOT {infinite % '{0}'} AND NOT {infinite % '{1}'} THEN {spark_error('22003', OVERFLOW)}"
+                checks = (
+                    f"WHEN {infinite % result} AND NOT {infinite % '{0}'} AND NOT {infinite % '{1}'} THEN {spark_error('22003', OVERFLOW)}"
+                )
                 if sign == "*":
-                    guards += f" WHEN {x} = 0 AND {{0}} <> 0 AND {{1}} <> 0 THEN {spark_error('22003', UNDERFLOW)}"
+                    checks += f" WHEN {result} = 0 AND {{0}} <> 0 AND {{1}} <> 0 THEN {spark_error('22003', UNDERFLOW)}"
                 if sign == "/":
-                    guards = f"WHEN {{1}} IS NULL THEN NULL WHEN isnan({{0}}) THEN CAST('NaN' AS {SPARK[t]}) {guards}"
-                    guards += f" WHEN {x} = 0 AND {{0}} <> 0 AND NOT {infinite % '{1}'} THEN {spark_error('22003', UNDERFLOW)}"
-                spark = f"(CASE {guards} ELSE {x} END)"
+                    checks = f"WHEN {{1}} IS NULL THEN NULL WHEN isnan({{0}}) THEN CAST('NaN' AS {SPARK[t]}) {checks}"
+                    checks += f" WHEN {result} = 0 AND {{0}} <> 0 AND NOT {infinite % '{1}'} THEN {spark_error('22003', UNDERFLOW)}"
+                spark = f"(CASE {checks} ELSE {result} END)"
                 rows.append(_operator(sign, left, spark, f"CAST(tg_{macro}({{0}}, {{1}}) AS {DUCKDB[t]})", right, t))
     for t in FLOATS:
         rows += [
@@ -116,7 +117,8 @@ def _floats() -> list[Function]:
 def _numerics() -> list[Function]:
     n = "numeric"
     plain = "CAST({0} %s {1} AS {type})"
-    # DuckDB keeps a result of two short decimals short, and fails
+    # DuckDB's result of two short decimals is short and overflows
+    remainder = "tg_decimal_remainder(CAST({0} AS VARCHAR), CAST({1} AS VARCHAR))"
     wide = "CAST(CAST({0} AS DECIMAL(38,{scale0})) %s CAST({1} AS DECIMAL(38,{scale1})) AS {type})"
     return [
         Function("+", (n, n), common_scale, plain % "+", wide % "+", "operator"),
@@ -124,8 +126,8 @@ def _numerics() -> list[Function]:
         Function("*", (n, n), product_scale, plain % "*", wide % "*", "operator"),
         Function("/", (n, n), quotient_scale, "CAST(CAST({0} AS DECIMAL(38,{scale0})) / CAST({1} AS {divisor}) AS {type})",
                  "CAST(tg_numeric_divide({0}, {1}, {scale0}, {scale1}, {scale}) AS {type})", "operator"),
-        Function("%", (n, n), common_scale, plain % "%", "CAST(tg_remainder({0}, {1}) AS {type})", "operator"),
-        Function("mod", (n, n), common_scale, plain % "%", "CAST(tg_remainder({0}, {1}) AS {type})"),
+        Function("%", (n, n), common_scale, plain % "%", f"CAST({remainder} AS {{type}})", "operator"),
+        Function("mod", (n, n), common_scale, plain % "%", f"CAST({remainder} AS {{type}})"),
         Function("-", (n,), same_scale, "CAST(- {0} AS {type})", "(- {0})", "prefix"),
         Function("@", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})", "prefix"),
         Function("abs", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})"),
@@ -140,20 +142,20 @@ def _signs() -> list[Function]:
 ROWS = (*_integers(), *_floats(), *_numerics(), *_signs())
 
 
-def _guarded(sign: str, guards: str = "") -> str:
-    x = f"(a {sign} b)"
-    return f"CASE {guards}WHEN isinf{x} AND NOT isinf(a) AND NOT isinf(b) THEN {duckdb_error('22003', OVERFLOW)} %sELSE {x} END"
+def _checked(sign: str, checks: str = "") -> str:
+    result = f"(a {sign} b)"
+    overflow = f"WHEN isinf{result} AND NOT isinf(a) AND NOT isinf(b) THEN {duckdb_error('22003', OVERFLOW)}"
+    return f"CASE {checks}{overflow} %sELSE {result} END"
 
 
-_BY_ZERO = f"WHEN a IS NULL THEN NULL WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')}"
-_ZERO = f"WHEN b = 0 AND NOT isnan(a) THEN {duckdb_error('22012', 'division by zero')} "
-_SMALL = f"WHEN (a %s b) = 0 AND a <> 0 AND %s THEN {duckdb_error('22003', UNDERFLOW)} "
+_DIVISOR_ZERO = f"WHEN a IS NULL THEN NULL WHEN b = 0 THEN {duckdb_error('22012', 'division by zero')}"
+_FLOAT_DIVISOR_ZERO = f"WHEN b = 0 AND NOT isnan(a) THEN {duckdb_error('22012', 'division by zero')} "
+_UNDERFLOW = f"WHEN (a %s b) = 0 AND a <> 0 AND %s THEN {duckdb_error('22003', UNDERFLOW)} "
 MACROS = (
-    f"tg_divide(a, b) AS CASE {_BY_ZERO} ELSE a // b END",
-    f"tg_modulo(a, b) AS CASE {_BY_ZERO} WHEN b = -1 THEN a - a ELSE a % b END",
-    f"tg_remainder(a, b) AS CASE {_BY_ZERO} ELSE a % b END",
-    f"tg_add(a, b) AS {_guarded('+') % ''}",
-    f"tg_subtract(a, b) AS {_guarded('-') % ''}",
-    f"tg_multiply(a, b) AS {_guarded('*') % (_SMALL % ('*', 'b <> 0'))}",
-    f"tg_fdivide(a, b) AS {_guarded('/', _ZERO) % (_SMALL % ('/', 'NOT isinf(b)'))}",
+    f"tg_divide(a, b) AS CASE {_DIVISOR_ZERO} ELSE a // b END",
+    f"tg_modulo(a, b) AS CASE {_DIVISOR_ZERO} WHEN b = -1 THEN a - a ELSE a % b END",
+    f"tg_add(a, b) AS {_checked('+') % ''}",
+    f"tg_subtract(a, b) AS {_checked('-') % ''}",
+    f"tg_multiply(a, b) AS {_checked('*') % (_UNDERFLOW % ('*', 'b <> 0'))}",
+    f"tg_fdivide(a, b) AS {_checked('/', _FLOAT_DIVISOR_ZERO) % (_UNDERFLOW % ('/', 'NOT isinf(b)'))}",
 )

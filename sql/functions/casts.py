@@ -1,7 +1,7 @@
-"""Casts: between which types, when they happen by themselves, and what each engine does.
+"""Casts between types, and where PostgreSQL applies them without an explicit cast.
 
-Both engines cast text too freely, and Spark truncates where PostgreSQL rounds, so the templates say what is meant. Timestamps with
-and without a zone change into each other at UTC.
+Both engines accept more text than PostgreSQL, and Spark truncates numbers that PostgreSQL rounds, so
+the templates are explicit. Casts between timestamps with and without a time zone use UTC.
 
 Source: PostgreSQL 15, catalog pg_cast.
 """
@@ -25,13 +25,11 @@ def _whole(types: tuple[Type, ...]) -> Type:
     return numeric(0)
 
 
-NARROWED_SPARK = (
+FLOAT4_SPARK = (
     f"(CASE WHEN abs(CAST({{0}} AS FLOAT)) = float('Infinity') AND abs({{0}}) < double('Infinity') THEN {spark_error('22003', OVERFLOW)}"
     f" WHEN CAST({{0}} AS FLOAT) = 0 AND {{0}} <> 0 THEN {spark_error('22003', UNDERFLOW)} ELSE CAST({{0}} AS FLOAT) END)"
 )
-NARROWED_DUCKDB = (
-    f"(CASE WHEN CAST({{0}} AS FLOAT) = 0 AND {{0}} <> 0 THEN {duckdb_error('22003', UNDERFLOW)} ELSE CAST({{0}} AS FLOAT) END)"
-)
+FLOAT4_DUCKDB = f"(CASE WHEN CAST({{0}} AS FLOAT) = 0 AND {{0}} <> 0 THEN {duckdb_error('22003', UNDERFLOW)} ELSE CAST({{0}} AS FLOAT) END)"
 
 
 def _numbers() -> list[Function]:
@@ -43,7 +41,7 @@ def _numbers() -> list[Function]:
                 continue
             if target == "numeric":
                 if source in ("float4", "float8"):
-                    # as many digits as the type surely holds, as PostgreSQL
+                    # PostgreSQL uses as many digits as the type always represents exactly
                     digits = 5 if source == "float4" else 14
                     text = f"CAST(printf('%.{digits}e', CAST({{0}} AS DOUBLE)) AS {{type}})"
                     rows.append(_cast(source, target, context, strict(text, 1), f"tg_float_to_numeric({{0}}, {text})"))
@@ -55,19 +53,19 @@ def _numbers() -> list[Function]:
                 spark = {"numeric": "round({0}, 0)", "float4": "rint({0})", "float8": "rint({0})"}.get(source, "{0}")
                 duckdb = {"float4": "round_even({0}, 0)", "float8": "round_even({0}, 0)"}.get(source, "{0}")
             if (source, target) == ("float8", "float4"):
-                rows.append(_cast(source, target, context, NARROWED_SPARK, NARROWED_DUCKDB))
+                rows.append(_cast(source, target, context, FLOAT4_SPARK, FLOAT4_DUCKDB))
                 continue
             spark = f"CAST({spark} AS {SPARK[target]})"
             if (source, target) == ("numeric", "float4"):
-                duckdb = "CAST({0} AS VARCHAR)"  # DuckDB's own cast rounds on the way
+                duckdb = "CAST({0} AS VARCHAR)"  # DuckDB's cast to FLOAT rounds twice
             duckdb = f"CAST({duckdb} AS {DUCKDB[target]})"
             rows.append(_cast(source, target, context, spark, duckdb))
     return rows
 
 
-# how a value is printed: Spark, DuckDB; at UTC, and as with PostgreSQL's own settings
+# the text of a value in Spark and DuckDB, in UTC and with PostgreSQL's default settings
 _PLAIN = ("CAST({0} AS STRING)", "CAST({0} AS VARCHAR)")
-PRINTED: dict[str, tuple[str, str]] = {
+TO_TEXT: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("int2", "int4", "int8", "numeric", "bool", "date", "timestamp", "oid"), _PLAIN),
     **{t: (f"tg_{t}_to_text({{0}})",) * 2 for t in ("float4", "float8", "timestamptz", "time", "interval")},
     "bytea": ("concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
@@ -78,20 +76,20 @@ TEXT_TARGETS = (
     "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "jsonb", "bytea", "time", "interval",
     "uuid", "oid",
 )  # fmt: skip
-NAMES = {"jsonb": "jsonb_parse"}
+INPUT_FUNCTIONS = {"jsonb": "jsonb_parse"}  # others are text_to_<type>
 
 
 def _texts() -> list[Function]:
     rows = []
     for source in ("text", "varchar", "bpchar"):
         for target in TEXT_TARGETS:
-            call = "tg_" + NAMES.get(target, "text_to_" + target)
+            call = "tg_" + INPUT_FUNCTIONS.get(target, "text_to_" + target)
             if target == "numeric":
                 template = call + "({0}, {precision}, {scale})"
                 rows.append(_cast(source, target, "explicit", template, f"CAST({call}({{0}}, {{precision}}, {{scale}}) AS {{type}})"))
             else:
                 rows.append(_cast(source, target, "explicit", call + "({0})", call + "({0})"))
-    rows += [_cast(source, "text", "assignment", *templates) for source, templates in PRINTED.items()]
+    rows += [_cast(source, "text", "assignment", *templates) for source, templates in TO_TEXT.items()]
     rows += [
         _cast("name", "text", "implicit", "{0}", "{0}"),
         _cast("text", "name", "implicit", "{0}", "{0}"),
@@ -168,7 +166,7 @@ OTHERS = (
 
 ROWS = (*_numbers(), *_texts(), *_jsonb(), *TIMES, *OTHERS)
 
-# a value cut or checked to its type's modifiers; {length}, {precision}, {scale}
+# the casts of values to the modifiers of their types: {length}, {precision} and {scale}
 LENGTHS = {
     "varchar": ("left({0}, {length})", "left({0}, {length})"),
     "bpchar": ("rpad(left({0}, {length}), {length}, ' ')", "rpad(left({0}, {length}), {length}, ' ')"),

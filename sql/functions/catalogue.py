@@ -1,4 +1,4 @@
-"""The catalogue as a whole: rows by name, casts by their two types."""
+"""The whole function catalogue: entries by name, and casts by their types."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sql.functions import (
     aggregates,
     arithmetic,
     arrays,
-    bytestrings,
+    byte_strings,
     casts,
     comparison,
     datetime,
     jsonb,
     mathematics,
-    patterns,
-    sets,
+    regexps,
+    set_returning,
     text,
     windows,
 )
@@ -25,25 +25,26 @@ ROWS: tuple[Function, ...] = (
     *arithmetic.ROWS,
     *comparison.ROWS,
     *text.ROWS,
-    *bytestrings.ROWS,
-    *patterns.ROWS,
+    *byte_strings.ROWS,
+    *regexps.ROWS,
     *mathematics.ROWS,
     *datetime.ROWS,
     *jsonb.ROWS,
     *arrays.ROWS,
     *aggregates.ROWS,
     *windows.ROWS,
-    *sets.ROWS,
+    *set_returning.ROWS,
     *casts.ROWS,
 )
 
 
 def _by_name() -> dict[tuple[str, str], tuple[Function, ...]]:
-    found: dict[tuple[str, str], list[Function]] = defaultdict(list)
+    by_name: dict[tuple[str, str], list[Function]] = defaultdict(list)
     for row in ROWS:
         if row.kind != "cast":
-            found["call" if row.kind in ("function", "aggregate", "window", "set") else row.kind, row.name].append(row)
-    return {key: tuple(rows) for key, rows in found.items()}
+            kind = row.kind if row.kind in ("operator", "prefix") else "call"
+            by_name[kind, row.name].append(row)
+    return {key: tuple(rows) for key, rows in by_name.items()}
 
 
 _BY_NAME = _by_name()
@@ -54,23 +55,25 @@ def _target(row: Function) -> str:
 
 
 _CASTS: dict[tuple[str, str], Function] = {(row.arguments[0], _target(row)): row for row in ROWS if row.kind == "cast"}
-UNITS = frozenset(row.name.split(":")[0] for row in ROWS if ":" in row.name)  # functions whose first argument is a unit
+# functions whose first argument is a unit of time
+UNITS = frozenset(row.name.split(":")[0] for row in ROWS if ":" in row.name)
 
 
 def calls(name: str) -> tuple[Function, ...]:
-    """Functions, aggregates and set-returning functions of a name."""
+    """Returns the functions, aggregates, window and set-returning functions with a name."""
     return _BY_NAME.get(("call", name), ())
 
 
 def operators(sign: str) -> tuple[Function, ...]:
-    """Operators of two arguments."""
+    """Returns the operators with two arguments."""
     return _BY_NAME.get(("operator", sign), ())
 
 
 def prefixes(sign: str) -> tuple[Function, ...]:
-    """Operators of one argument, before it."""
+    """Returns the prefix operators."""
     return _BY_NAME.get(("prefix", sign), ())
 
 
 def cast(source: str, target: str) -> Function | None:
+    """Returns the cast between two types, or None."""
     return _CASTS.get((source, target))

@@ -1,7 +1,8 @@
-"""Comparisons. All types but interval and bpchar compare in their stored form as PostgreSQL compares their values.
+"""Comparison operators.
 
-Text is compared by code points (the C collation), NaN is equal to itself and above all numbers, in all three systems. Intervals compare at
-30 days a month and 24 hours a day; char(n) without trailing blanks.
+Most types compare in their stored form. An interval compares as microseconds, with 30 days in a month
+and 24 hours in a day; char(n) compares without trailing blanks. Text compares by code points (the C
+collation). NaN equals itself and is above all other numbers.
 """
 
 from __future__ import annotations

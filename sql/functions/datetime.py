@@ -1,12 +1,13 @@
-"""Dates and times. Units (hour, week, …) must be literals, so each is a row.
+"""Functions of dates, times, timestamps and intervals.
 
-`stable` functions have one value in a statement. A materialized view may compare them with the times of its rows, no more.
+A literal unit (hour, week and so on) is part of an entry's name. Stable functions have one value in a
+statement; a materialized view can only compare them with timestamps of its rows.
 """
 
 from __future__ import annotations
 
 from lake.types import Type, numeric
-from sql.functions.entry import Function, ResultType, duckdb_error, own, spark_error, strict
+from sql.functions.entry import Function, ResultType, duckdb_error, spark_error, strict, udf
 
 T = "text"
 INTERVAL_UNITS = (
@@ -30,23 +31,23 @@ def _truncations() -> list[Function]:
         ]  # fmt: skip
     for unit in ("decade", "century", "millennium"):
         rows += [
-            own(f"date_trunc:{unit}", ("timestamp",), "timestamp", "date_trunc_timestamp", order=(f"'{unit}'", 0)),
-            own(f"date_trunc:{unit}", ("timestamptz",), "timestamptz", "date_trunc_timestamptz", order=(f"'{unit}'", 0, "'UTC'")),
+            udf(f"date_trunc:{unit}", ("timestamp",), "timestamp", "date_trunc_timestamp", order=(f"'{unit}'", 0)),
+            udf(f"date_trunc:{unit}", ("timestamptz",), "timestamptz", "date_trunc_timestamptz", order=(f"'{unit}'", 0, "'UTC'")),
         ]
-    rows += [own(f"date_trunc:{unit}", ("interval",), "interval", "date_trunc_interval", order=(f"'{unit}'", 0)) for unit in INTERVAL_UNITS]
+    rows += [udf(f"date_trunc:{unit}", ("interval",), "interval", "date_trunc_interval", order=(f"'{unit}'", 0)) for unit in INTERVAL_UNITS]
     rows += [
-        own("date_trunc", (T, "timestamp"), "timestamp", "date_trunc_timestamp"),
-        own("date_trunc", (T, "timestamptz"), "timestamptz", "date_trunc_timestamptz", order=(0, 1, "'UTC'"), note="at UTC"),
-        own("date_trunc", (T, "timestamptz", T), "timestamptz", "date_trunc_timestamptz"),
-        own("date_trunc", (T, "interval"), "interval", "date_trunc_interval"),
+        udf("date_trunc", (T, "timestamp"), "timestamp", "date_trunc_timestamp"),
+        udf("date_trunc", (T, "timestamptz"), "timestamptz", "date_trunc_timestamptz", order=(0, 1, "'UTC'"), note="at UTC"),
+        udf("date_trunc", (T, "timestamptz", T), "timestamptz", "date_trunc_timestamptz"),
+        udf("date_trunc", (T, "interval"), "interval", "date_trunc_interval"),
     ]
     return rows
 
 
-MICROSECOND = "CAST('0.000001' AS DECIMAL(7,6))"  # of a second, in Spark
-# unit → scale, Spark, DuckDB; {x} is a TIMESTAMP_NTZ or TIMESTAMP at UTC
+MICROSECOND = "CAST('0.000001' AS DECIMAL(7,6))"  # in seconds, in Spark
 SECONDS = "pmod(unix_micros(CAST({x} AS TIMESTAMP)), 60000000)"
 SECONDS_DUCKDB = "(microsecond({x}))"
+# scale and templates of each unit; {x} is a TIMESTAMP_NTZ, or a TIMESTAMP in UTC
 FIELDS: dict[str, tuple[int, str, str]] = {
     "year": (0, "extract(YEAR FROM {x})", "year({x})"),
     "quarter": (0, "extract(QUARTER FROM {x})", "quarter({x})"),
@@ -80,14 +81,17 @@ def _of_scale(scale: int) -> ResultType:
 
 
 def _seconds(unit: str, spark: str, duckdb: str) -> tuple[str, str]:
-    """Seconds or milliseconds of the microseconds in a minute, as date_part gives them: a sum of doubles, in PostgreSQL's order."""
+    """Returns templates of date_part() for seconds or milliseconds, summed in PostgreSQL's order.
+
+    `spark` and `duckdb` are templates of the microseconds in a minute.
+    """
     scale = 1 if unit == "second" else 1000
 
-    def of(micros: str, div: str) -> str:
-        whole = f"CAST({micros} AS BIGINT)"
-        return f"(({whole} {div} 1000000) * {scale} + ({whole} % 1000000) / CAST({1_000_000 // scale} AS DOUBLE))"
+    def in_doubles(micros: str, div: str) -> str:
+        exact = f"CAST({micros} AS BIGINT)"
+        return f"(({exact} {div} 1000000) * {scale} + ({exact} % 1000000) / CAST({1_000_000 // scale} AS DOUBLE))"
 
-    return of(spark, "div"), of(duckdb, "//")
+    return in_doubles(spark, "div"), in_doubles(duckdb, "//")
 
 
 def _fields() -> list[Function]:
@@ -111,13 +115,13 @@ def _fields() -> list[Function]:
             ]
     for source, units in (("interval", (*INTERVAL_UNITS, "epoch")), ("time", CLOCK_UNITS)):
         for unit in units:
-            field = own(f"extract:{unit}", (source,), _of_scale(SCALES.get(unit, 0)), f"extract_{source}", order=(f"'{unit}'", 0))
+            field = udf(f"extract:{unit}", (source,), _of_scale(SCALES.get(unit, 0)), f"extract_{source}", order=(f"'{unit}'", 0))
             rows.append(field)
             if (source, unit) == ("interval", "epoch"):
-                rows.append(own("date_part:epoch", (source,), "float8", "epoch_interval"))
+                rows.append(udf("date_part:epoch", (source,), "float8", "epoch_interval"))
                 continue
-            ours = f"tg_extract_{source}('{unit if unit not in ('second', 'millisecond') else 'microsecond'}', {{0}}"
-            spark, duckdb = f"{ours}, 38, {6 if unit == 'epoch' else 0})", f"{ours})"
+            call = f"tg_extract_{source}('{unit if unit not in ('second', 'millisecond') else 'microsecond'}', {{0}}"
+            spark, duckdb = f"{call}, 38, {6 if unit == 'epoch' else 0})", f"{call})"
             parts = f"CAST({spark} AS DOUBLE)", f"CAST({duckdb} AS DOUBLE)"
             if unit in ("second", "millisecond"):
                 parts = _seconds(unit, spark, duckdb)
@@ -150,7 +154,7 @@ MICROS = "unix_micros(CAST({%d} AS TIMESTAMP))"
 
 
 def _differences() -> list[Function]:
-    """Days and the rest, no months."""
+    """Returns differences of timestamps: days and time, without months."""
     spark = f"({MICROS % 0} - {MICROS % 1})"
     duckdb = "(epoch_us({0}) - epoch_us({1}))"
     struct = f"named_struct('months', 0, 'days', CAST({spark} div {DAY} AS INT), 'micros', {spark} % {DAY})"
@@ -166,7 +170,7 @@ def _swapped(template: str) -> str:
 
 
 def _shifts() -> list[Function]:
-    """Months first, then days, then the rest, as PostgreSQL."""
+    """Returns additions of intervals: months first, then days, then time, as in PostgreSQL."""
     rows = []
     for t, spark_type, duckdb_type in (
         ("timestamp", "TIMESTAMP_NTZ", "TIMESTAMP"),
@@ -192,48 +196,50 @@ def _shifts() -> list[Function]:
 
 
 def _milliseconds(_: tuple[Type, ...]) -> Type:
-    """Of times as Materialize has them."""
+    """Returns the type of mz_now(), as in Materialize: milliseconds since 1970."""
     return numeric(0)
 
 
-# days since 1970 of the first date that PostgreSQL has, and of the last
+# PostgreSQL's first and last date, in days since 1970
 FIRST_DAY, LAST_DAY = -2440588, 2145042905
 
 
 def _days(day: str, sign: str, days: str) -> tuple[str, str]:
-    """A date some days on, in Spark and DuckDB; 22008 beyond PostgreSQL's range."""
-    spark = f"CAST(datediff({day}, DATE'1970-01-01') AS BIGINT) {sign} {days}"
-    duckdb = f"CAST({day} - DATE '1970-01-01' AS BIGINT) {sign} {days}"
-    beyond = f"NOT BETWEEN {FIRST_DAY} AND {LAST_DAY}"
-    errors = (raised("22008", "date out of range") for raised in (spark_error, duckdb_error))
-    made = f"date_from_unix_date(CAST({spark} AS INT))", f"DATE '1970-01-01' + CAST({duckdb} AS INTEGER)"
-    spark, duckdb = (
-        f"(CASE WHEN {day_number} {beyond} THEN {error} ELSE {date} END)"
-        for day_number, error, date in zip((spark, duckdb), errors, made, strict=True)
+    """Returns templates of a date plus or minus days; 22008 outside of PostgreSQL's range."""
+    spark_number = f"CAST(datediff({day}, DATE'1970-01-01') AS BIGINT) {sign} {days}"
+    duckdb_number = f"CAST({day} - DATE '1970-01-01' AS BIGINT) {sign} {days}"
+    spark_date = f"date_from_unix_date(CAST({spark_number} AS INT))"
+    duckdb_date = f"DATE '1970-01-01' + CAST({duckdb_number} AS INTEGER)"
+
+    def checked(number: str, date: str, error: str) -> str:
+        return f"(CASE WHEN {number} NOT BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {error} ELSE {date} END)"
+
+    return (
+        checked(spark_number, spark_date, spark_error("22008", "date out of range")),
+        checked(duckdb_number, duckdb_date, duckdb_error("22008", "date out of range")),
     )
-    return spark, duckdb
 
 
 def _intervals() -> list[Function]:
     i, f, t = "interval", "float8", "time"
     return [
-        own("+", (i, i), i, "interval_add", "operator"),
-        own("-", (i, i), i, "interval_subtract", "operator"),
-        own("-", (i,), i, "interval_negate", "prefix"),
-        own("*", (i, f), i, "interval_multiply", "operator"),
-        own("*", (f, i), i, "interval_multiply", "operator", order=(1, 0)),
-        own("/", (i, f), i, "interval_divide", "operator"),
-        own("+", (t, i), t, "time_add", "operator"),
-        own("+", (i, t), t, "time_add", "operator", order=(1, 0)),
-        own("-", (t, i), t, "time_subtract", "operator"),
+        udf("+", (i, i), i, "interval_add", "operator"),
+        udf("-", (i, i), i, "interval_subtract", "operator"),
+        udf("-", (i,), i, "interval_negate", "prefix"),
+        udf("*", (i, f), i, "interval_multiply", "operator"),
+        udf("*", (f, i), i, "interval_multiply", "operator", order=(1, 0)),
+        udf("/", (i, f), i, "interval_divide", "operator"),
+        udf("+", (t, i), t, "time_add", "operator"),
+        udf("+", (i, t), t, "time_add", "operator", order=(1, 0)),
+        udf("-", (t, i), t, "time_subtract", "operator"),
         Function("-", (t, t), i, strict("CAST(named_struct('months', 0, 'days', 0, 'micros', {0} - {1}) AS {type})", 2),
                  strict("{'months': 0::INTEGER, 'days': 0::INTEGER, 'micros': {0} - {1}}", 2), "operator"),
-        own("+", ("date", t), "timestamp", "date_at_time", "operator"),
-        own("+", (t, "date"), "timestamp", "date_at_time", "operator", order=(1, 0)),
-        own("justify_hours", (i,), i),
-        own("justify_days", (i,), i),
-        own("justify_interval", (i,), i),
-        own("age", ("timestamp", "timestamp"), i),
+        udf("+", ("date", t), "timestamp", "date_at_time", "operator"),
+        udf("+", (t, "date"), "timestamp", "date_at_time", "operator", order=(1, 0)),
+        udf("justify_hours", (i,), i),
+        udf("justify_days", (i,), i),
+        udf("justify_interval", (i,), i),
+        udf("age", ("timestamp", "timestamp"), i),
         Function("age", ("timestamptz", "timestamptz"), i, "tg_age(CAST({0} AS TIMESTAMP_NTZ), CAST({1} AS TIMESTAMP_NTZ))",
                  "tg_age(CAST({0} AS TIMESTAMP), CAST({1} AS TIMESTAMP))", note="at UTC"),
         Function("age", ("timestamp",), i, "", "tg_age(date_trunc('day', CAST({now} AS TIMESTAMP)), {0})", volatility="stable"),
@@ -241,7 +247,7 @@ def _intervals() -> list[Function]:
                  volatility="stable", note="at UTC"),
         *(Function("isfinite", (t,), "bool", strict("true", 1), strict("true", 1)) for t in ("date", "timestamp", "timestamptz",
             "interval")),
-        own("date_bin", (i, "timestamp", "timestamp"), "timestamp"),
+        udf("date_bin", (i, "timestamp", "timestamp"), "timestamp"),
         Function("date_bin", (i, "timestamptz", "timestamptz"), "timestamptz",
                  "CAST(tg_date_bin({0}, CAST({1} AS TIMESTAMP_NTZ), CAST({2} AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
                  "CAST(tg_date_bin({0}, CAST({1} AS TIMESTAMP), CAST({2} AS TIMESTAMP)) AS TIMESTAMPTZ)"),
@@ -250,38 +256,38 @@ def _intervals() -> list[Function]:
 
 def _zones() -> list[Function]:
     return [
-        own("timezone", (T, "timestamp"), "timestamptz", "timestamp_at_zone"),
-        own("timezone", (T, "timestamptz"), "timestamp", "timestamptz_at_zone"),
-        own("timezone", ("interval", "timestamp"), "timestamptz", "timestamp_at_offset"),
-        own("timezone", ("interval", "timestamptz"), "timestamp", "timestamptz_at_offset"),
+        udf("timezone", (T, "timestamp"), "timestamptz", "timestamp_at_zone"),
+        udf("timezone", (T, "timestamptz"), "timestamp", "timestamptz_at_zone"),
+        udf("timezone", ("interval", "timestamp"), "timestamptz", "timestamp_at_offset"),
+        udf("timezone", ("interval", "timestamptz"), "timestamp", "timestamptz_at_offset"),
     ]
 
 
-def _made() -> list[Function]:
+def _constructors() -> list[Function]:
     n, f = "int4", "float8"
     rows = [
-        own("make_date", (n, n, n), "date"),
-        own("make_time", (n, n, f), "time"),
-        own("make_timestamp", (n, n, n, n, n, f), "timestamp"),
-        own("make_timestamptz", (n, n, n, n, n, f), "timestamptz", order=(0, 1, 2, 3, 4, 5, "'UTC'"), note="at UTC"),
-        own("make_timestamptz", (n, n, n, n, n, f, T), "timestamptz"),
+        udf("make_date", (n, n, n), "date"),
+        udf("make_time", (n, n, f), "time"),
+        udf("make_timestamp", (n, n, n, n, n, f), "timestamp"),
+        udf("make_timestamptz", (n, n, n, n, n, f), "timestamptz", order=(0, 1, 2, 3, 4, 5, "'UTC'"), note="at UTC"),
+        udf("make_timestamptz", (n, n, n, n, n, f, T), "timestamptz"),
     ]
-    for given in range(8):
-        types = ((n,) * 6 + (f,))[:given]
-        missing = (*("0",) * 6, "CAST(0 AS DOUBLE)")[given:]
-        rows.append(own("make_interval", types, "interval", order=(*range(given), *missing)))
+    for count in range(8):
+        types = ((n,) * 6 + (f,))[:count]
+        defaults = (*("0",) * 6, "CAST(0 AS DOUBLE)")[count:]
+        rows.append(udf("make_interval", types, "interval", order=(*range(count), *defaults)))
     return rows
 
 
 def _formats() -> list[Function]:
     return [
-        *(own("to_char", (t, T), T, f"to_char_{t}") for t in ("timestamp", "timestamptz", "interval", "numeric", "float8", "float4")),
+        *(udf("to_char", (t, T), T, f"to_char_{t}") for t in ("timestamp", "timestamptz", "interval", "numeric", "float8", "float4")),
         *(Function("to_char", (t, T), T, "tg_to_char_numeric(CAST({0} AS DECIMAL(38,0)), {1})",
             "tg_to_char_numeric(CAST({0} AS VARCHAR), {1})")
           for t in ("int4", "int8")),
-        own("to_number", (T, T), "numeric"),
-        own("to_date", (T, T), "date"),
-        own("to_timestamp", (T, T), "timestamptz", "to_timestamp_text", note="at UTC"),
+        udf("to_number", (T, T), "numeric"),
+        udf("to_date", (T, T), "date"),
+        udf("to_timestamp", (T, T), "timestamptz", "to_timestamp_text", note="at UTC"),
     ]  # fmt: skip
 
 
@@ -297,7 +303,7 @@ ROWS = (
     Function("-", ("date", "int4"), "date", *_days("{0}", "-", "{1}"), "operator"),
     *_intervals(),
     *_zones(),
-    *_made(),
+    *_constructors(),
     *_formats(),
     *(
         Function(name, (), _milliseconds, "", "CAST(epoch_ms({now}) AS DECIMAL(38,0))", volatility="stable")

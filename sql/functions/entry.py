@@ -1,8 +1,9 @@
-"""A row of the function catalogue: one signature, what it gives, and how each engine computes it.
+"""An entry of the function catalogue: one signature, its result type, and its SQL in each engine.
 
-Operators and casts are rows too. Templates hold `{0}`, `{1}`, … for the arguments, already rendered, complete in themselves (in
-parentheses where that matters) and of exactly the row's argument types; `{type}` is the result's type in the engine's spelling,
-`{scale}` the scale of a numeric result, `{scale0}` that of argument 0.
+Operators and casts are entries too. In the SQL templates, `{0}`, `{1}` and so on are the rendered
+arguments, which are in parentheses if necessary and have exactly the entry's argument types.
+`{type}` is the result type in the engine's spelling, `{scale}` the scale of a numeric result, and
+`{scale0}` the scale of argument 0.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Literal
 
 from lake.types import Type
 
-ResultType = Callable[[tuple[Type, ...]], Type]  # of the arguments' types, for results whose numeric scale depends on them
+# the result type for the arguments' types, if the scale of a numeric result depends on them
+ResultType = Callable[[tuple[Type, ...]], Type]
 Context = Literal["implicit", "assignment", "explicit"]
 
 
@@ -21,17 +23,23 @@ Context = Literal["implicit", "assignment", "explicit"]
 class Function:
     """One signature.
 
-    Names of types may be PostgreSQL's `anyelement`, `anyarray`, `anycompatible` and `anycompatiblearray`: binding makes a row of the
-    types at hand.
+    `name` is the name of a function, the sign of an operator, or `cast`. `date_trunc:hour` is
+    date_trunc with that unit, which must be a literal and is not among the arguments.
 
-    `name`: of an operator its sign, of a cast `cast`; `date_trunc:hour` is date_trunc with that unit, which must be a literal, and
-    has the arguments after it. `arguments`: names of types as in lake.types.FACTS, with `[]` for an array, `any` for whatever
-    comes; the last one repeats if `variadic`. `result`: name of a type, or a function of the arguments' types where modifiers
-    depend on them. `strict`: NULL in, NULL out. `volatility`: 'immutable', 'stable' (once a statement; refused in views) or
-    'volatile'. `context`: of a cast, when it happens by itself. A row without templates is one that PostgreSQL has and we refuse:
-    it must be there to be chosen. `kind` 'aggregate': how it is kept up to date is the engine's business, by `name` and `arguments`;
-    its `spark` is Spark's own aggregate, for what it is worth. `kind` 'set': gives rows; its templates give them as an array, of structs
-    if the rows have several columns. `outputs`: the columns (name, type), where they have names of their own.
+    `arguments` are names of types as in lake.types.FACTS, with `[]` for an array and `any` for any
+    type; PostgreSQL's `anyelement`, `anyarray`, `anycompatible` and `anycompatiblearray` are
+    replaced by binding. The last argument repeats if the function is `variadic`. `result` is the
+    name of a type, or a function of the arguments' types.
+
+    `spark` and `duckdb` are the templates. An entry without templates exists in PostgreSQL and is
+    not supported; overload resolution must be able to choose it. An aggregate's or window function's
+    `spark` is not used, because the engine maintains it by its name and arguments. The templates of
+    a `set` function return its rows as an array, of structs if it has several columns.
+
+    `strict` functions return NULL if an argument is NULL. `volatility` 'stable' means one value in a
+    statement (not allowed in views). `context` of a cast tells where PostgreSQL applies it without
+    an explicit cast. `note` is a difference from PostgreSQL, for the documentation. `outputs` are
+    the columns (name, type) of a set function if they have names.
     """
 
     name: str
@@ -46,29 +54,30 @@ class Function:
     context: Context = "explicit"
     note: str = ""
     outputs: tuple[tuple[str, str], ...] = ()
-    unified: bool = False  # whether numerics among the arguments get one scale
-    flagged: bool = False  # whether the last argument is flags of a regular expression
+    unified: bool = False  # numeric arguments are cast to one scale
+    flagged: bool = False  # the last argument is the flags of a regular expression
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.arguments)})"
 
 
 def strict(template: str, arguments: int) -> str:
-    """A template that would look past a NULL, made to give NULL for it."""
-    return f"(CASE WHEN {' OR '.join(f'{{{n}}} IS NULL' for n in range(arguments))} THEN NULL ELSE {template} END)"
+    """Returns a template that is NULL if one of the first arguments is NULL."""
+    any_null = " OR ".join(f"{{{n}}} IS NULL" for n in range(arguments))
+    return f"(CASE WHEN {any_null} THEN NULL ELSE {template} END)"
 
 
 def spark_error(sqlstate: str, message: str) -> str:
-    """Spark SQL that raises; the engine reads SQLSTATE and message from the text behind the mark."""
+    """Returns Spark SQL that raises an error; tailgate.errors.SparkErrors reads the message."""
     return f"raise_error('\\u0001{sqlstate}{message}')"
 
 
 def duckdb_error(sqlstate: str, message: str) -> str:
-    """DuckDB SQL that raises; `sql.duckdb_functions.error_of` reads it."""
+    """Returns DuckDB SQL that raises an error for `sql.duckdb_functions.error_of()`."""
     return f"error('[{sqlstate}] {message}')"
 
 
-def own(
+def udf(
     name: str,
     arguments: tuple[str, ...],
     result: str | ResultType,
@@ -77,22 +86,16 @@ def own(
     note: str = "",
     order: tuple[int | str, ...] = (),
 ) -> Function:
-    """A row that a function of ours computes, the same in both engines: `tg_<call>`, by default `tg_<name>`.
+    """Returns an entry that the user-defined function `tg_<call>` computes in both engines.
 
-    `order`: its arguments by position, where they are others than the row's; a text is SQL as it is. A numeric has its own precision
-    and scale: as an argument it passes to DuckDB as text, as a result Spark is told what it must be.
+    `call` is `name` by default. `order` are the function's arguments, if they differ from the
+    entry's: positions, or SQL. A numeric's precision and scale vary, so DuckDB passes it as text,
+    and Spark has the result's precision and scale as last arguments.
     """
-    called = "tg_" + (call or name)
+    function = "tg_" + (call or name)
     parts = [f"{{{a}}}" if isinstance(a, int) else a for a in order or range(len(arguments))]
-    exact = callable(result) or result == "numeric"
+    is_numeric = callable(result) or result == "numeric"
     numerics = {f"{{{i}}}" for i, a in enumerate(arguments) if a == "numeric"}
-    spark = f"{called}({', '.join([*parts, *(['{precision}', '{scale}'] if exact else [])])})"
-    duckdb = f"{called}({', '.join(f'CAST({p} AS VARCHAR)' if p in numerics else p for p in parts)})"
-    return Function(name, arguments, result, spark, f"CAST({duckdb} AS {{type}})" if exact else duckdb, kind, note=note)
-
-
-def refused(
-    name: str, arguments: tuple[str, ...], result: str | ResultType, kind: Literal["function", "operator", "prefix"] = "function"
-) -> Function:
-    """A row that PostgreSQL has and neither engine: it must be there to be chosen, and refused by name."""
-    return Function(name, arguments, result, kind=kind)
+    spark = f"{function}({', '.join([*parts, *(['{precision}', '{scale}'] if is_numeric else [])])})"
+    duckdb = f"{function}({', '.join(f'CAST({p} AS VARCHAR)' if p in numerics else p for p in parts)})"
+    return Function(name, arguments, result, spark, f"CAST({duckdb} AS {{type}})" if is_numeric else duckdb, kind, note=note)

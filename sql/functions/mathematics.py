@@ -1,11 +1,15 @@
-"""Functions of numbers. Those of floats are the engines' own C or Java libraries: the last digit may differ where the note says so."""
+"""Functions of numbers.
+
+Floating-point functions use the C or Java library of the engine. The last digit may differ if the
+entry's note says so.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from sql.functions.arithmetic import INTEGERS, OVERFLOW, UNDERFLOW, common_scale, same_scale, whole
-from sql.functions.entry import Function, duckdb_error, own, spark_error, strict
+from sql.functions.entry import Function, duckdb_error, spark_error, strict, udf
 
 LAST_DIGIT = "the last digit may differ"
 NEGATIVE_ROOT = "cannot take square root of a negative number"
@@ -19,11 +23,11 @@ def _row(
 
 
 def _logarithm(name: str, spark: str, duckdb: str) -> Function:
-    guards = "WHEN {0} = 0 THEN %s WHEN {0} < 0 THEN %s"
-    texts = ("2201E", "cannot take logarithm of zero"), ("2201E", "cannot take logarithm of a negative number")
-    sparks = guards % tuple(spark_error(*t) for t in texts)
-    duckdbs = guards % tuple(duckdb_error(*t) for t in texts)
-    return _row(name, (F,), F, f"(CASE {sparks} ELSE {spark}({{0}}) END)", f"(CASE {duckdbs} ELSE {duckdb}({{0}}) END)", LAST_DIGIT)
+    def template(function: str, error: Callable[[str, str], str]) -> str:
+        zero, negative = (error("2201E", f"cannot take logarithm of {x}") for x in ("zero", "a negative number"))
+        return f"(CASE WHEN {{0}} = 0 THEN {zero} WHEN {{0}} < 0 THEN {negative} ELSE {function}({{0}}) END)"
+
+    return _row(name, (F,), F, template(spark, spark_error), template(duckdb, duckdb_error), LAST_DIGIT)
 
 
 TRIGONOMETRIC = (
@@ -33,30 +37,33 @@ TRUNC_SPARK = (
     "(CASE WHEN isnan({0}) OR abs({0}) >= 9007199254740992 THEN {0} WHEN abs({0}) < 1 THEN {0} * 0"
     " WHEN {0} < 0 THEN -floor(-{0}) ELSE CAST(floor({0}) AS DOUBLE) END)"
 )
-ROUNDED_DUCKDB = "CAST(tg_numeric_round(CAST({0} AS VARCHAR), {1}) AS {type})"
+ROUND_DUCKDB = "CAST(tg_numeric_round(CAST({0} AS VARCHAR), {1}) AS {type})"
 
 
-def _finite(call: str, raised: Callable[[str, str], str]) -> str:
-    """An infinite result of a finite number is an error."""
-    infinite = "double('Infinity')" if raised is spark_error else "'Infinity'::DOUBLE"
-    return f"(CASE WHEN abs({call}) = {infinite} AND abs({{0}}) <> {infinite} THEN {raised('22003', OVERFLOW)} ELSE {call} END)"
+def _checked_overflow(call: str, error: Callable[[str, str], str]) -> str:
+    """Returns a template that raises an error if the result is infinite and the argument is not."""
+    infinity = "double('Infinity')" if error is spark_error else "'Infinity'::DOUBLE"
+    overflow = f"abs({call}) = {infinity} AND abs({{0}}) <> {infinity}"
+    return f"(CASE WHEN {overflow} THEN {error('22003', OVERFLOW)} ELSE {call} END)"
 
 
-def _small(call: str, raised: Callable[[str, str], str]) -> str:
-    """Zero of what is not zero is an error."""
-    return f"(CASE WHEN {call} = 0 AND {{0}} <> 0 THEN {raised('22003', UNDERFLOW)} ELSE {call} END)"
+def _checked_underflow(call: str, error: Callable[[str, str], str]) -> str:
+    """Returns a template that raises an error if the result is zero and the argument is not."""
+    return f"(CASE WHEN {call} = 0 AND {{0}} <> 0 THEN {error('22003', UNDERFLOW)} ELSE {call} END)"
 
 
 def _shifts() -> list[Function]:
-    """A shift's count wraps at the number's width, as the processor does; a smallint is shifted as an integer and cut."""
-    return [own(s, (t, "int4"), t, f"shift_{way}_{t}", "operator") for t in INTEGERS for s, way in (("<<", "left"), (">>", "right"))]
+    """Returns the shift operators; the count wraps at the width, a smallint's at 32."""
+    directions = (("<<", "left"), (">>", "right"))
+    return [udf(s, (t, "int4"), t, f"shift_{d}_{t}", "operator") for t in INTEGERS for s, d in directions]
 
 
-# Spark's own floor and ceil of a double are bigints
+# Spark's floor() and ceil() of a double return a bigint
 FLOOR_SPARK = "(CASE WHEN rint({0}) > {0} THEN rint({0}) - 1 ELSE rint({0}) END)"
-CEIL_SPARK = "(CASE WHEN rint({0}) < {0} THEN rint({0}) + 1 ELSE rint({0}) END)"
+CEIL_SPARK = f"(- {FLOOR_SPARK.replace('{0}', '(- {0})')})"  # of -0.5 it is -0
 SIGN = "CAST(CASE WHEN isnan({0}) THEN 0 WHEN {0} > 0 THEN 1 WHEN {0} < 0 THEN -1 WHEN {0} = 0 THEN 0 END AS %s)"
-SQRT_GUARD = "(CASE WHEN {0} < 0 THEN %s ELSE sqrt({0}) END)"
+CHECKED_SQRT = "(CASE WHEN {0} < 0 THEN %s ELSE sqrt({0}) END)"
+SQRT = CHECKED_SQRT % spark_error("2201F", NEGATIVE_ROOT), CHECKED_SQRT % duckdb_error("2201F", NEGATIVE_ROOT)
 EXP_SPARK = (
     "(CASE WHEN isnan({0}) THEN {0}"
     f" WHEN exp({{0}}) = double('Infinity') AND {{0}} < double('Infinity') THEN {spark_error('22003', OVERFLOW)}"
@@ -78,40 +85,40 @@ ROWS = (
     _row("trunc", (N,), whole, "CAST(CASE WHEN {0} < 0 THEN ceil({0}) ELSE floor({0}) END AS {type})", "CAST(trunc({0}) AS {type})"),
     _row("sign", (F,), F, SIGN % "DOUBLE", SIGN % "DOUBLE"),
     _row("sign", (N,), whole, "CAST(sign({0}) AS {type})", "CAST(sign({0}) AS {type})"),
-    _row("sqrt", (F,), F, SQRT_GUARD % spark_error("2201F", NEGATIVE_ROOT), SQRT_GUARD % duckdb_error("2201F", NEGATIVE_ROOT)),
+    _row("sqrt", (F,), F, *SQRT),
     _row("exp", (F,), F, EXP_SPARK, EXP_DUCKDB, LAST_DIGIT),
     _logarithm("ln", "ln", "ln"),
     _logarithm("log", "log10", "log10"),
     _logarithm("log10", "log10", "log10"),
     _row("pi", (), F, "pi()", "pi()"),
     _row("trunc", (F,), F, TRUNC_SPARK, "trunc({0})"),
-    _row("round", (N, "int4"), "numeric", "CAST(tg_numeric_round({0}, {1}, {precision}, {scale}) AS {type})", ROUNDED_DUCKDB),
+    _row("round", (N, "int4"), "numeric", "CAST(tg_numeric_round({0}, {1}, {precision}, {scale}) AS {type})", ROUND_DUCKDB),
     _row("trunc", (N, "int4"), "numeric", "CAST(tg_numeric_trunc({0}, {1}, {precision}, {scale}) AS {type})",
          "CAST(tg_numeric_trunc(CAST({0} AS VARCHAR), {1}) AS {type})"),
-    *(own(name, (N,), N, f"numeric_{name}") for name in ("sqrt", "exp", "ln")),
-    *(own(name, (N,), N, "numeric_log10") for name in ("log", "log10")),
-    own("log", (N, N), N, "numeric_log"),
-    *(own(name, (N, N), N, "numeric_power") for name in ("power", "pow")),
-    *(own(name, (F, F), F, "power_float8", note=LAST_DIGIT) for name in ("power", "pow")),
-    own("^", (N, N), N, "numeric_power", "operator"),
-    own("^", (F, F), F, "power_float8", "operator", note=LAST_DIGIT),
-    _row("|/", (F,), F, SQRT_GUARD % spark_error("2201F", NEGATIVE_ROOT), SQRT_GUARD % duckdb_error("2201F", NEGATIVE_ROOT), kind="prefix"),
-    own("||/", (F,), F, "cbrt", "prefix", note=LAST_DIGIT),
-    own("cbrt", (F,), F, note=LAST_DIGIT),
-    own("div", (N, N), whole, "numeric_div"),
-    *(own(name, (t, t), t, f"{name}_{t}") for name in ("gcd", "lcm") for t in ("int4", "int8")),
-    own("gcd", (N, N), common_scale, "numeric_gcd"),
-    own("lcm", (N, N), common_scale, "numeric_lcm"),
-    own("factorial", ("int8",), whole),
+    *(udf(name, (N,), N, f"numeric_{name}") for name in ("sqrt", "exp", "ln")),
+    *(udf(name, (N,), N, "numeric_log10") for name in ("log", "log10")),
+    udf("log", (N, N), N, "numeric_log"),
+    *(udf(name, (N, N), N, "numeric_power") for name in ("power", "pow")),
+    *(udf(name, (F, F), F, "power_float8", note=LAST_DIGIT) for name in ("power", "pow")),
+    udf("^", (N, N), N, "numeric_power", "operator"),
+    udf("^", (F, F), F, "power_float8", "operator", note=LAST_DIGIT),
+    _row("|/", (F,), F, *SQRT, kind="prefix"),
+    udf("||/", (F,), F, "cbrt", "prefix", note=LAST_DIGIT),
+    udf("cbrt", (F,), F, note=LAST_DIGIT),
+    udf("div", (N, N), whole, "numeric_div"),
+    *(udf(name, (t, t), t, f"{name}_{t}") for name in ("gcd", "lcm") for t in ("int4", "int8")),
+    udf("gcd", (N, N), common_scale, "numeric_gcd"),
+    udf("lcm", (N, N), common_scale, "numeric_lcm"),
+    udf("factorial", ("int8",), whole),
     _row("scale", (N,), "int4", strict("{scale0}", 1), strict("{scale0}::INTEGER", 1)),
-    own("min_scale", (N,), "int4"),
+    udf("min_scale", (N,), "int4"),
     _row("trim_scale", (N,), same_scale, "{0}", "{0}", note="the scale stays the column's"),
-    own("width_bucket", (N, N, N, "int4"), "int4", "width_bucket_numeric"),
-    own("width_bucket", (F, F, F, "int4"), "int4", "width_bucket_float8"),
-    _row("degrees", (F,), F, _finite("degrees({0})", spark_error), _finite("degrees({0})", duckdb_error), LAST_DIGIT),
-    _row("radians", (F,), F, _small("radians({0})", spark_error), _small("radians({0})", duckdb_error), LAST_DIGIT),
-    *(own(name, (F,), F, note=LAST_DIGIT) for name in TRIGONOMETRIC),
-    *(own(name, (F, F), F, note=LAST_DIGIT) for name in ("atan2", "atan2d")),
+    udf("width_bucket", (N, N, N, "int4"), "int4", "width_bucket_numeric"),
+    udf("width_bucket", (F, F, F, "int4"), "int4", "width_bucket_float8"),
+    _row("degrees", (F,), F, _checked_overflow("degrees({0})", spark_error), _checked_overflow("degrees({0})", duckdb_error), LAST_DIGIT),
+    _row("radians", (F,), F, _checked_underflow("radians({0})", spark_error), _checked_underflow("radians({0})", duckdb_error), LAST_DIGIT),
+    *(udf(name, (F,), F, note=LAST_DIGIT) for name in TRIGONOMETRIC),
+    *(udf(name, (F, F), F, note=LAST_DIGIT) for name in ("atan2", "atan2d")),
     *_shifts(),
     Function("num_nulls", ("any",), "int4", "({nulls})", "CAST(({nulls}) AS INTEGER)", strict=False, variadic=True),
     Function("num_nonnulls", ("any",), "int4", "({nonnulls})", "CAST(({nonnulls}) AS INTEGER)", strict=False, variadic=True),

@@ -1,13 +1,13 @@
-"""Text and bytes.
+"""Functions and operators of text.
 
-Positions and lengths count characters. Letters change case by Unicode's simple mapping in PostgreSQL and by its full one in the
-engines: ß and a few ligatures become two letters there.
+Positions and lengths count characters. PostgreSQL uses Unicode's simple case mapping; the engines use the
+full mapping, which replaces ß and a few ligatures by two letters.
 """
 
 from __future__ import annotations
 
-from sql.functions.casts import PRINTED
-from sql.functions.entry import Function, duckdb_error, own, spark_error, strict
+from sql.functions.casts import TO_TEXT
+from sql.functions.entry import Function, duckdb_error, spark_error, strict, udf
 
 T, N = "text", "int4"
 CASE_NOTE = "full case mapping: upper('ß') is 'SS'"
@@ -21,7 +21,7 @@ NEGATIVE = "negative substring length not allowed"
 
 
 def _substrings() -> list[Function]:
-    """Positions before the first are counted and empty; the end is computed beyond 32 bits."""
+    """Returns substring() and substr(); positions before the first character are empty."""
     rows = []
     start, end = "greatest({1}, 1)", "greatest(CAST({1} AS BIGINT) + {2}, 1)"
     spark = f"substring({{0}}, {start}, CAST(least({end} - {start}, 2147483647) AS INT))"
@@ -58,15 +58,15 @@ def _of(template: str, argument: int) -> str:
 
 
 ZERO_FIELD = "field position must not be zero"
-WHOLE = "WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} ELSE '' END ELSE split_part({0}, {1}, greatest({2}, -2147483647)) END"
-SPLIT_SPARK = strict(f"CASE WHEN {{2}} = 0 THEN {spark_error('22023', ZERO_FIELD)} {WHOLE}", 3)
-SPLIT_DUCKDB = strict(f"CASE WHEN {{2}} = 0 THEN {duckdb_error('22023', ZERO_FIELD)} {WHOLE}", 3)
+FIELD = "WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} ELSE '' END ELSE split_part({0}, {1}, greatest({2}, -2147483647)) END"
+SPLIT_SPARK = strict(f"CASE WHEN {{2}} = 0 THEN {spark_error('22023', ZERO_FIELD)} {FIELD}", 3)
+SPLIT_DUCKDB = strict(f"CASE WHEN {{2}} = 0 THEN {duckdb_error('22023', ZERO_FIELD)} {FIELD}", 3)
 
 ROWS = (
     Function("||", (T, T), T, "concat({0}, {1})", "({0} || {1})", "operator"),
     *(Function("||", (T, t), T, f"concat({{0}}, {_of(spark, 1)})", f"({{0}} || {_of(duckdb, 1)})", "operator")
-      for t, (spark, duckdb) in PRINTED.items()),
-    *(Function("||", (t, T), T, f"concat({spark}, {{1}})", f"({duckdb} || {{1}})", "operator") for t, (spark, duckdb) in PRINTED.items()),
+      for t, (spark, duckdb) in TO_TEXT.items()),
+    *(Function("||", (t, T), T, f"concat({spark}, {{1}})", f"({duckdb} || {{1}})", "operator") for t, (spark, duckdb) in TO_TEXT.items()),
     Function("||", ("bytea", "bytea"), "bytea", "concat({0}, {1})", "({0} || {1})", "operator"),
     Function("~~", (T, T), "bool", "({fits1})", "({fits1})", "operator"),
     Function("~~*", (T, T), "bool", "({fits1})", "({fits1})", "operator"),
@@ -87,35 +87,35 @@ ROWS = (
     _text("replace", (T, T, T), "replace({0}, {1}, {2})", "replace({0}, {1}, {2})"),
     _text("split_part", (T, T, "int4"), SPLIT_SPARK, SPLIT_DUCKDB),
     _text("left", (T, "int4"), "left({0}, CASE WHEN {1} < 0 THEN greatest(0, length({0}) + {1}) ELSE {1} END)", "left({0}, {1})"),
-    # the least integer has no negative, and PostgreSQL then cuts nothing
+    # the smallest integer has no negation; PostgreSQL then returns the whole text
     _text("right", (T, "int4"),
           "right({0}, CASE WHEN {1} = -2147483648 THEN length({0}) WHEN {1} < 0 THEN greatest(0, length({0}) + {1}) ELSE {1} END)",
           strict("CASE WHEN {1} = 0 THEN '' WHEN {1} = -2147483648 THEN {0} ELSE right({0}, {1}) END", 2)),
     _text("strpos", (T, T), "instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)", "int4"),
     _text("position", (T, T), "instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)", "int4"),
-    own("repeat", (T, N), T),
-    own("reverse", (T,), T),
-    own("translate", (T, T, T), T),
-    own("initcap", (T,), T),
-    own("lpad", (T, N), T, order=(0, 1, "' '")),
-    own("lpad", (T, N, T), T),
-    own("rpad", (T, N), T, order=(0, 1, "' '")),
-    own("rpad", (T, N, T), T),
-    own("ascii", (T,), N),
-    own("chr", (N,), T),
-    own("overlay", (T, T, N), T, order=(0, 1, 2, "CAST(length({1}) AS INT)")),
-    own("overlay", (T, T, N, N), T),
-    own("to_hex", (N,), T, "to_hex_int4"),
-    own("to_hex", ("int8",), T, "to_hex_int8"),
-    own("quote_ident", (T,), T),
-    own("quote_literal", (T,), T),
+    udf("repeat", (T, N), T),
+    udf("reverse", (T,), T),
+    udf("translate", (T, T, T), T),
+    udf("initcap", (T,), T),
+    udf("lpad", (T, N), T, order=(0, 1, "' '")),
+    udf("lpad", (T, N, T), T),
+    udf("rpad", (T, N), T, order=(0, 1, "' '")),
+    udf("rpad", (T, N, T), T),
+    udf("ascii", (T,), N),
+    udf("chr", (N,), T),
+    udf("overlay", (T, T, N), T, order=(0, 1, 2, "CAST(length({1}) AS INT)")),
+    udf("overlay", (T, T, N, N), T),
+    udf("to_hex", (N,), T, "to_hex_int4"),
+    udf("to_hex", ("int8",), T, "to_hex_int8"),
+    udf("quote_ident", (T,), T),
+    udf("quote_literal", (T,), T),
     Function("quote_nullable", (T,), T, "coalesce(tg_quote_literal({0}), 'NULL')", "coalesce(tg_quote_literal({0}), 'NULL')", strict=False),
-    own("unistr", (T,), T),
-    own("normalize", (T,), T, order=(0, "'NFC'")),
-    own("normalize", (T, T), T),
-    own("is_normalized", (T,), "bool", order=(0, "'NFC'")),
-    own("is_normalized", (T, T), "bool"),
-    own("like_escape", (T, T), T),
+    udf("unistr", (T,), T),
+    udf("normalize", (T,), T, order=(0, "'NFC'")),
+    udf("normalize", (T, T), T),
+    udf("is_normalized", (T,), "bool", order=(0, "'NFC'")),
+    udf("is_normalized", (T, T), "bool"),
+    udf("like_escape", (T, T), T),
     _text("similar_to_escape", (T,), "", "tg_similar_to({0}, '\\')"),
     _text("similar_to_escape", (T, T), "", "tg_similar_to({0}, {1})"),
     Function("string_to_array", (T, T), "text[]", *SPLIT, strict=False),
@@ -125,7 +125,7 @@ ROWS = (
     _text("bit_length", (T,), "(8 * octet_length({0}))", "CAST(8 * strlen({0}) AS INTEGER)", N),
     _text("md5", (T,), "md5({0})", "md5({0})"),
     Function("format", (T,), T, "tg_format({0}, array())", "tg_format({0}, CAST([] AS VARCHAR[]))"),
-    Function("format", (T, T), T, "tg_format({0}, array({+}))", "tg_format({0}, [{+}])", variadic=True),
+    Function("format", (T, T), T, "tg_format({0}, array({+}))", "tg_format({0}, [{+}])", strict=False, variadic=True),
     Function("concat", (T,), T, "concat_ws('', {*})", "concat({*})", strict=False, variadic=True),
     Function("concat_ws", (T, T), T, "concat_ws({*})", "concat_ws({*})", strict=False, variadic=True),
 )  # fmt: skip

@@ -1,6 +1,7 @@
-"""Window functions that are no aggregates; the engine keeps them up to date by name, the templates are what DuckDB computes.
+"""Window functions. The engine maintains them by name; the templates are for DuckDB.
 
-`{filter}` stands for what follows the call (OVER …); `{order}` for the order of rows within a frame, where it shows.
+`{filter}` is the text after the call (OVER …). `{order}` is the order of rows in a frame, for functions
+whose result depends on it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from lake.types import Type
 from sql.functions.entry import Function, ResultType
 
-FRAMED = frozenset({"first_value", "last_value", "nth_value"})  # those that look at their frame; the others look at the partition
+FRAMED = frozenset({"first_value", "last_value", "nth_value"})  # functions of the frame; others are of the partition
 
 
 def _first(types: tuple[Type, ...]) -> Type:

@@ -21,9 +21,10 @@ LEVELS = {"+": ADD, "-": ADD, "*": MULTIPLY, "/": MULTIPLY, "%": MULTIPLY, "^": 
 PUNCTUATION = frozenset({",", "(", ")", "[", "]", ".", ";", ":", "::", ":=", "=>", "..", "\\"})
 
 
-def expression(cursor: Cursor, level: int = OR, *, boolean: bool = True) -> exp.Expr:
-    """The expression here, of operators from a level on. `boolean`: false leaves AND, IN, LIKE and their like (b_expr)."""
-    left = _prefix(cursor, boolean)
+def expression(cursor: Cursor, level: int = OR, *, boolean: bool = True, left: exp.Expr | None = None) -> exp.Expr:
+    """The expression here, of operators from a level on. `boolean`: false leaves AND, IN, LIKE and their like (b_expr). `left`: its first
+    operand, if that was read already."""
+    left = _prefix(cursor, boolean) if left is None else left
     compared = False
     while True:
         token = cursor.token
@@ -197,9 +198,17 @@ def parenthesised(cursor: Cursor, *, many: bool = False) -> exp.Subquery | exp.T
     """( query ), as Subquery; or ( expression ); with `many`, ( expression, … ) as Tuple."""
     at = cursor.expect("(").position
     if queries.at_query(cursor):
+        begins, in_parentheses = cursor.position, cursor.at("(")
         tree = queries.query(cursor)
+        if not (many and in_parentheses) or cursor.at(")"):
+            cursor.expect(")")
+            return place(exp.Subquery(this=tree), at)
+        # IN ((SELECT 1) + 1, 2): the query is the beginning of a list
+        items = [expression(cursor, left=place(exp.Subquery(this=tree), begins))]
+        while cursor.sign(","):
+            items.append(expression(cursor))
         cursor.expect(")")
-        return place(exp.Subquery(this=tree), at)
+        return place(exp.Tuple(expressions=items), at)
     inner: exp.Expr = exp.Tuple(expressions=expressions(cursor)) if many else expression(cursor)
     cursor.expect(")")
     return place(inner, at) if position(inner) is None else inner

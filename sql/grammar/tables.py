@@ -50,7 +50,7 @@ def _join(cursor: Cursor) -> exp.Join | None:
         node.set("on", expressions.expression(cursor))
     elif cursor.word("using"):
         node.set("using", names(cursor))
-        if cursor.word("as"):
+        if not _at_as_of(cursor) and cursor.word("as"):
             node.set("alias", name(cursor))  # of the merged columns
     else:
         raise cursor.error()
@@ -127,6 +127,11 @@ def _parentheses(cursor: Cursor) -> exp.Expr:
     return place(exp.Subquery(this=inner, alias=alias), at)
 
 
+def _at_as_of(cursor: Cursor) -> bool:
+    """Whether SELECT … AS OF a time ends here."""
+    return cursor.at_word("as", "of") and _is_time(cursor.peek(2))
+
+
 def _is_time(token: Token) -> bool:
     """Whether a time may begin here: nothing that may follow an alias named `of`."""
     if token.kind == "word":
@@ -136,8 +141,8 @@ def _is_time(token: Token) -> bool:
 
 def _alias(cursor: Cursor, *, definitions: bool = False) -> exp.TableAlias | None:
     """[AS] name [(columns)]; of a function also AS [name] (column type, …)."""
-    if cursor.at_word("as", "of") and _is_time(cursor.peek(2)):
-        return None  # SELECT … AS OF a time
+    if _at_as_of(cursor):
+        return None
     given = cursor.word("as")
     this = None
     if given and definitions and cursor.at("("):

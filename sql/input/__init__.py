@@ -1,1 +1,4 @@
-"""Text to values: what PostgreSQL's input functions do, for literals in statements and for casts of text in ad-hoc queries."""
+"""PostgreSQL's input functions: text to the stored form of values.
+
+They read literals, text parameters, and the arguments of casts from text.
+"""

@@ -1,8 +1,10 @@
-"""jsonb as canonical text: how PostgreSQL prints it, which is the stored form everywhere.
+"""The input function of jsonb: JSON to canonical text, which is the stored form.
 
-Objects keep the last of equal keys, ordered by length and then by bytes; numbers keep their scale; `": "` and `", "` between.
+Objects have the last of equal keys; keys are ordered by length, then by bytes. Numbers preserve their
+scale. One space follows a colon or comma.
 
-Source: PostgreSQL 15, chapter "JSON Types"; src/backend/utils/adt/jsonb.c, jsonb_util.c lengthCompareJsonbStringValue.
+Source: PostgreSQL 15, chapter "JSON Types"; src/backend/utils/adt/jsonb.c, jsonb_util.c
+lengthCompareJsonbStringValue().
 """
 
 from __future__ import annotations
@@ -13,41 +15,38 @@ from typing import Any, TypeAlias
 
 from lake.errors import InvalidTextRepresentation, NumericValueOutOfRange, TailgateError, of
 
-Json: TypeAlias = Any  # None, bool, Decimal, str, list, dict
-DEPTH_MAX = 400  # nesting that Python's parser surely takes; PostgreSQL fails at some thousands
+Json: TypeAlias = Any  # None, bool, Decimal, str, list or dict
+DIGITS_MAX = 131_072  # before the decimal point, as in PostgreSQL's numeric
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPES |= {chr(n): f"\\u{n:04x}" for n in range(32) if chr(n) not in _ESCAPES}
-_TABLE = str.maketrans(_ESCAPES)
+_ESCAPE_TABLE = str.maketrans(_ESCAPES)
 
 
 def invalid() -> TailgateError:
     return InvalidTextRepresentation("invalid input syntax for type json")
 
 
-def _number(text: str) -> Decimal:
-    return Decimal(text)
-
-
-def _constant(text: str) -> Json:
+def _refuse_constant(text: str) -> Json:
+    """Refuses NaN and Infinity, which Python accepts."""
     raise ValueError(text)
 
 
-_DECODER = json.JSONDecoder(parse_float=_number, parse_int=_number, parse_constant=_constant)
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse_constant)
 
 
 def load(text: str) -> Json:
-    """The value of a JSON text. Raises 22P02."""
+    """Returns the value of a JSON text. Raises 22P02."""
     try:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError):
         raise invalid() from None
     if "\\u" in text:
-        _check(value)
+        _check_strings(value)
     return value
 
 
-def _check(value: Json) -> None:
-    """What JSON allows and text does not: the character zero, and halves of surrogate pairs."""
+def _check_strings(value: Json) -> None:
+    """Refuses zero characters and single surrogates, which JSON allows and text does not."""
     match value:
         case str():
             if "\0" in value:
@@ -56,15 +55,21 @@ def _check(value: Json) -> None:
                 raise invalid()
         case list():
             for item in value:
-                _check(item)
+                _check_strings(item)
         case dict():
             for key, item in value.items():
-                _check(key)
-                _check(item)
+                _check_strings(key)
+                _check_strings(item)
+
+
+def key_order(key: str) -> tuple[int, bytes]:
+    """Returns the sort key of an object's key."""
+    encoded = key.encode()
+    return len(encoded), encoded
 
 
 def dump(value: Json) -> str:
-    """Canonical text."""
+    """Returns the canonical text of a value."""
     match value:
         case None:
             return "null"
@@ -73,25 +78,24 @@ def dump(value: Json) -> str:
         case Decimal():
             return number(value)
         case str():
-            return '"' + value.translate(_TABLE) + '"'
+            return '"' + value.translate(_ESCAPE_TABLE) + '"'
         case list():
             return "[" + ", ".join(map(dump, value)) + "]"
         case dict():
-            items = sorted(value.items(), key=lambda item: (len(key := item[0].encode()), key))
-            return "{" + ", ".join(f"{dump(k)}: {dump(v)}" for k, v in items) + "}"
+            return "{" + ", ".join(f"{dump(k)}: {dump(value[k])}" for k in sorted(value, key=key_order)) + "}"
     raise TypeError(type(value).__name__)
 
 
 def number(value: Decimal) -> str:
-    """As numeric_out: no exponent, the scale as written, no minus before zero."""
-    if value.adjusted() > 131071:
+    """Returns a number as numeric prints it: without an exponent or a minus before zero."""
+    if value.adjusted() >= DIGITS_MAX:
         raise NumericValueOutOfRange("value overflows numeric format")
     text = format(value, "f")
     return text[1:] if value == 0 and text.startswith("-") else text
 
 
 def canonical(text: str) -> str:
-    """The stored form of a jsonb given as text.
+    """Returns the canonical text of a JSON text.
 
     >>> canonical('{"bb": 1.10, "a": [1e2, "x"], "a": null}')
     '{"a": null, "bb": 1.10}'
@@ -99,11 +103,11 @@ def canonical(text: str) -> str:
     return dump(load(text))
 
 
-def made_object(pairs: list[list[str | None]]) -> str:
-    """The object of keys with their values, which are texts of JSON; of equal keys the last. Raises 22023 for a key that is NULL."""
-    members = []
-    for key, value in pairs:
+def object_text(members: list[list[str | None]]) -> str:
+    """Returns an object of (key, JSON text) pairs; the last of equal keys wins. Raises 22023."""
+    parts = []
+    for key, value in members:
         if key is None:
             raise of("22023", "field name must not be null")
-        members.append(f"{dump(key)}: {'null' if value is None else value}")
-    return canonical("{" + ", ".join(members) + "}")
+        parts.append(f"{dump(key)}: {'null' if value is None else value}")
+    return canonical("{" + ", ".join(parts) + "}")

@@ -1,15 +1,20 @@
-"""A literal in quotes, or a value of a parameter in text, to the stored form of a type."""
+"""The values of quoted literals and of parameters in text format."""
 
 from __future__ import annotations
 
 from lake.errors import FeatureNotSupported, InvalidTextRepresentation, StringDataRightTruncation, TailgateError
 from lake.types import Type, numeric
-from sql.input import jsonb, numbers, times
+from sql.input import intervals, jsonb, numbers, times
 from sql.plan import Literal, Value
+
+NUMERIC_SCALE_MAX = 38
 
 
 def literal(text: str, type: Type, position: int | None = None, *, fields: str = "") -> Literal:
-    """The literal of a text; a numeric without modifiers takes the scale of its text. Errors carry the position."""
+    """Returns the literal of a text; a numeric without modifiers has the scale of its text.
+
+    `fields` restricts an interval, such as `hour to second`. Errors have the position.
+    """
     try:
         value = parse(text, type, fields)
     except TailgateError as error:
@@ -22,12 +27,13 @@ def literal(text: str, type: Type, position: int | None = None, *, fields: str =
 
 
 def scale_of(text: str) -> int:
-    """Digits behind the point of a number's text, as PostgreSQL shows it."""
+    """Returns the number of digits after the decimal point of a number's text."""
     exponent = numbers.numeric(text).as_tuple().exponent
-    return min(max(0, -int(exponent)), 38)
+    return min(max(0, -int(exponent)), NUMERIC_SCALE_MAX)
 
 
 def parse(text: str, type: Type, fields: str = "") -> Value:
+    """Returns the value of a text in its stored form."""
     if type.is_array:
         return tuple(None if item is None else parse(item, type.element) for item in elements(text))
     match type.name:
@@ -42,13 +48,8 @@ def parse(text: str, type: Type, fields: str = "") -> Value:
             return numbers.scaled(value, *type.decimal) if type.modifiers else value
         case "text" | "name" | "unknown":
             return text
-        case "varchar" | "bpchar" as name:
-            if not type.modifiers:
-                return text
-            length = type.modifiers[0]
-            if len(text.rstrip(" ") if name == "bpchar" else text) > length:
-                raise StringDataRightTruncation(f"value too long for type {type}")
-            return text[:length].ljust(length) if name == "bpchar" else text
+        case "varchar" | "bpchar":
+            return _limited(text, type)
         case "bytea":
             return numbers.byte_string(text)
         case "date":
@@ -60,7 +61,7 @@ def parse(text: str, type: Type, fields: str = "") -> Value:
         case "time":
             return times.to_time(text)
         case "interval":
-            return times.to_interval(text, fields)
+            return intervals.to_interval(text, fields)
         case "uuid":
             return numbers.uuid(text)
         case "jsonb":
@@ -68,53 +69,64 @@ def parse(text: str, type: Type, fields: str = "") -> Value:
     raise FeatureNotSupported(f"literals of type {type} are not supported")
 
 
+def _limited(text: str, type: Type) -> str:
+    """Returns a value of varchar(n) or char(n). Raises 22001 if it is too long."""
+    if not type.modifiers:
+        return text
+    padded = type.name == "bpchar"
+    length = type.modifiers[0]
+    if len(text.rstrip(" ") if padded else text) > length:
+        raise StringDataRightTruncation(f"value too long for type {type}")
+    return text[:length].ljust(length) if padded else text
+
+
 def elements(text: str) -> list[str | None]:
-    """The elements of an array in PostgreSQL's text form, of one dimension."""
-
-    def malformed(detail: str) -> TailgateError:
-        return InvalidTextRepresentation(f'malformed array literal: "{text}"', detail=detail)
-
+    """Returns the texts of the elements of a one-dimensional array; None is NULL."""
     stripped = text.strip(numbers.BLANKS)
     if not stripped.startswith("{"):
-        raise malformed('Array value must start with "{" or dimension information.')
+        raise _malformed(text, 'Array value must start with "{" or dimension information.')
     if not stripped.endswith("}"):
-        raise malformed("Unexpected end of input.")
-    inner = stripped[1:-1]
-    if not inner.strip(numbers.BLANKS):
+        raise _malformed(text, "Unexpected end of input.")
+    body = stripped[1:-1]
+    if not body.strip(numbers.BLANKS):
         return []
-    found: list[str | None] = []
+    items: list[str | None] = []
     at = 0
     while True:
-        part, quoted, kept = "", False, 0  # kept: of the part, what may not be stripped
-        while at < len(inner) and inner[at] != ",":
-            char = inner[at]
-            if char in numbers.BLANKS and (quoted or not part):
+        item, quoted, escaped_length = "", False, 0  # blanks up to that length were escaped
+        while at < len(body) and body[at] != ",":
+            char = body[at]
+            if char in numbers.BLANKS and (quoted or not item):
                 pass
-            elif quoted or (char == '"' and part):
-                raise malformed("Unexpected array element.")
+            elif quoted or (char == '"' and item):
+                raise _malformed(text, "Unexpected array element.")
             elif char == '"':
                 quoted = True
                 at += 1
-                while at < len(inner) and inner[at] != '"':
-                    at += inner[at] == "\\"
-                    part += inner[at : at + 1]
+                while at < len(body) and body[at] != '"':
+                    at += body[at] == "\\"
+                    item += body[at : at + 1]
                     at += 1
-                if at >= len(inner):
-                    raise malformed("Unexpected end of input.")
+                if at >= len(body):
+                    raise _malformed(text, "Unexpected end of input.")
             elif char == "\\":
                 at += 1
-                part += inner[at : at + 1]
-                kept = len(part)
+                item += body[at : at + 1]
+                escaped_length = len(item)
             elif char in "{}":
                 raise FeatureNotSupported("arrays of more than one dimension are not supported")
             else:
-                part += char
+                item += char
             at += 1
         if not quoted:
-            part = part[:kept] + part[kept:].rstrip(numbers.BLANKS)
-            if not part:
-                raise malformed('Unexpected "," character.')
-        found.append(None if part.upper() == "NULL" and not quoted else part)
-        if at >= len(inner):
-            return found
+            item = item[:escaped_length] + item[escaped_length:].rstrip(numbers.BLANKS)
+            if not item:
+                raise _malformed(text, 'Unexpected "," character.')
+        items.append(None if item.upper() == "NULL" and not quoted else item)
+        if at >= len(body):
+            return items
         at += 1
+
+
+def _malformed(text: str, detail: str) -> TailgateError:
+    return InvalidTextRepresentation(f'malformed array literal: "{text}"', detail=detail)

@@ -1,4 +1,4 @@
-"""Numbers, booleans, bytes and uuids from text.
+"""The input functions of numbers, boolean, bytea and uuid.
 
 Source: PostgreSQL 15, src/backend/utils/adt/{numutils,int8,float,numeric,bool,varlena,uuid}.c.
 """
@@ -10,18 +10,41 @@ import re
 import struct
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
-from lake.errors import FeatureNotSupported, InvalidTextRepresentation, NumericValueOutOfRange, TailgateError
+from lake.errors import (
+    FeatureNotSupported,
+    InvalidParameterValue,
+    InvalidTextRepresentation,
+    NumericValueOutOfRange,
+    TailgateError,
+)
 
 BLANKS = " \t\n\r\f\v"
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-RANGES = {"int2": (-(2**15), 2**15 - 1), "int4": (-(2**31), 2**31 - 1), "int8": (-(2**63), 2**63 - 1), "oid": (0, 2**32 - 1)}
-WORDS = {"int2": "smallint", "int4": "integer", "int8": "bigint", "oid": "oid", "float4": "real", "float8": "double precision"}
-SPECIAL = {"nan": "nan", "inf": "inf", "infinity": "inf", "+inf": "inf", "+infinity": "inf", "-inf": "-inf", "-infinity": "-inf"}
+RANGES = {
+    "int2": (-(2**15), 2**15 - 1),
+    "int4": (-(2**31), 2**31 - 1),
+    "int8": (-(2**63), 2**63 - 1),
+    "oid": (0, 2**32 - 1),
+}
+TYPE_NAMES = {  # in messages
+    "int2": "smallint",
+    "int4": "integer",
+    "int8": "bigint",
+    "oid": "oid",
+    "float4": "real",
+    "float8": "double precision",
+}
+SPECIAL_NUMBERS = {  # and Python's spelling
+    "nan": "nan",
+    **dict.fromkeys(("inf", "infinity", "+inf", "+infinity"), "inf"),
+    **dict.fromkeys(("-inf", "-infinity"), "-inf"),
+}
 EXACT = Context(prec=2000, Emax=999999, Emin=-999999)
 BOOLEANS = {word[:n]: True for word in ("true", "yes") for n in range(1, len(word) + 1)}
 BOOLEANS |= {word[:n]: False for word in ("false", "no") for n in range(1, len(word) + 1)}
 BOOLEANS |= {"on": True, "of": False, "off": False, "1": True, "0": False}
+HEX_DIGITS = "0123456789abcdefABCDEF"
 
 
 def invalid(type: str, text: str) -> TailgateError:
@@ -31,22 +54,22 @@ def invalid(type: str, text: str) -> TailgateError:
 def integer(text: str, type: str) -> int:
     stripped = text.strip(BLANKS)
     if not INTEGER.fullmatch(stripped):
-        raise invalid(WORDS[type], text)
+        raise invalid(TYPE_NAMES[type], text)
     value = int(stripped)
     low, high = RANGES[type]
     if type == "oid" and -(2**31) <= value < 0:
         value += 2**32
     if not low <= value <= high:
-        raise NumericValueOutOfRange(f'value "{text}" is out of range for type {WORDS[type]}')
+        raise NumericValueOutOfRange(f'value "{text}" is out of range for type {TYPE_NAMES[type]}')
     return value
 
 
 def real(text: str, type: str) -> float:
     stripped = text.strip(BLANKS).lower()
-    if stripped in SPECIAL:
-        return float(SPECIAL[stripped])
+    if stripped in SPECIAL_NUMBERS:
+        return float(SPECIAL_NUMBERS[stripped])
     if not NUMBER.fullmatch(stripped):
-        raise invalid(WORDS[type], text)
+        raise invalid(TYPE_NAMES[type], text)
     value = float(stripped)
     if type == "float4" and math.isfinite(value):
         try:
@@ -55,14 +78,14 @@ def real(text: str, type: str) -> float:
             value = math.inf
     nonzero = any(c in "123456789" for c in stripped.split("e")[0])
     if math.isinf(value) or (value == 0 and nonzero):
-        raise NumericValueOutOfRange(f'"{text.strip(BLANKS)}" is out of range for type {WORDS[type]}')
+        raise NumericValueOutOfRange(f'"{text.strip(BLANKS)}" is out of range for type {TYPE_NAMES[type]}')
     return value
 
 
 def numeric(text: str) -> Decimal:
-    """With the scale as written."""
+    """Returns a numeric with the scale of its text."""
     stripped = text.strip(BLANKS)
-    if stripped.lower() in SPECIAL:
+    if stripped.lower() in SPECIAL_NUMBERS:
         raise FeatureNotSupported(f"numeric '{stripped}' is not supported")
     if not NUMBER.fullmatch(stripped):
         raise invalid("numeric", text)
@@ -73,13 +96,14 @@ def numeric(text: str) -> Decimal:
 
 
 def scaled(value: Decimal, precision: int, scale: int) -> Decimal:
-    """Rounded half away from zero to a scale. Raises 22003 if it has too many digits."""
+    """Rounds half away from zero to a scale. Raises 22003 if the result has too many digits."""
     rounded = value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=EXACT)
     if rounded and rounded.adjusted() >= precision - scale:
+        field = f"A field with precision {precision}, scale {scale}"
         bound = f"10^{precision - scale}" if precision > scale else "1"
         raise NumericValueOutOfRange(
             "numeric field overflow",
-            detail=f"A field with precision {precision}, scale {scale} must round to an absolute value less than {bound}.",
+            detail=f"{field} must round to an absolute value less than {bound}.",
         )
     return rounded
 
@@ -92,39 +116,42 @@ def boolean(text: str) -> bool:
 
 
 def byte_string(text: str) -> bytes:
-    if text.startswith("\\x"):
-        digits = text[2:].translate({ord(c): None for c in " \t\n\r"})
-        try:
-            return bytes.fromhex(digits)
-        except ValueError:
-            wrong = next((c for c in digits if c not in "0123456789abcdefABCDEF"), None)
-            from lake.errors import InvalidParameterValue
+    return _hex_bytes(text[2:]) if text.startswith("\\x") else _escaped_bytes(text)
 
-            if wrong is None:
-                raise InvalidParameterValue("invalid hexadecimal data: odd number of digits") from None
-            raise InvalidParameterValue(f'invalid hexadecimal digit: "{wrong}"') from None
-    out = bytearray()
+
+def _hex_bytes(text: str) -> bytes:
+    digits = text.translate({ord(c): None for c in " \t\n\r"})
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        invalid_digit = next((c for c in digits if c not in HEX_DIGITS), None)
+        if invalid_digit is None:
+            raise InvalidParameterValue("invalid hexadecimal data: odd number of digits") from None
+        raise InvalidParameterValue(f'invalid hexadecimal digit: "{invalid_digit}"') from None
+
+
+def _escaped_bytes(text: str) -> bytes:
+    data = bytearray()
     at = 0
     while at < len(text):
         if text[at] != "\\":
-            out += text[at].encode()
+            data += text[at].encode()
             at += 1
         elif text[at + 1 : at + 2] == "\\":
-            out += b"\\"
+            data += b"\\"
             at += 2
         elif re.fullmatch(r"[0-3][0-7][0-7]", text[at + 1 : at + 4]):
-            out.append(int(text[at + 1 : at + 4], 8))
+            data.append(int(text[at + 1 : at + 4], 8))
             at += 4
         else:
             raise InvalidTextRepresentation("invalid input syntax for type bytea")
-    return bytes(out)
+    return bytes(data)
 
 
 def uuid(text: str) -> str:
-    inner = text[1:-1] if text.startswith("{") and text.endswith("}") else text
-    digits = inner.replace("-", "").lower()
-    groups = inner.split("-")
-    whole = len(digits) == 32 and all(c in "0123456789abcdef" for c in digits)
-    if not whole or any(len(g) % 4 or not g for g in groups):
+    body = text[1:-1] if text.startswith("{") and text.endswith("}") else text
+    digits = body.replace("-", "").lower()
+    valid_digits = len(digits) == 32 and all(c in HEX_DIGITS for c in digits)
+    if not valid_digits or any(len(group) % 4 or not group for group in body.split("-")):
         raise invalid("uuid", text)
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

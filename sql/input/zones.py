@@ -1,6 +1,7 @@
 """Time zones by name, abbreviation or offset.
 
-A local time that was skipped is read with the offset before the change, one that came twice with the offset after it, as PostgreSQL does.
+A local time that a change of the clock skips is read with the offset before the change; a time that
+occurs twice is read with the offset after it, as in PostgreSQL.
 
 Source: PostgreSQL 15, src/backend/utils/adt/timestamp.c (timestamp_zone); src/timezone/tznames/Default.
 """
@@ -12,50 +13,70 @@ import zoneinfo
 from datetime import datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
-from lake.errors import DatetimeFieldOverflow, InvalidParameterValue, TailgateError
+from lake.errors import DatetimeFieldOverflow, InvalidParameterValue
 
-ABBREVIATIONS = {  # minutes east
+MINUTES_BY_ABBREVIATION = {  # east of UTC
     name: minutes
     for minutes, names in (
-        (0, "utc gmt z zulu ut wet uct"), (60, "cet met bst west"), (120, "cest mest eet sast ist"), (180, "eest msk idt"), (240,
-            "msd gst"),
-        (300, "pkt uzt"), (345, "npt"), (360, "bdst"), (420, "ict wib"), (480, "awst hkt sgt pht wita"), (540, "jst kst wit"), (570,
-            "acst"),
-        (600, "aest"), (630, "acdt"), (660, "aedt"), (720, "nzst"), (780, "nzdt"), (-150, "ndt"), (-180, "adt art brt"), (-210, "nst nft"),
-        (-240, "ast edt clt"), (-300, "est cdt"), (-360, "cst mdt"), (-420, "mst pdt"), (-480, "pst akdt"), (-540, "akst hdt"), (-600,
-            "hst"),
+        (0, "utc gmt z zulu ut wet uct"),
+        (60, "cet met bst west"),
+        (120, "cest mest eet sast ist"),
+        (180, "eest msk idt"),
+        (240, "msd gst"),
+        (300, "pkt uzt"),
+        (345, "npt"),
+        (360, "bdst"),
+        (420, "ict wib"),
+        (480, "awst hkt sgt pht wita"),
+        (540, "jst kst wit"),
+        (570, "acst"),
+        (600, "aest"),
+        (630, "acdt"),
+        (660, "aedt"),
+        (720, "nzst"),
+        (780, "nzdt"),
+        (-150, "ndt"),
+        (-180, "adt art brt"),
+        (-210, "nst nft"),
+        (-240, "ast edt clt"),
+        (-300, "est cdt"),
+        (-360, "cst mdt"),
+        (-420, "mst pdt"),
+        (-480, "pst akdt"),
+        (-540, "akst hdt"),
+        (-600, "hst"),
     )
     for name in names.split()
-}  # fmt: skip
+}
 POSIX = re.compile(r"(?:[A-Za-z]{3,}|<[^>]+>)?([+-]?)(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
 
 
 @lru_cache(maxsize=1)
 def _names() -> dict[str, str]:
+    """Returns the zones' names by their names in lower case."""
     return {name.lower(): name for name in zoneinfo.available_timezones()}
 
 
 @lru_cache(maxsize=256)
 def zone(name: str) -> tzinfo:
-    """Raises 22023. Numbers are POSIX's: hours west."""
+    """Returns the zone with a name. Raises 22023.
+
+    A number is an offset in hours west of UTC, as in POSIX.
+    """
     lower = name.lower()
-    if lower in ABBREVIATIONS:
-        return timezone(timedelta(minutes=ABBREVIATIONS[lower]))
+    if lower in MINUTES_BY_ABBREVIATION:
+        return timezone(timedelta(minutes=MINUTES_BY_ABBREVIATION[lower]))
     if lower in _names():
         return zoneinfo.ZoneInfo(_names()[lower])
     match = POSIX.fullmatch(name)
     if match is None or int(match[2]) > 24:
-        raise unknown(name)
+        raise InvalidParameterValue(f'time zone "{name}" not recognized')
     offset = timedelta(hours=int(match[2]), minutes=int(match[3] or 0), seconds=int(match[4] or 0))
     return timezone(offset if match[1] == "-" else -offset)
 
 
-def unknown(name: str) -> TailgateError:
-    return InvalidParameterValue(f'time zone "{name}" not recognized')
-
-
 def to_utc(local: datetime, at: tzinfo) -> datetime:
-    """The moment of a local time."""
+    """Converts a local time to UTC."""
     before, after = local.replace(tzinfo=at, fold=0), local.replace(tzinfo=at, fold=1)
     skipped = before.utcoffset() < after.utcoffset()  # type: ignore[operator]
     try:

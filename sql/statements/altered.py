@@ -1,4 +1,4 @@
-"""ALTER … RENAME TO, ALTER … SET SCHEMA, ALTER SOURCE … REFRESH SCHEMA, COMMENT ON.
+"""ALTER … RENAME TO, ALTER … SET SCHEMA, ALTER SOURCE … REFRESH SCHEMA or RESUME AT EARLIEST, COMMENT ON.
 
 Source: PostgreSQL 15, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "COMMENT".
 """
@@ -11,15 +11,18 @@ from lake.errors import FeatureNotSupported
 from lake.names import Name
 from sql.grammar.names import name
 from sql.statements.defined import AlterItem, Comment, CommentOnFunction, ObjectKind
-from sql.statements.external import RefreshSchema
+from sql.statements.external import RefreshSchema, ResumeSource
 from sql.statements.functions import function_name
-from sql.statements.pieces import relation_name
+from sql.statements.pieces import options, relation_name
 from sql.tokens import Cursor
 
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "subscription": "subscription",
     "secret": "secret", "connection": "connection",
 }  # fmt: skip
+
+
+STORED = ("source", "table", "materialized view")  # what has a history
 
 
 def kind_of(cursor: Cursor) -> ObjectKind | None:
@@ -29,7 +32,7 @@ def kind_of(cursor: Cursor) -> ObjectKind | None:
     return None if word is None else KINDS[word]
 
 
-def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | None:
+def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | ResumeSource | None:
     """After ALTER; None if something else is altered."""
     kind = kind_of(cursor)
     if kind is None:
@@ -40,12 +43,29 @@ def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | None:
         return AlterItem(kind, this, exists, rename=name(cursor).name)
     if cursor.word("set", "schema"):
         return AlterItem(kind, this, exists, schema=name(cursor).name)
+    if kind in STORED and cursor.at_word("set") and cursor.at("(", 1):
+        cursor.advance()
+        return AlterItem(kind, this, exists, options=options(cursor))
+    if kind in STORED and cursor.at_word("reset") and cursor.at("(", 1):
+        cursor.advance()
+        return AlterItem(kind, this, exists, options=_reset(cursor))
     if kind == "source" and cursor.word("refresh", "schema"):
         return RefreshSchema(this, exists)
+    if kind == "source" and cursor.word("resume", "at", "earliest"):
+        return ResumeSource(this, exists)
     if cursor.token.kind == "end":
         raise cursor.error()
     what = f"ALTER {kind.upper()} … {cursor.token.text.upper()}"
     raise FeatureNotSupported(f"{what} is not supported", hint="RENAME TO and SET SCHEMA are.", position=cursor.position)
+
+
+def _reset(cursor: Cursor) -> tuple[tuple[str, None], ...]:
+    """(RETAIN HISTORY), after RESET."""
+    cursor.expect("(")
+    cursor.expect_word("retain")
+    cursor.expect_word("history")
+    cursor.expect(")")
+    return (("retain history for", None),)
 
 
 def comment(cursor: Cursor) -> Comment | CommentOnFunction:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from lake.names import Name
 from lake.routines import Volatility
 from lake.types import Type
-from sql.statements.values import Options, QueryText
+from sql.statements.values import Options, OptionValue, QueryText
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +120,15 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class AlterItem:
-    """ALTER kind [IF EXISTS] name RENAME TO `rename` | SET SCHEMA `schema`. One of the two; ALTER TABLE takes any relation."""
+    """ALTER kind [IF EXISTS] name RENAME TO `rename` | SET SCHEMA `schema` | SET (`options`) | RESET (RETAIN HISTORY), which is
+    `options` with None. One of them; ALTER TABLE takes any relation."""
 
     kind: ObjectKind
     name: Name
     if_exists: bool = False
     rename: str = ""
     schema: str = ""
+    options: tuple[tuple[str, OptionValue | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,11 @@ from sql.statements.external import (
     CreateSecret,
     CreateSink,
     CreateSource,
+    DeleteDeadLetters,
     Pause,
     Print,
     RefreshSchema,
+    ResumeSource,
     RetryDeadLetters,
     ValidateConnection,
 )
@@ -60,5 +62,5 @@ Statement: TypeAlias = (
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
     | CommentOnFunction
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
-    | ValidateConnection | RefreshSchema
+    | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from lake.names import Name
 from lake.types import Type
 from sql.statements.values import Options, QueryText
+from sql.statements.written import Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,22 @@ class RetryDeadLetters:
     """RETRY DEAD LETTERS OF source."""
 
     name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteDeadLetters:
+    """DELETE DEAD LETTERS OF source [WHERE condition]. The condition is over the columns of the source's dead letters."""
+
+    name: Name
+    where: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeSource:
+    """ALTER SOURCE [IF EXISTS] source RESUME AT EARLIEST: records that its topic has lost are accepted as lost."""
+
+    name: Name
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

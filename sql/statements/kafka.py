@@ -19,6 +19,7 @@ from sql.statements.external import (
     ColumnDefinition,
     CreateSink,
     CreateSource,
+    DeleteDeadLetters,
     Envelope,
     Format,
     Include,
@@ -30,6 +31,7 @@ from sql.statements.external import (
 )
 from sql.statements.formats import formats, unsupported
 from sql.statements.pieces import column_names, if_not_exists, options, query, relation_name
+from sql.statements.tables import where
 from sql.statements.values import Options, OptionValue, QueryText, option
 from sql.tokens import Cursor
 from sql.typenames import resolve
@@ -294,6 +296,11 @@ def pause(cursor: Cursor) -> Pause:
 def retry(cursor: Cursor) -> RetryDeadLetters:
     cursor.expect_word("retry", "dead", "letters", "of")
     return RetryDeadLetters(relation_name(cursor))
+
+
+def delete_dead_letters(cursor: Cursor) -> DeleteDeadLetters:
+    cursor.expect_word("delete", "dead", "letters", "of")
+    return DeleteDeadLetters(relation_name(cursor), where(cursor))
 
 
 def print_(cursor: Cursor) -> Print:

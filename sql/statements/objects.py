@@ -24,7 +24,7 @@ from sql.statements.defined import (
     DropSchema,
     ObjectKind,
 )
-from sql.statements.external import AlterSecret, CreateConnection, CreateSecret, CreateSink, CreateSource, RefreshSchema
+from sql.statements.external import AlterSecret, CreateConnection, CreateSecret, CreateSink, CreateSource, RefreshSchema, ResumeSource
 from sql.statements.functions import create_function, drop_function, function_name
 from sql.statements.indexes import create_index
 from sql.statements.kafka import create_sink, create_source
@@ -120,7 +120,7 @@ def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False, te
     return CreateView(this, text, materialized, columns, found, absent, replace, temporary)
 
 
-def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema:
+def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
     start = cursor.index
     cursor.expect_word("alter")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:

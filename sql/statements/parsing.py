@@ -13,6 +13,11 @@ from sql.statements.refused import refuse
 from sql.statements.values import Empty, StatementText
 from sql.tokens import Cursor, Token, tokens
 
+
+def _delete(cursor: Cursor) -> Statement:
+    return kafka.delete_dead_letters(cursor) if cursor.at_word("delete", "dead", "letters") else tables.delete(cursor)
+
+
 STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "create": objects.create,
     "alter": objects.alter,
@@ -37,7 +42,7 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "copy": copying.copy,
     "insert": tables.insert,
     "update": tables.update,
-    "delete": tables.delete,
+    "delete": _delete,
     "truncate": tables.truncate,
     "begin": session.begin,
     "start": session.begin,

@@ -132,7 +132,7 @@ def _conflict(cursor: Cursor) -> OnConflict | None:
         return OnConflict(columns, constraint, None, None, at)
     cursor.expect_word("update", "set")
     assignments = _assignments(cursor)
-    return OnConflict(columns, constraint, assignments, _where(cursor), at)
+    return OnConflict(columns, constraint, assignments, where(cursor), at)
 
 
 def _returning(cursor: Cursor) -> tuple[Returned, ...]:
@@ -155,7 +155,7 @@ def update(cursor: Cursor) -> Update:
     cursor.expect_word("set")
     assignments = _assignments(cursor)
     sources = _sources(cursor) if cursor.word("from") else ()
-    return Update(this, assignments, alias, sources, _where(cursor), _returning(cursor))
+    return Update(this, assignments, alias, sources, where(cursor), _returning(cursor))
 
 
 def _assignments(cursor: Cursor) -> tuple[Assignment, ...]:
@@ -186,7 +186,7 @@ def _assignments(cursor: Cursor) -> tuple[Assignment, ...]:
             return tuple(found)
 
 
-def _where(cursor: Cursor) -> Expression | None:
+def where(cursor: Cursor) -> Expression | None:
     if not cursor.word("where"):
         return None
     if cursor.at_word("current", "of"):
@@ -216,7 +216,7 @@ def delete(cursor: Cursor) -> Delete:
     this = relation_name(cursor)
     alias = _alias(cursor, "using", "where", "returning")
     sources = _sources(cursor) if cursor.word("using") else ()
-    return Delete(this, alias, sources, _where(cursor), _returning(cursor))
+    return Delete(this, alias, sources, where(cursor), _returning(cursor))
 
 
 def truncate(cursor: Cursor) -> Truncate:

@@ -37,7 +37,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """CREATE TABLE name (column, … [, PRIMARY KEY (…)]). `key`: its columns' names, empty without one; `constraint`: its name."""
+    """CREATE TABLE name (column, … [, PRIMARY KEY (…)]) [WITH (options)].
+
+    `key`: its columns' names, empty without one. `constraint`: its name.
+    """
 
     name: Name
     columns: tuple[TableColumn, ...]
@@ -46,6 +49,7 @@ class CreateTable:
     if_not_exists: bool = False
     key_position: int | None = field(default=None, compare=False)
     checks: tuple[Check, ...] = ()
+    options: Options = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,8 +100,19 @@ class Faults:
 
 
 def starting(supervisor: Supervisor) -> Callable[[str], bool]:
-    """For `Faults.busy`: an engine that has not announced itself yet; it shall mostly get on."""
-    return lambda part: part == "engine" and not supervisor.ready(part)
+    """For `Faults.busy`: an engine that has not announced itself, or only just: it shall mostly start, and then run for a while."""
+    seen_ready_at: list[float] = []
+
+    def busy(part: str) -> bool:
+        if part != "engine":
+            return False
+        if not supervisor.ready(part):
+            seen_ready_at.clear()
+        elif not seen_ready_at:
+            seen_ready_at.append(time.monotonic())
+        return not seen_ready_at or time.monotonic() - seen_ready_at[0] < SETTLED_S
+
+    return busy
 
 
 def engine_kills(supervisor: Supervisor) -> list[Fault]:

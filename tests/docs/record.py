@@ -1,4 +1,4 @@
-"""`python -m tests.docs.record PAGE.md …`: writes into pages of docs/sql and examples what is printed now.
+"""`python -m tests.docs.record PAGE.md …`: writes into pages of docs and examples what is printed now.
 
 It says where PostgreSQL prints another thing.
 Look at the difference before you commit it: the page says what is right, not what happened.
@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.docs.oracle import differences
 from tests.docs.pages import Example, Part, parts, recorded, written
 from tests.docs.system import System
+from tests.docs.test_pages import EXAMPLES
 from tests.postgres import Postgres
 
 SLOW_S = 1.0  # statements that take longer are told
@@ -40,7 +41,7 @@ def main(pages: list[Path]) -> None:
     try:
         with tempfile.TemporaryDirectory(prefix="tailgate-docs-") as folder, System(Path(folder)) as system:
             for page in pages:
-                if "examples" in page.parts:
+                if page.resolve() in EXAMPLES:
                     record(system, page)
                     continue
                 for difference in differences(server.dsn, record(system, page)):

@@ -57,7 +57,7 @@ class System:
 
     def here(self, text: str) -> str:
         """With this machine's addresses."""
-        return re.sub("'kafka(:9092)?'", f"'{self.kafka}'", text).replace(REGISTRY, self.registry)
+        return re.sub("'(kafka|localhost|kafka:9092|localhost:9092)'", f"'{self.kafka}'", text).replace(REGISTRY, self.registry)
 
     def there(self, text: str) -> str:
         """With the names that pages say."""

@@ -11,7 +11,7 @@ from gateway.lists import LISTS
 from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent
-PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md"), *ROOT.glob("examples/*/README.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"), *ROOT.glob("examples/*/README.md")])
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 

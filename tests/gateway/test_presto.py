@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from gateway.presto import main, statements
+from tests.engine.runtime.parts import until
 from tests.tables.world import World
 
 
@@ -113,14 +114,16 @@ def test_what_is_refused(server: main.Server) -> None:
     assert asked(url(server, "/v1/info"))[1]["starting"] is False
 
 
-def test_open_statements_are_limited_and_cancelled(server: main.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_statements_are_limited_and_cancelled(server: main.Server, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statements, "DONE_S", 0.0)
     monkeypatch.setattr(statements, "STATEMENTS_MAX", 1)
     _, document = asked(url(server), "POST", "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b")
     answers: list[tuple[int, dict[str, Any]]] = []
     reader = threading.Thread(target=lambda: answers.append(asked(document["nextUri"])))
     reader.start()
-    time.sleep(0.5)
+    running = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'presto' AND state = 'active' AND query LIKE 'FETCH%'"
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        until(lambda: connection.execute(running).fetchone() == (1,))
     assert asked(url(server), "POST", "SELECT 1")[0] == 503
     assert asked(document["nextUri"], "DELETE")[0] == 204
     reader.join(20)

@@ -98,7 +98,7 @@ def test_a_failed_view_is_readable_for_as_long_as_it_exists(lake: Lake, monkeypa
     for i in range(5):
         append(writer, (OTHER, [([i, i], 1)]))
         follower.round()
-        sweep(lake)
+        sweep(writer)
     assert lake.since() > last
     assert snapshot(lake, BAG, last) == Counter({text([1, 1]): 2})
     errors = Item(BAG.errors, "view errors", "e", ERRORS, None)

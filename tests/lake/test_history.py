@@ -147,7 +147,7 @@ def test_a_relation_at_a_time_is_the_sum_of_its_changes(data: st.DataObject, key
             elif step == "broken round":
                 run.broken_round(patch, data.draw(st.integers(1, 4)))
             elif step == "sweep":
-                sweep(run.lake)
+                sweep(run.writer)
             elif step == "refill":
                 run.refill(data.draw(st.sampled_from(relations)), relations)
             elif step in ("restart", "replaced"):

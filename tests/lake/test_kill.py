@@ -44,7 +44,7 @@ def work(path: Path) -> None:
                 add(writer, ANEW)
         writer.append(parts, batch=tick)
         follower.round()
-        sweep(lake)
+        sweep(writer)
     writer.close()
 
 

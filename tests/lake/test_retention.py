@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import time
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lake import Lake, catalogs, checkpoints, readers, reading, retention, segments
+from lake import Lake, ages, catalogs, checkpoints, files, readers, reading, retention, segments, subscriptions, writing
+from lake.catalog import SUBSCRIPTION, Item
 from lake.checkpoints import Checkpoint
 from lake.retention import sweep
 from lake.tables import Follower
 from lake.types import INT8, Field
 from lake.writing import Writer, open_epoch
-from tests.lake.relations import History, add, changes, item
+from tests.lake.relations import History, add, changes, item, snapshot
 
 COLUMNS = (Field("a", INT8),)
 BAG = item(16384, COLUMNS, None)
@@ -24,7 +29,7 @@ def old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "ENTRIES", 3)
     monkeypatch.setattr(retention, "ENTRIES", 3)
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 0)
-    monkeypatch.setattr(retention, "now", lambda: time.time_ns() // 1_000_000 + 300_001)
+    monkeypatch.setattr(retention, "AGE_MIN_MS", 0)
 
 
 def ticks(writer: Writer, follower: Follower, count: int) -> History:
@@ -47,18 +52,18 @@ def test_a_reader_holds_entries_until_it_is_stopped(lake: Lake, monkeypatch: pyt
     lake.hold("sink-1", 5)
     lake.hold("sink-2", 8)
     ticks(writer, follower, 20)
-    sweep(lake)
+    sweep(writer)
     assert lake.log.first() <= 6
     assert [h.stopped for h in readers.holds(lake)] == [None, None]
     monkeypatch.setattr(readers, "BYTES_MAX", retention.size_after(lake, 8))
-    sweep(lake)
+    sweep(writer)
     first, second = readers.holds(lake)
     assert first.stopped == readers.stopped(lake, "sink-1")
     assert first.stopped is not None
     assert second.stopped is None
     assert 6 < lake.log.first() <= 9
     monkeypatch.setattr(readers, "AGE_MAX_MS", 0)
-    sweep(lake)
+    sweep(writer)
     assert readers.stopped(lake, "sink-2") is not None
     lake.release("sink-1")
     assert readers.stopped(lake, "sink-1") is None
@@ -71,12 +76,12 @@ def test_a_relation_may_ask_for_a_longer_history(lake: Lake) -> None:
     add(writer, BAG, long)
     follower = Follower(lake, writer.epoch)
     history = ticks(writer, follower, 12)
-    sweep(lake)
+    sweep(writer)
     history.check(lake, BAG)
     assert lake.since() <= history.entries[0][0].time
     add(writer, item(16390, COLUMNS, None))
     ticks(writer, follower, 6)
-    sweep(lake)
+    sweep(writer)
     assert lake.since() > history.entries[0][0].time
 
 
@@ -87,7 +92,7 @@ def test_copies_of_the_catalog_follow(lake: Lake) -> None:
         add(writer, item(16400 + i, COLUMNS, None))
         ticks(writer, follower, 3)
     follower.round()
-    sweep(lake)
+    sweep(writer)
     first = lake.log.first()
     assert first > 10
     assert catalogs.versions(lake)[0] == lake.log.header(first).catalog_version
@@ -101,20 +106,131 @@ def test_a_sweep_that_ended_half_way_is_done_again(lake: Lake, monkeypatch: pyte
     writer, follower = begin(lake)
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 3_600_000)
     history = ticks(writer, follower, 10)
-    lake.log.segments.roll(1, [lake.log.folder / str(n) for n in (1, 2, 3)])
+    lake.log.segments.roll(1, [lake.log.folder / str(n) for n in (1, 2, 3)], writer.folder)
     history.check(Lake(lake.path), BAG)
-    sweep(lake)
+    sweep(writer)
     assert lake.log.numbers()[0] > 3
     history.check(Lake(lake.path), BAG)
 
 
+DAY_MS = 86_400_000
+FEED = Item(16400, SUBSCRIPTION, "feed", depends=(BAG.id,), options={"retention_ms": 3_600_000, "snapshot": True, "progress": False})
+
+
+@pytest.mark.parametrize("jump", [DAY_MS, -DAY_MS], ids=["forward", "back"])
+def test_a_wall_clock_that_jumps_stops_nobody_and_keeps_the_history(jump: int, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ages count, not times: what is kept is what engines wrote in the last hour, and goes when they have run for longer."""
+    monkeypatch.setattr(segments, "ENTRIES", 3)
+    monkeypatch.setattr(retention, "ENTRIES", 3)
+    writer, follower = begin(lake)
+    history = ticks(writer, follower, 5)
+    subscriptions.begin(lake, FEED, writer.newest.n, writer.newest.time)
+    add(writer, FEED)
+    lake.hold("sink-16401", writer.newest.n)
+    begun = writer.newest.n
+    wall, monotonic = writing.now, ages.now
+    monkeypatch.setattr(writing, "now", lambda: wall() + jump)
+    history.entries += ticks(writer, follower, 5).entries
+    sweep(writer)
+    history.entries += ticks(writer, follower, 5).entries
+    sweep(writer)
+    assert [hold.stopped for hold in readers.holds(lake)] == [None, None]
+    assert lake.log.first() == 1
+    history.check(lake, BAG)
+    times = [header.time for header, _ in history.entries]
+    assert times == sorted(set(times))
+    if jump > 0:
+        assert times[-1] - times[0] > DAY_MS - 1_000
+        assert times[5] - times[4] > DAY_MS - 1_000
+    monkeypatch.setattr(ages, "STEP_MAX_MS", DAY_MS)
+    monkeypatch.setattr(ages, "now", lambda: monotonic() + 3_700_000)  # an hour of running, whatever the wall clock says
+    ticks(writer, follower, 6)
+    sweep(writer)
+    ticks(writer, follower, 6)
+    sweep(writer)
+    subscription = subscriptions.place(lake, FEED.id)
+    assert subscription is not None
+    assert subscription.stopped is not None
+    assert [hold.stopped for hold in readers.holds(lake) if hold.reader == "sink-16401"] == [None]
+    assert 1 < lake.log.first() <= begun + 1
+
+
+def test_a_step_between_two_entries_counts_a_minute_at_most(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was paused for a day, or a machine that slept, makes nothing old; nor does the time without an engine."""
+    writer, _ = begin(lake)
+    age = writer.newest.age
+    monotonic = ages.now
+    monkeypatch.setattr(ages, "now", lambda: monotonic() + DAY_MS)
+    writer.append()
+    assert writer.newest.age - age == ages.STEP_MAX_MS
+    writer.append()
+    assert writer.newest.age - age < ages.STEP_MAX_MS + 1_000
+    writer.close()
+    monkeypatch.setattr(ages, "now", lambda: monotonic() + 3 * DAY_MS)
+    assert open_epoch(lake).newest.age == writer.newest.age
+
+
+def test_a_stop_holds_for_where_the_reader_was_seen(lake: Lake) -> None:
+    """An engine that was paused while it stopped a reader does not stop one that has moved on since."""
+    begin(lake)
+    lake.hold("sink-1", 5)
+    readers.stop(lake, "sink-1", 5, "too slow")
+    assert readers.stopped(lake, "sink-1") == "too slow"
+    lake.hold("sink-1", 6)
+    assert readers.stopped(lake, "sink-1") is None
+    assert [hold.stopped for hold in readers.holds(lake)] == [None]
+
+
+@pytest.mark.usefixtures("old")
+def test_a_reader_of_rows_holds_their_time(lake: Lake) -> None:
+    """As a sink does until its snapshot is sent."""
+    writer, follower = begin(lake)
+    ticks(writer, follower, 10)
+    at = writer.newest.time
+    rows = snapshot(lake, BAG, at)
+    lake.hold("sink-1", writer.newest.n, at)
+    for _ in range(4):
+        ticks(writer, follower, 5)
+        sweep(writer)
+    assert lake.log.first() > 1
+    assert snapshot(lake, BAG, at) == rows
+    lake.hold("sink-1", writer.newest.n)
+    for _ in range(4):
+        ticks(writer, follower, 5)
+        sweep(writer)
+    assert lake.since() > at
+
+
+@pytest.mark.usefixtures("old")
+def test_entries_stay_until_the_catalog_has_a_copy(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies that cannot be written are no failure; what they would be computed from is kept."""
+    writer, follower = begin(lake)
+
+    def full(name: str, path: Path, action: Callable[[], Any]) -> Any:
+        if path.parent.name == "catalog" and name == "link":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return action()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "hook", full)
+        for i in range(3):
+            add(writer, item(16410 + i, COLUMNS, None))
+            ticks(writer, follower, 6)
+            sweep(writer)
+    assert set(Lake(lake.path).catalog().items) == {BAG.id, 16410, 16411, 16412}
+    assert lake.log.first() <= 4
+    sweep(writer)
+    assert lake.log.first() > 4
+    assert set(Lake(lake.path).catalog().items) == {BAG.id, 16410, 16411, 16412}
+
+
 def test_checkpoints_are_thinned_and_since_keeps_its_own() -> None:
-    now = 10_000_000_000
-    all = [Checkpoint(n, now - (5_000 - n) * 1_000, {}, {}, {}) for n in range(5_001)]
-    kept = checkpoints.thinned(all, now, now - 3_600_000)
-    assert kept[0].time <= now - 3_600_000 < kept[1].time
+    age = 10_000_000_000
+    all = [Checkpoint(n, age - (5_000 - n) * 1_000, age - (5_000 - n) * 1_000, {}, {}, {}) for n in range(5_001)]
+    kept = checkpoints.thinned(all, age, age - 3_600_000)
+    assert kept[0].time <= age - 3_600_000 < kept[1].time
     assert kept[-1] == all[-1]
-    assert [c.n for c in kept if now - c.time < checkpoints.RECENT_MS] == list(range(4_991, 5_001))
+    assert [c.n for c in kept if age - c.age < checkpoints.RECENT_MS] == list(range(4_991, 5_001))
     assert len(kept) < 60 + 62
-    assert checkpoints.thinned(kept, now, now - 3_600_000) == kept
-    assert checkpoints.thinned(all[:1], now, now) == all[:1]
+    assert checkpoints.thinned(kept, age, age - 3_600_000) == kept
+    assert checkpoints.thinned(all[:1], age, age) == all[:1]

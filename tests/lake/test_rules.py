@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,8 +14,25 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import CommitProperties
 
-from lake import Lake, catalogs, checkpoints, crash, engines, files, log, merging, readers, reading, retention, segments, writing
+from lake import (
+    Lake,
+    catalogs,
+    checkpoints,
+    crash,
+    delta,
+    engines,
+    fencing,
+    files,
+    log,
+    merging,
+    readers,
+    reading,
+    retention,
+    segments,
+    writing,
+)  # fmt: skip
 from lake.catalog import Change
 from lake.errors import Gone, ObjectNotInPrerequisiteState, Replaced
 from lake.retention import sweep
@@ -119,13 +137,13 @@ def check_w3(lake: Lake) -> None:
 
 
 def check_w3_temporary(lake: Lake) -> None:
-    """What a writer has half written has its epoch in the name, so no other writes into it."""
+    """What a writer has half written is in a folder of its own, so no other writes into it."""
     old = open_epoch(lake)
-    seen: list[str] = []
+    seen: list[Path] = []
     link = os.link
 
     def linked(source: Path, target: Path) -> None:
-        seen.append(Path(source).name)
+        seen.append(Path(source))
         link(source, target)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -133,8 +151,33 @@ def check_w3_temporary(lake: Lake) -> None:
         write(old)
         new = open_epoch(Lake(lake.path), take_over=True)
         write(new)
-    assert seen[0] == f".2.{old.epoch}"
-    assert seen[-1] == f".4.{new.epoch}"
+    assert len({p.parent for p in seen}) == 2
+    assert not old.folder.path.exists()
+
+
+def check_w3_rolled(lake: Lake) -> None:
+    """A writer that goes on after its place was taken, rolled into a segment and removed spoils nothing."""
+    old = open_epoch(lake)
+    add(old, KEYED, BAG)
+    new = open_epoch(Lake(lake.path), take_over=True)
+    follower = Follower(new.lake, new.epoch)
+    history = History()
+    with short_history():
+        for _ in range(20):
+            history.entries += write(new).entries
+            follower.round()
+        sweep(new)
+        assert not (lake.log.folder / str(old.newest.n + 1)).exists()
+        for _ in range(2):
+            with contextlib.suppress(Replaced):
+                write(old)
+                raise AssertionError("a replaced writer went on")
+        with contextlib.suppress(Replaced):
+            sweep(old)
+            raise AssertionError("a replaced writer swept")
+    reader = Lake(lake.path).log
+    assert {e.header.epoch for e in reader.after(reader.first() - 1)} == {2}
+    history.check(Lake(lake.path), KEYED, BAG)
 
 
 def check_w4(lake: Lake) -> None:
@@ -149,24 +192,31 @@ def check_w4(lake: Lake) -> None:
 
 
 def check_w4_age(lake: Lake) -> None:
-    """Where there are no locks the age of the newest entry tells, unless the engine said that it ended."""
+    """Where there are no locks new entries tell that an engine lives, unless it said that it ended."""
 
     def no_locks(descriptor: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, "no locks")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fcntl, "flock", no_locks)
+        if engines.ALIVE_S:
+            patch.setattr(engines, "ALIVE_S", 1.0)
         first = open_epoch(lake)
         first.announce(address="127.0.0.1:1", token="t")
-        _refused(lake)
-        now = time.time
-        patch.setattr(time, "time", lambda: now() + 11)
-        open_epoch(Lake(lake.path)).close()
-        patch.setattr(time, "time", now)
+        timer = threading.Timer(0.2, first.append)
+        timer.start()
+        try:
+            _refused(lake)
+        finally:
+            timer.cancel()
+            timer.join()
+        open_epoch(Lake(lake.path)).close()  # it appends no more: it was killed
         last = open_epoch(lake, take_over=True)
         last.announce(address="127.0.0.1:1", token="t")
         last.close()
+        began = time.monotonic()
         open_epoch(Lake(lake.path)).close()
+        assert time.monotonic() - began < 0.9
 
 
 def _refused(lake: Lake) -> None:
@@ -183,7 +233,9 @@ def check_w5(lake: Lake) -> None:
     Follower(lake, writer.epoch).round()
     history.entries += write(writer, 3).entries
     _broken_round(lake, writer, "round.checkpoint")
-    Follower(Lake(lake.path), writer.epoch).round()
+    again = Follower(Lake(lake.path), writer.epoch)
+    again.round()
+    assert again.inconsistent == {}
     history.check(Lake(lake.path), KEYED, BAG)
 
 
@@ -210,21 +262,23 @@ def check_w5_conflict(lake: Lake) -> None:
     add(old, KEYED, BAG)
     history = write(old, 2)
     follower = Follower(lake, old.epoch)
-    follower.round()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "FEW_ROWS", 0)
+        follower.round()
     history.entries += write(old, 1).entries
     apply = merging.apply
 
     def paused(*given: Any) -> pa.Table | None:
         with contextlib.suppress(RuntimeError):
-            lock.append(1)
-            if len(lock) == 1:
+            if given[1].id == BAG.id and not new_writers:
                 new = open_epoch(Lake(lake.path), take_over=True)
+                new_writers.append(new)
                 with pytest.MonkeyPatch.context() as inner:
                     inner.setattr(merging, "apply", apply)
                     Follower(Lake(lake.path), new.epoch).round()
         return apply(*given)
 
-    lock: list[int] = []
+    new_writers: list[Writer] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "apply", paused)
         patch.setattr(merging, "FEW_ROWS", 0)
@@ -270,7 +324,7 @@ def short_history(*, since_ms: int = 0) -> Iterator[None]:
         patch.setattr(reading, "RETAIN_HISTORY_MS", since_ms)
         patch.setattr(segments, "ENTRIES", 3)
         patch.setattr(retention, "ENTRIES", 3)
-        patch.setattr(retention, "now", lambda: time.time_ns() // 1_000_000 + 300_001)
+        patch.setattr(retention, "AGE_MIN_MS", 0)
         yield
 
 
@@ -284,7 +338,7 @@ def check_w7_readers(lake: Lake) -> None:
         for _ in range(20):
             write(writer)
             follower.round()
-        sweep(lake)
+        sweep(writer)
     assert [e.header.n for e in lake.log.after(7)] == list(range(8, writer.newest.n + 1))
     assert lake.log.first() > 1
 
@@ -298,7 +352,7 @@ def check_w7_tables(lake: Lake) -> None:
         history = write(writer, 3)
         follower.round()
         history.entries += write(writer, 20).entries  # the tables are behind
-        sweep(lake)
+        sweep(writer)
     history.check(Lake(lake.path), KEYED, BAG)
 
 
@@ -312,7 +366,7 @@ def check_w7_since(lake: Lake) -> None:
         for _ in range(12):
             history.entries += write(writer, 2).entries
             follower.round()
-            sweep(lake)
+            sweep(writer)
     assert lake.since() <= history.entries[0][0].time
     history.check(Lake(lake.path), KEYED, BAG)
 
@@ -322,12 +376,13 @@ def check_w7_age(lake: Lake) -> None:
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     follower = Follower(lake, writer.epoch)
+    age_min_ms = retention.AGE_MIN_MS
     with short_history(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(retention, "now", lambda: time.time_ns() // 1_000_000)
+        patch.setattr(retention, "AGE_MIN_MS", age_min_ms)
         for _ in range(10):
             write(writer)
             follower.round()
-        sweep(lake)
+        sweep(writer)
     assert [e.header.n for e in Lake(lake.path).log.after(0)] == list(range(1, writer.newest.n + 1))
 
 
@@ -371,7 +426,7 @@ def check_r3(lake: Lake) -> None:
             write(writer)
             follower.round()
             time.sleep(0.002)
-        sweep(lake)
+        sweep(writer)
     reader = Lake(lake.path)
     assert old.time < reader.since()
     for read in (
@@ -392,7 +447,7 @@ def check_r4(lake: Lake) -> None:
     begin, end = history.entries[2][0].time, history.entries[12][0].time
     before = [(h.n, counted(t)) for h, t in reading.changes(lake, BAG.id, begin, end)]
     with short_history():
-        sweep(lake)
+        sweep(writer)
     assert lake.log.segments.ranges()
     assert [(h.n, counted(t)) for h, t in reading.changes(Lake(lake.path), BAG.id, begin, end)] == before
     assert [n for n, _ in before] == [h.n for h, _ in history.entries[3:13]]
@@ -427,6 +482,16 @@ def _replacing(path: Path, parts: Any, temporary: Path, *, linked: Any = lambda:
     return True
 
 
+def _unfenced_replacing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(files, "create", _replacing)
+    patch.setattr(fencing.WriterFolder, "revoke_others", lambda self: None)
+
+
+def _on_top(table: Any, *given: Any, apply: Any = merging.apply) -> Any:
+    table.update_incremental()
+    return apply(table, *given)
+
+
 def _visible_first(path: Path, parts: Any, temporary: Path, *, linked: Any = lambda: None) -> bool:
     path.write_bytes(b"")
     os.link(path, temporary)
@@ -435,12 +500,14 @@ def _visible_first(path: Path, parts: Any, temporary: Path, *, linked: Any = lam
     return True
 
 
-def _same_mark(lake: Lake, header: Any, parts: Any, mark: str, *, create: Any = writing._create) -> bool:
-    return create(lake, header, parts, "x")  # type: ignore[no-any-return]
+def _same_folder(self: Any) -> Path:
+    self.path = self._parent / "same"
+    self.path.mkdir(exist_ok=True)
+    return self.path  # type: ignore[no-any-return]
 
 
-def _no_transaction(application: str, n: int) -> Any:
-    return checkpoints.CommitProperties()
+def _no_transaction(epoch: int, application: str | None = None, n: int = 0) -> Any:
+    return CommitProperties()
 
 
 def _at_head(lake: Lake, stored: Any, version: int, *, read: Any = reading.read_table) -> pa.Table:
@@ -462,20 +529,21 @@ def _all_noted(self: Any, newest: Any, wanted: Any, *, bring: Any = Follower._no
 
 
 RULES: dict[Callable[[Lake], None], Break] = {
-    check_w1: patched(files, "create", _replacing),
+    check_w1: _unfenced_replacing,
     check_w2: patched(files, "create", _visible_first),
     check_w2_reader: patched(log, "sync_folder", lambda folder: None),
     check_w3: patched(files, "create", _replacing),
-    check_w3_temporary: patched(writing, "_create", _same_mark),
+    check_w3_temporary: patched(fencing.WriterFolder, "renew", _same_folder),
+    check_w3_rolled: patched(fencing.WriterFolder, "revoke_others", lambda self: None),
     check_w4: patched(fcntl, "flock", lambda descriptor, operation: None),
     check_w4_age: patched(engines, "ALIVE_S", 0.0),
-    check_w5: patched(merging, "commit", _no_transaction),
+    check_w5: patched(delta, "commit", _no_transaction),
     check_w5_one_time: patched(Follower, "_note", _all_noted),
-    check_w5_conflict: patched(merging, "commit", _no_transaction),
+    check_w5_conflict: patched(merging, "apply", _on_top),
     check_w6: patched(writing, "encode_header", _without_change),
     check_w7_readers: patched(readers, "holds", lambda lake: []),
-    check_w7_tables: patched(retention, "removable", lambda lake, now: lake.log.newest().n - 1),
-    check_w7_since: patched(retention, "since_wanted", lambda lake, newest: newest.time),
+    check_w7_tables: patched(retention, "removable", lambda lake: lake.log.newest().n - 1),
+    check_w7_since: patched(retention, "since_wanted", lambda lake: lake.log.newest().time),
     check_w7_age: patched(retention, "AGE_MIN_MS", -1),
     check_r1: patched(reading, "read_table", _at_head),
     check_r2: patched(reading, "base", _newest_only),

@@ -163,7 +163,7 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
             assert snapshot(lake, r) == before[r.id] - counted(changes(r, [(ROWS[1], 1)]))
             assert spark.read.format("delta").load(str(table_path(lake, r.id))).count() == {KEYED.id: 2, BAG.id: 3}[r.id]
         listed = spark.read.format("delta").load(str(table_path(lake, "checkpoints")))
-        assert listed.columns == ["n", "time", "relation", "name", "version", "position"]
+        assert listed.columns == ["n", "time", "relation", "name", "version", "position", "age"]
         writer.close()
     finally:
         spark.stop()
@@ -248,11 +248,11 @@ def test_a_table_with_a_commit_a_second_stays_small(lake: Lake, monkeypatch: pyt
         )
         follower.round()
         if i % 10 == 9:
-            tending.Tender(lake).tend(60.0) if i == 149 else sweep(lake)
+            tending.Tender(lake, writer.epoch).tend(60.0) if i == 149 else sweep(writer)
         before = now
     for name in (str(relation.id), checkpoints.NAME):
-        tending.tend(lake)
-        tending.tend(lake)
+        tending.tend(lake, writer.epoch)
+        tending.tend(lake, writer.epoch)
         path = table_path(lake, name)
         assert len(list(path.glob("*.parquet"))) < 60, name
         assert len(list((path / "_delta_log").iterdir())) < 120, name
@@ -272,12 +272,13 @@ def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: py
     writer.append(kind="catalog", catalog=Change(drop=(dropped.id,)))
     follower.round()
     monkeypatch.setattr(retention, "AGE_MIN_MS", -1_000)
-    sweep(lake)
+    monkeypatch.setattr(tending, "GRACE_S", 0.0)
+    sweep(writer)
     assert sum(snapshot(lake, dropped, header.time).values()) == 1
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 0)
     for _ in range(3):
         writer.append([(kept.id, changes(kept, [([writer.newest.n, "x"], 1)]))])
         follower.round()
-        sweep(lake)
+        sweep(writer)
     assert not table_path(lake, dropped.id).exists()
     assert table_path(lake, kept.id).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import time
@@ -20,8 +21,14 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from embedded.kafka import Kafka
 from embedded.registry import Registry
+from lake import checkpoints, reading, retention, segments, tending
 from lake.catalog import Change
+from lake.errors import ConnectionFailure
+from lake.retention import sweep
+from lake.tables import Follower
+from sinks.copies import Copy
 from sinks.main import Sinks
+from sinks.session import Session
 from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, messages, records, until
 
 
@@ -78,6 +85,50 @@ def test_snapshot_then_changes_as_before_and_after(feed: Feed, kafka: Kafka, reg
         decoded: Any = [decode(value, SerializationContext(topic, MessageField.VALUE)) for _, value in records(kafka.address, topic)]
     assert decoded[:1] == [{"before": None, "after": {"k": 0, "v": "v0", "amount": Decimal("1.50")}}]
     assert {"before": decoded[1]["after"], "after": {"k": 1, "v": "new", "amount": Decimal("-0.01")}} in decoded
+
+
+def test_a_snapshot_keeps_the_history_that_it_reads(
+    feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker is away until everything since the sink's creation is older than the history that is kept."""
+    for module, name, value in (
+        (reading, "RETAIN_HISTORY_MS", 0),
+        (segments, "ENTRIES", 3),
+        (retention, "ENTRIES", 3),
+        (retention, "AGE_MIN_MS", 0),
+        (tending, "GRACE_S", 0.0),
+        (checkpoints, "RECENT_MS", 0),
+        (checkpoints, "SPACING_MS", 0),
+    ):
+        monkeypatch.setattr(module, name, value)
+    follower = Follower(feed.lake, feed.writer.epoch)
+
+    def pass_time(ticks: int) -> None:
+        for _ in range(ticks):
+            feed.random_tick()
+            follower.round()
+            sweep(feed.writer)
+
+    with monkeypatch.context() as away:
+        away.setattr(Session, "open", _refuse)
+        pass_time(10)
+        feed.create_sink(kafka.address, registry.url, topic)
+        created = feed.writer.newest.time
+        until(lambda: "no broker" in copy(feed.lake).get("error", ""))
+        pass_time(20)
+        assert feed.lake.log.first() > 1
+        assert feed.lake.since() <= created
+    until(lambda: reached(feed))
+    assert copy(feed.lake)["status"] == "running"
+    assert events(kafka.address, topic) == feed.expected
+    pass_time(10)
+    until(lambda: reached(feed))
+    pass_time(2)
+    assert feed.lake.since() > created
+
+
+def _refuse(session: Session) -> None:
+    raise ConnectionFailure("no broker")
 
 
 def test_headers_come_with_every_message(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
@@ -310,3 +361,26 @@ def test_a_compatibility_level_is_set_with_the_schemas(feed: Feed, kafka: Kafka,
     until(lambda: reached(feed) and records(kafka.address, topic))
     with SchemaRegistryClient({"url": registry.url}) as client:
         assert client.get_compatibility(f"{topic}-value") == "FULL"
+
+
+def test_a_full_disk_stops_no_sink(
+    feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its status cannot be written for a while. The thread of a sink ended by that for ever, while its process lived on."""
+    feed.create_sink(kafka.address, registry.url, topic)
+    feed.random_tick()
+    until(lambda: reached(feed))
+    refused: list[Path] = []
+
+    def full(self: Copy, data: dict[str, Any]) -> None:
+        refused.append(self._path)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Copy, "_write", full)
+        for _ in range(5):
+            feed.random_tick()
+        until(lambda: len(refused) > 2)
+    until(lambda: reached(feed))
+    assert copy(feed.lake)["status"] == "running"
+    assert events(kafka.address, topic) == feed.expected

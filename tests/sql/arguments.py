@@ -1,4 +1,4 @@
-"""Lists of arguments for the rows of the function catalogue: NULLs and edges, then values at random."""
+"""Lists of arguments for the function catalogue: NULLs, edge cases and random values."""
 
 from __future__ import annotations
 
@@ -11,62 +11,62 @@ from lake.types import Type
 from sql.binding.coercion import from_name
 from sql.functions.entry import Function
 from sql.input.literals import parse
-from tests.sql.generated import SUMMED, generated
-from tests.sql.samples import ANY, SAMPLES, SERIES, SMALL, WRITTEN_TIMES
+from tests.sql.generated import EXACT_SUMS, random_value
+from tests.sql.samples import ANY, SAMPLES, SERIES, SMALL, TIME_TEXTS
 
-LISTS = 60  # argument lists of each row
-EDGES = 40  # of those, at most, NULLs and edges alone
-TRIES = 4 * LISTS  # for others
-EXTREME = ("NaN", "Infinity", "-Infinity", "1e308", "-1e308", "3.4e38")  # sums of these depend on the order of rows
+LISTS = 60  # argument lists of each entry
+EDGE_LISTS_MAX = 40  # of NULLs and edge cases only
+ATTEMPTS = 4 * LISTS  # to find other lists
+EXTREME = ("NaN", "Infinity", "-Infinity", "1e308", "-1e308", "3.4e38")  # their sum depends on the order of rows
 FAMILIES = {"any": "int4", "anyelement": "int4", "anycompatible": "int4", "anyarray": "int4[]", "anycompatiblearray": "int4[]"}
 
 
 def declared(name: str) -> Type:
-    """A column's type for an argument type."""
+    """Returns the type of a column for arguments of a type."""
     name = FAMILIES.get(name, name)
     if name.startswith("bpchar"):
         return Type("bpchar", (5,), is_array=name.endswith("[]"))
     return Type("numeric", (14, 2)) if name == "numeric" else from_name(name)
 
 
-def lists(function: Function, chance: random.Random) -> list[tuple[str | None, ...]]:
-    """Argument lists: NULLs and edges, then values at random where the function takes any."""
-    given = [chosen(function, i, t) for i, t in enumerate(function.arguments)]
+def lists(function: Function, rng: random.Random) -> list[tuple[str | None, ...]]:
+    """Returns argument lists: NULLs, edge cases, and random values where any value will do."""
+    restrictions = [restricted_values(function, i, t) for i, t in enumerate(function.arguments)]
     names = [FAMILIES.get(t, t) for t in function.arguments]
-    pools = [[v for v in values if v != ANY] or SAMPLES.get(n, [None]) for values, n in zip(given, names, strict=True)]
+    pools = [[v for v in values if v != ANY] or SAMPLES.get(n, [None]) for values, n in zip(restrictions, names, strict=True)]
     if function.kind == "aggregate":
         pools = [[v for v in pool if v not in EXTREME] for pool in pools]
     if math.prod(map(len, pools)) <= LISTS * 50:
         edges = list(itertools.product(*pools))
-        chance.shuffle(edges)
+        rng.shuffle(edges)
     else:
-        edges = [tuple(chance.choice(pool) for pool in pools) for _ in range(LISTS)]
-    any_of = [(not values or ANY in values) and n != "bool" for values, n in zip(given, names, strict=True)]
-    if not any(any_of):
+        edges = [tuple(rng.choice(pool) for pool in pools) for _ in range(LISTS)]
+    takes_any = [(not values or ANY in values) and n != "bool" for values, n in zip(restrictions, names, strict=True)]
+    if not any(takes_any):
         return edges[:LISTS]
-    makers = SUMMED if function.kind == "aggregate" else {}
-    rows = edges[:EDGES]
-    for _ in range(TRIES):
-        row = [chance.choice(pool) for pool in pools]
-        for i, (anything, n) in enumerate(zip(any_of, names, strict=True)):
-            if anything:
-                row[i] = makers[n](chance) if n in makers else generated(n, chance)
+    generators = EXACT_SUMS if function.kind == "aggregate" else {}
+    rows = edges[:EDGE_LISTS_MAX]
+    for _ in range(ATTEMPTS):
+        row = [rng.choice(pool) for pool in pools]
+        for i, (any_value, n) in enumerate(zip(takes_any, names, strict=True)):
+            if any_value:
+                row[i] = generators[n](rng) if n in generators else random_value(n, rng)
         if len(rows) < LISTS and tuple(row) not in rows:
             rows.append(tuple(row))
     return rows
 
 
-def chosen(function: Function, index: int, name: str) -> list[str | None]:
-    """What an argument is taken from, where not all of its type is of use."""
-    if function.kind == "cast" and name in ("text", "varchar", "bpchar") and function.result in WRITTEN_TIMES:
-        return [v for v in WRITTEN_TIMES[function.result] if reads(v, declared(name))]
+def restricted_values(function: Function, index: int, name: str) -> list[str | None]:
+    """Returns the useful values of an argument, or an empty list if any value is useful."""
+    if function.kind == "cast" and name in ("text", "varchar", "bpchar") and function.result in TIME_TEXTS:
+        return [v for v in TIME_TEXTS[function.result] if is_valid(v, declared(name))]
     if function.name == "generate_series" and name not in ("int4", "int8"):
         return SERIES[name]
     small = SMALL.get(f"{function.name}/{len(function.arguments)}", SMALL.get(function.name, {}))
-    return [v for v in small.get(index, []) if v == ANY or reads(v, declared(name))]
+    return [v for v in small.get(index, []) if v == ANY or is_valid(v, declared(name))]
 
 
-def reads(text: str | None, type: Type) -> bool:
+def is_valid(text: str | None, type: Type) -> bool:
     try:
         return text is None or parse(text, type) is not None
     except TailgateError:

@@ -1,4 +1,4 @@
-"""The engines that expressions are asked of."""
+"""Connections to PostgreSQL and DuckDB, which evaluate expressions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The 1,064 expressions of tests/fixtures/functions.jsonl, as PostgreSQL answered them, and what ours answer.
+"""The expressions of tests/fixtures/functions.jsonl: PostgreSQL's results, compared with DuckDB's.
 
-A verdict is 'same'; 'refused' by name; 'relation' for Spark where the expression is not one scalar but has a query in it; or what is
-different. `tests/sql/corpus.txt` lists what is refused and what differs for a reason that docs/sql/differences.md gives.
+A verdict is 'same'; 'refused' for an unsupported expression (0A000); 'relation' for an expression with
+a subquery, on Spark; or a description of the difference. `tests/sql/corpus.txt` lists the unsupported
+expressions, and the differences with their row of docs/sql/differences.md.
 
-python -m tests.sql.corpus      prints all that is not the same, by DuckDB
+python -m tests.sql.corpus      prints all expressions with another verdict than 'same'
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from tests.sql.oracle import normal, unstored
 FOLDER = Path(__file__).parent
 FIXTURE = FOLDER.parent / "fixtures" / "functions.jsonl"
 EXPECTED = FOLDER / "corpus.txt"
-HEADER = """# Of tests/fixtures/functions.jsonl, what is refused by name, and what differs: the row of docs/sql/differences.md that says so.
-# It can only grow shorter.
+HEADER = """# Expressions of tests/fixtures/functions.jsonl that are refused (0A000), or that differ from
+# PostgreSQL, with their row of docs/sql/differences.md. Entries are only ever removed.
 """
 
 
@@ -54,7 +55,7 @@ def corpus() -> tuple[Expression, ...]:
 
 
 def expected() -> dict[str, str]:
-    """Of those not the same: id to 'refused', or to the reason for the difference."""
+    """Returns 'refused' or the reason for the difference, by the id of the expression."""
     lines = (line for line in EXPECTED.read_text().splitlines() if line and not line.startswith("#"))
     return dict(line.split(maxsplit=1) for line in lines)
 
@@ -72,8 +73,8 @@ def on_duckdb(connection: duckdb.DuckDBPyConnection, expression: Expression) -> 
     try:
         row = connection.execute(text).fetchone()
     except duckdb.Error as error:
-        made = error_of(error)
-        return of_error(expression, made.sqlstate, made.message)
+        sql_error = error_of(error)
+        return of_error(expression, sql_error.sqlstate, sql_error.message)
     assert row is not None
     return of_value(expression, row[0], query.columns[0].type)
 
@@ -87,28 +88,28 @@ def of_error(expression: Expression, sqlstate: str, message: str) -> str:
 def of_value(expression: Expression, value: Any, type: Type) -> str:
     if expression.sqlstate:
         return f"value {value!r}, not an error"
-    shown = str(Type(type.name, is_array=type.is_array))
-    if shown != expression.type and not (type.name == "bpchar" and expression.type == "character"):
-        return f"type {shown}, not {expression.type}"
+    name = str(Type(type.name, is_array=type.is_array))
+    if name != expression.type and not (type.name == "bpchar" and expression.type == "character"):
+        return f"type {name}, not {expression.type}"
     try:
-        theirs = None if expression.value is None else parse(expression.value, Type(type.name, is_array=type.is_array))
+        expected = None if expression.value is None else parse(expression.value, Type(type.name, is_array=type.is_array))
     except TailgateError as error:
-        return f"value {value!r}, theirs has no stored form: {error.message}"
-    ours = unstored(value, type)
-    return "same" if equal(theirs, ours, type) else f"value {ours!r}"
+        return f"value {value!r}; PostgreSQL's has no stored form: {error.message}"
+    result = unstored(value, type)
+    return "same" if equal(expected, result, type) else f"value {result!r}"
 
 
-def equal(theirs: Any, ours: Any, type: Type) -> bool:
-    if isinstance(theirs, (list, tuple)) and isinstance(ours, (list, tuple)):
-        return len(theirs) == len(ours) and all(equal(a, b, type) for a, b in zip(theirs, ours, strict=True))
-    if isinstance(theirs, Decimal) and isinstance(ours, Decimal) and type.decimal[1] >= NUMERIC_SCALE:
-        # PostgreSQL's scale follows the value, ours is the column's
-        return abs(theirs - ours) <= Decimal("0.5").scaleb(max(int(theirs.as_tuple().exponent), -NUMERIC_SCALE))
-    if isinstance(theirs, float) and isinstance(ours, float) and math.isfinite(theirs) and theirs:
-        return math.isclose(theirs, ours, rel_tol=3e-16 if type.name == "float8" else 1e-7)
-    if isinstance(theirs, str) and type.name == "bpchar" and isinstance(ours, str):
-        return theirs.rstrip(" ") == ours.rstrip(" ")
-    return bool(normal(theirs) == normal(ours))
+def equal(expected: Any, result: Any, type: Type) -> bool:
+    if isinstance(expected, (list, tuple)) and isinstance(result, (list, tuple)):
+        return len(expected) == len(result) and all(equal(a, b, type) for a, b in zip(expected, result, strict=True))
+    if isinstance(expected, Decimal) and isinstance(result, Decimal) and type.decimal[1] >= NUMERIC_SCALE:
+        # PostgreSQL's scale depends on the value, Tailgate's on the column
+        return abs(expected - result) <= Decimal("0.5").scaleb(max(int(expected.as_tuple().exponent), -NUMERIC_SCALE))
+    if isinstance(expected, float) and isinstance(result, float) and math.isfinite(expected) and expected:
+        return math.isclose(expected, result, rel_tol=3e-16 if type.name == "float8" else 1e-7)
+    if isinstance(expected, str) and type.name == "bpchar" and isinstance(result, str):
+        return expected.rstrip(" ") == result.rstrip(" ")
+    return bool(normal(expected) == normal(result))
 
 
 def main() -> None:
@@ -118,12 +119,12 @@ def main() -> None:
     for expression in corpus():
         try:
             verdict = on_duckdb(connection, expression)
-        except Exception as error:  # noqa: BLE001  # a defect of ours, to be seen with all others
+        except Exception as error:  # noqa: BLE001  # a defect; the list continues
             verdict = f"defect {type(error).__name__}: {error}"
         counts[verdict.split()[0]] += 1
         if verdict != "same":
-            wanted = expression.sqlstate or f"{expression.value} {expression.type}"
-            print(f"{expression.id}\t{expression.sql}\t{wanted}\t{verdict}")
+            answer = expression.sqlstate or f"{expression.value} {expression.type}"
+            print(f"{expression.id}\t{expression.sql}\t{answer}\t{verdict}")
     print(dict(counts), file=sys.stderr)
 
 

@@ -1,8 +1,8 @@
-"""The corpus on Spark, with the templates that views use; many expressions a query, and one by one where a query fails.
+"""The corpus on Spark, with the templates of views: many expressions in a query.
 
-python -m tests.sql.corpus_on_spark JAR SEED SHARE      prints what is wrong, and fails if anything is; `share`: of how many one is tried
+python -m tests.sql.corpus_on_spark JAR SEED SHARE      prints differences, and fails if there are any
 
-Views may refuse more than tests/sql/corpus.txt lists: those are in VIEWS.
+One expression in SHARE is evaluated. VIEWS lists expressions that only views refuse.
 """
 
 from __future__ import annotations
@@ -15,39 +15,40 @@ from typing import Any
 from lake.errors import FeatureNotSupported, TailgateError
 from lake.types import Type
 from sql import plan
-from sql.spark import expression as spelled
+from sql.spark import expression as render
 from tests.sql.corpus import Expression, bound, corpus, expected, of_error, of_value
 from tests.sql.on_spark import session, sqlstate_of
 
-# refused in views only
+# refused only in views
 VIEWS = frozenset("text-016 tz-030 tz-031 tz-032 tz-033".split())
-TOGETHER = 25  # expressions in one query
+BATCH = 25  # expressions in one query
 
 
 def scalar_of(expression: Expression) -> tuple[str, Type] | str:
-    """Spark SQL and the type; or a verdict."""
+    """Returns an expression's Spark SQL and type, or a verdict."""
     try:
         query = bound(expression)
         if not isinstance(query.plan, plan.Project) or not isinstance(query.plan.input, plan.Values):
             return "relation"
-        return spelled(query.plan.expressions[0]), query.columns[0].type
+        return render(query.plan.expressions[0]), query.columns[0].type
     except FeatureNotSupported as error:
         return of_error(expression, error.sqlstate, error.message)
     except TailgateError as error:
         return of_error(expression, error.sqlstate, error.message)
 
 
-def ask(spark: Any, found: list[tuple[Expression, str, Type]]) -> dict[str, str]:
-    shown = ", ".join(f"{text} AS x{i}" for i, (_, text, _) in enumerate(found))
+def evaluate(spark: Any, batch: list[tuple[Expression, str, Type]]) -> dict[str, str]:
+    """Returns verdicts by id. Halves the batch until the failing expression is alone."""
+    columns = ", ".join(f"{text} AS x{i}" for i, (_, text, _) in enumerate(batch))
     try:
-        table = spark.sql(f"SELECT {shown} FROM range(1)").toArrow()
-    except Exception as error:  # noqa: BLE001  # which of them it was, one by one
-        if len(found) == 1:
-            return {found[0][0].id: of_error(found[0][0], sqlstate_of(error), str(error)[:200])}
-        middle = len(found) // 2
-        return ask(spark, found[:middle]) | ask(spark, found[middle:])
+        table = spark.sql(f"SELECT {columns} FROM range(1)").toArrow()
+    except Exception as error:  # noqa: BLE001  # any of Spark's errors
+        if len(batch) == 1:
+            return {batch[0][0].id: of_error(batch[0][0], sqlstate_of(error), str(error)[:200])}
+        middle = len(batch) // 2
+        return evaluate(spark, batch[:middle]) | evaluate(spark, batch[middle:])
     verdicts = {}
-    for i, (expression, _, type) in enumerate(found):
+    for i, (expression, _, type) in enumerate(batch):
         column = table[f"x{i}"]
         try:
             value = (column if type.name == "interval" else column.cast(type.arrow)).to_pylist()[0]
@@ -57,40 +58,39 @@ def ask(spark: Any, found: list[tuple[Expression, str, Type]]) -> dict[str, str]
     return verdicts
 
 
-def verdicts(spark: Any, chosen: list[Expression]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    waiting: list[tuple[Expression, str, Type]] = []
-    for expression in chosen:
-        made = scalar_of(expression)
-        if isinstance(made, str):
-            found[expression.id] = made
+def verdicts_of(spark: Any, expressions: list[Expression]) -> dict[str, str]:
+    verdicts: dict[str, str] = {}
+    scalars: list[tuple[Expression, str, Type]] = []
+    for expression in expressions:
+        scalar = scalar_of(expression)
+        if isinstance(scalar, str):
+            verdicts[expression.id] = scalar
         else:
-            waiting.append((expression, *made))
-    # those that are to fail spoil a query each
-    waiting.sort(key=lambda w: bool(w[0].sqlstate))
-    good = [w for w in waiting if not w[0].sqlstate]
-    for i in range(0, len(good), TOGETHER):
-        found |= ask(spark, good[i : i + TOGETHER])
-    for one in waiting[len(good) :]:
-        found |= ask(spark, [one])
-    return found
+            scalars.append((expression, *scalar))
+    values = [s for s in scalars if not s[0].sqlstate]
+    for i in range(0, len(values), BATCH):
+        verdicts |= evaluate(spark, values[i : i + BATCH])
+    # an expected error would fail its whole batch
+    for scalar_with_error in (s for s in scalars if s[0].sqlstate):
+        verdicts |= evaluate(spark, [scalar_with_error])
+    return verdicts
 
 
 def main(jar: str, seed: int, share: int) -> int:
-    every = list(corpus())
+    expressions = list(corpus())
     spark = session(jar)
-    chosen = random.Random(seed).sample(every, len(every) // share)
-    by_id = {e.id: e for e in chosen}
-    found = verdicts(spark, chosen)
-    known = expected()
+    sample = random.Random(seed).sample(expressions, len(expressions) // share)
+    by_id = {e.id: e for e in sample}
+    verdicts = verdicts_of(spark, sample)
+    exceptions = expected()
     wrong = 0
-    for id, verdict in sorted(found.items()):
-        ignored = verdict == "relation" or (verdict == "refused" and id in VIEWS) or id in known
+    for id, verdict in sorted(verdicts.items()):
+        ignored = verdict == "relation" or (verdict == "refused" and id in VIEWS) or id in exceptions
         if verdict != "same" and not ignored:
             e = by_id[id]
             print(f"{id}\t{e.sql}\t{e.sqlstate or f'{e.value} {e.type}'}\t{verdict}")
             wrong += 1
-    print(dict(Counter(v.split()[0] for v in found.values())), file=sys.stderr)
+    print(dict(Counter(v.split()[0] for v in verdicts.values())), file=sys.stderr)
     spark.stop()
     return wrong
 

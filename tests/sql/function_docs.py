@@ -1,7 +1,7 @@
-"""docs/sql/functions.md, made from the catalogue: `python -m tests.sql.function_docs DSN` writes it; a PostgreSQL answers the examples.
+"""Writes docs/sql/functions.md from the catalogue: `python -m tests.sql.function_docs DSN`.
 
-What a function does is written by hand into the file, and stays; so does an example that is there. New examples are taken from the
-corpus of expressions, or made of sample values.
+Descriptions are written by hand into the page. They and existing examples stay as they are. A new
+example comes from the corpus of expressions, or has sample values. PostgreSQL computes its result.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sql.functions import (
     aggregates,
     arithmetic,
     arrays,
-    bytestrings,
+    byte_strings,
     comparison,
     datetime,
     jsonb,
     mathematics,
-    patterns,
-    sets,
+    regexps,
+    set_returning,
     text,
     windows,
 )
@@ -43,19 +43,19 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
     "Arithmetic": arithmetic.ROWS,
     "Mathematics": mathematics.ROWS,
     "Text": text.ROWS,
-    "Regular expressions": patterns.ROWS,
-    "Bytes": bytestrings.ROWS,
+    "Regular expressions": regexps.ROWS,
+    "Bytes": byte_strings.ROWS,
     "Dates and times": tuple(r for r in datetime.ROWS if r.name not in FORMATTING),
     "Formatting": tuple(r for r in datetime.ROWS if r.name in FORMATTING),
     "jsonb": jsonb.ROWS,
     "Arrays": arrays.ROWS,
     "Aggregates": aggregates.ROWS,
     "Window functions": windows.ROWS,
-    "Set-returning functions": sets.ROWS,
+    "Set-returning functions": set_returning.ROWS,
 }
 WINDOW = "(SELECT array_agg({} ORDER BY x, v) FROM (SELECT x, {} OVER ({}) AS v FROM (VALUES (1), (3), (3), (8)) t(x)) w)"
 PAIRS = "FROM (VALUES (1::float8, 2::float8), (2, 4), (3, 5)) t(y, x))"
-WRITTEN = {  # for those that no expression of the corpus calls
+EXAMPLES = {  # for functions that the corpus does not call
     "transaction_timestamp": "transaction_timestamp() = now()",
     "statement_timestamp": "statement_timestamp() >= now()",
     "clock_timestamp": "clock_timestamp() >= now()",
@@ -84,7 +84,7 @@ WRITTEN = {  # for those that no expression of the corpus calls
     "jsonb_array_elements": "(SELECT sum(value::int) FROM jsonb_array_elements('[3, 1]'::jsonb))",
     "jsonb_array_elements_text": """(SELECT string_agg(value, ',' ORDER BY value) FROM jsonb_array_elements_text('["b", "a"]'::jsonb))""",
 }
-OURS = (
+EXTENSIONS = (
     "mz_now",
     "mz_logical_timestamp",
     "min_by",
@@ -93,34 +93,38 @@ OURS = (
     "latest_by_offset",
     "json_agg",
     "json_object_agg",
-)  # PostgreSQL has them not, or of type json
-SHORT = {"timestamp": "timestamp", "timestamptz": "timestamptz", "time": "time"}
-INTERNAL = ("[]", "[:]", "ARRAY", "like_escape")  # what has a syntax of its own
+)  # PostgreSQL lacks them, or has them for type json
+SHORT_NAMES = {"timestamp": "timestamp", "timestamptz": "timestamptz", "time": "time"}
+INTERNAL = ("[]", "[:]", "ARRAY", "like_escape")  # entries that are called by other syntax
 HEAD = """# Functions and operators
 
-Made from the function catalogue (`sql/functions`), which a test compares with this page and every example with PostgreSQL 15. All of them
-work in views and in ad-hoc queries alike, but for those marked *ad hoc*. What PostgreSQL has and is not here is refused by name (0A000);
-where an answer differs, [differences](differences.md) says so. T stands for each of the types named behind. A function of NULL is NULL
-unless it says otherwise. What has a syntax of its own (CASE, COALESCE, IN, LIKE, casts and others) is on the page of
-[expressions](expressions.md), functions of your own are [CREATE FUNCTION](statements.md)'s.
+This page is generated from the function catalogue (`sql/functions`). Tests compare it with the catalogue
+and the examples with PostgreSQL 15.
+
+- Functions work in views and in ad-hoc queries. Those marked *ad hoc* only work in ad-hoc queries.
+- Other functions of PostgreSQL raise 0A000. [Differences](differences.md) lists different results.
+- T stands for each of the types that follow the signature.
+- The result for a NULL argument is NULL unless the description says otherwise.
+- [Expressions](expressions.md) describes CASE, COALESCE, IN, LIKE, casts and other syntax,
+  and [CREATE FUNCTION](statements.md) user-defined functions.
 """
 LINE = re.compile(r"^\| (?P<name>\S+)(?P<adhoc> \*ad hoc\*)? \| (?P<signatures>.*?) \| (?P<does>.*?) \| (?P<example>.*?) \|$")
 EXAMPLE = re.compile(r"`` (?P<sql>.*) `` → (?:`` (?P<value>.*) ``|NULL)$")
 
 
-def shown(name: str) -> str:
-    """A type as people write it."""
+def type_name(name: str) -> str:
+    """Returns the name of a type for the page."""
     base = name.removesuffix("[]")
-    return SHORT.get(base, FACTS[base].sql if base in FACTS else base) + ("[]" if name.endswith("[]") else "")
+    return SHORT_NAMES.get(base, FACTS[base].sql if base in FACTS else base) + ("[]" if name.endswith("[]") else "")
 
 
 def signature(row: Function) -> tuple[tuple[str, ...], str]:
-    """Types of the arguments, and of the result where it is always the same."""
-    types = [shown(a) for a in row.arguments]
+    """Returns the types of the arguments, and of the result if it is always the same."""
+    types = [type_name(a) for a in row.arguments]
     if row.variadic:
         types.append("…")
     result = (
-        shown(row.result)
+        type_name(row.result)
         if isinstance(row.result, str)
         else "numeric"
         if "numeric" in row.arguments or row.kind not in ("aggregate", "window")
@@ -130,51 +134,52 @@ def signature(row: Function) -> tuple[tuple[str, ...], str]:
 
 
 def entries() -> dict[str, dict[str, tuple[bool, list[str]]]]:
-    """Of each family: name to whether it is for ad-hoc queries only, and its signatures."""
-    found: dict[str, dict[str, tuple[bool, list[str]]]] = {}
+    """Returns whether each function is for ad-hoc queries only, and its signatures, by family."""
+    families: dict[str, dict[str, tuple[bool, list[str]]]] = {}
     for family, rows in FAMILIES.items():
-        named: dict[str, list[Function]] = defaultdict(list)
+        rows_by_name: dict[str, list[Function]] = defaultdict(list)
         for row in rows:
             if row.duckdb and row.name not in INTERNAL:
-                named[row.name.partition(":")[0]].append(row)
-        found[family] = {
+                rows_by_name[row.name.partition(":")[0]].append(row)
+        families[family] = {
             n: (
                 not any(r.spark for r in rs) and rs[0].kind not in ("aggregate", "window", "set"),
                 merged(list(dict.fromkeys(map(signature, rs)))),
             )
-            for n, rs in named.items()
+            for n, rs in rows_by_name.items()
         }
-    return found
+    return families
 
 
 def lines() -> dict[tuple[str, str], re.Match[str]]:
-    """Family and name → the line of the table."""
-    found: dict[tuple[str, str], re.Match[str]] = {}
+    """Returns the lines of the page's tables by family and name."""
+    matches: dict[tuple[str, str], re.Match[str]] = {}
     family = ""
     for line in FILE.read_text().splitlines():
         family = line.removeprefix("## ") if line.startswith("## ") else family
         if (match := LINE.match(line)) and match["name"].startswith("`"):
-            found[family, match["name"].strip("`").replace("\\|", "|")] = match
-    return found
+            matches[family, match["name"].strip("`").replace("\\|", "|")] = match
+    return matches
 
 
 def merged(signatures: list[tuple[tuple[str, ...], str]]) -> list[str]:
-    """Signatures as people write them: those that differ in one type only are one, of T."""
+    """Returns signatures for the page. One of T replaces those that differ in one type only."""
     out: list[str] = []
-    alike = [(a, result) for a, result in signatures if len(set(a)) == 1 and "…" not in a]
-    fixed = {result for _, result in alike} if len({result for _, result in alike}) == 1 else set()  # as of comparisons
+    of_one_type = [(a, result) for a, result in signatures if len(set(a)) == 1 and "…" not in a]
+    results = {result for _, result in of_one_type}
+    fixed_results = results if len(results) == 1 else set()  # for example bool, of comparisons
 
     def kind(arguments: tuple[str, ...], result: str) -> tuple[int, str]:
-        return len(arguments), "T" if result == arguments[0] and result not in fixed else result
+        return len(arguments), "T" if result == arguments[0] and result not in fixed_results else result
 
-    same: dict[tuple[int, str], list[str]] = defaultdict(list)
-    for arguments, result in alike:
-        same[kind(arguments, result)].append(arguments[0])
+    types_by_kind: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for arguments, result in of_one_type:
+        types_by_kind[kind(arguments, result)].append(arguments[0])
     for arguments, result in signatures:
-        key = kind(arguments, result) if (arguments, result) in alike else None
-        if key is None or len(same[key]) < 3:
+        key = kind(arguments, result) if (arguments, result) in of_one_type else None
+        if key is None or len(types_by_kind[key]) < 3:
             out.append(_signature(arguments, result))
-        elif (text := f"{_signature(('T',) * key[0], key[1])} of {', '.join(same[key])}") not in out:
+        elif (text := f"{_signature(('T',) * key[0], key[1])} of {', '.join(types_by_kind[key])}") not in out:
             out.append(text)
     return out
 
@@ -184,7 +189,7 @@ def _signature(arguments: tuple[str, ...], result: str) -> str:
 
 
 def examples_of(name: str, kind: str) -> list[str]:
-    """Expressions of the corpus in which it is called, the shortest first."""
+    """Returns expressions of the corpus that call a function, the shortest first."""
     escaped = re.escape(name)
     pattern = rf"(?<![\w.]){escaped}\s*\(" if kind not in ("operator", "prefix") else rf"[\w')\]\s]{escaped}(?=[\s\d'({{]|\w)"
     if kind == "prefix":
@@ -192,12 +197,12 @@ def examples_of(name: str, kind: str) -> list[str]:
     return sorted((e.sql for e in corpus() if not e.sqlstate and re.search(pattern, e.sql)), key=len)
 
 
-def made(row: Function) -> list[str]:
-    """The row's call with sample values."""
+def sample_calls(row: Function) -> list[str]:
+    """Returns calls of a function with sample values."""
     if row.kind in ("aggregate", "window", "set"):
         return []
     case = case_of(row, 1)
-    found = []
+    calls = []
     for values in case.rows if "a" in case.expression else ((),):
         if None in values or not case.expression:
             continue
@@ -207,56 +212,65 @@ def made(row: Function) -> list[str]:
             index = "abcdefg".index(match[0])
             return "'" + str(values[index]).replace("'", "''") + f"'::{case.types[index]}"
 
-        found.append(re.sub(r"(?<![\w'])[a-g](?![\w'(])", literal, text))
-    return sorted(found, key=len)[:20]
+        calls.append(re.sub(r"(?<![\w'])[a-g](?![\w'(])", literal, text))
+    return sorted(calls, key=len)[:20]
 
 
-def asked(server: psycopg.Connection[Any], sql: str) -> tuple[str | None, str] | None:
+def answer_of(server: psycopg.Connection[Any], sql: str) -> tuple[str | None, str] | None:
+    """Returns an expression's value and type, or None if PostgreSQL raises an error."""
+    query = f"SELECT x::text, pg_typeof(x)::text FROM (SELECT {sql} AS x) q"
     try:
-        row = server.execute(f"SELECT x::text, pg_typeof(x)::text FROM (SELECT {sql} AS x) q".replace("%", "%%"), ()).fetchone()
+        row = server.execute(query.replace("%", "%%"), ()).fetchone()  # type: ignore[arg-type]
     except psycopg.Error:
         return None
     return None if row is None else (row[0], row[1])
 
 
-def same(engine: duckdb.DuckDBPyConnection, sql: str, answer: tuple[str | None, str]) -> bool:
+def has_result_on_duckdb(engine: duckdb.DuckDBPyConnection, sql: str, answer: tuple[str | None, str]) -> bool:
     try:
         return on_duckdb(engine, Expression("", sql, answer[0], answer[1], "")) == "same"
     except TailgateError:
         return False
 
 
-def written(server: psycopg.Connection[Any]) -> str:
+def page(server: psycopg.Connection[Any]) -> str:
+    """Returns the text of the page."""
     engine = duckdb.connect()
     install(engine)
-    kept = lines()
+    existing_lines = lines()
     out = [HEAD]
-    for family, named in entries().items():
+    for family, functions in entries().items():
         out += [f"\n## {family}\n", "| name | arguments and result | what it does | example |", "|---|---|---|---|"]
-        for name, (adhoc, signatures) in named.items():
+        for name, (adhoc, signatures) in functions.items():
             rows = [r for r in FAMILIES[family] if r.name.partition(":")[0] == name and r.duckdb]
-            there = kept.get((family, name))
-            example, does = (there["example"], there["does"]) if there else ("", "")
-            if not example:
-                for sql in [
-                    *([WRITTEN[name]] if name in WRITTEN else []),
-                    *examples_of(name, rows[0].kind),
-                    *(m for r in rows[:3] if r.volatility == "immutable" for m in made(r)),
-                ]:
-                    answer = asked(server, sql)
-                    if answer is not None and "\n" not in (answer[0] or "") + sql and "``" not in sql and same(engine, sql, answer):
-                        value = "NULL" if answer[0] is None else f"`` {answer[0]} ``"
-                        example = f"`` {sql} `` → {value}".replace("|", "\\|")
-                        break
+            line = existing_lines.get((family, name))
+            description = line["does"] if line else ""
+            example = (line["example"] if line else "") or new_example(name, rows, server, engine)
             cell = "`" + name.replace("|", "\\|") + "`" + (" *ad hoc*" if adhoc else "")
-            out.append(f"| {cell} | {'; '.join(signatures)} | {does} | {example} |")
+            out.append(f"| {cell} | {'; '.join(signatures)} | {description} | {example} |")
     return "\n".join(out) + "\n"
+
+
+def new_example(name: str, rows: list[Function], server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) -> str:
+    """Returns the first call with the same result on PostgreSQL and DuckDB, or an empty text."""
+    for sql in [
+        *([EXAMPLES[name]] if name in EXAMPLES else []),
+        *examples_of(name, rows[0].kind),
+        *(call for row in rows[:3] if row.volatility == "immutable" for call in sample_calls(row)),
+    ]:
+        answer = answer_of(server, sql)
+        if answer is None or "\n" in (answer[0] or "") + sql or "``" in sql:
+            continue
+        if has_result_on_duckdb(engine, sql, answer):
+            value = "NULL" if answer[0] is None else f"`` {answer[0]} ``"
+            return f"`` {sql} `` → {value}".replace("|", "\\|")
+    return ""
 
 
 def main() -> None:
     with psycopg.connect(sys.argv[1], autocommit=True) as server:
         server.execute("SET TimeZone = 'UTC'")
-        FILE.write_text(written(server))
+        FILE.write_text(page(server))
 
 
 if __name__ == "__main__":

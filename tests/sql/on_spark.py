@@ -1,6 +1,8 @@
-"""The catalogue's rows on Spark: as one query over a table of arguments, whole or a row at a time.
+"""Entries of the function catalogue on Spark, over a table of arguments or one row of it.
 
-python -m tests.sql.on_spark DSN JAR SEED SHARE      prints where Spark and PostgreSQL differ, and fails if they do
+python -m tests.sql.on_spark DSN JAR SEED SHARE      prints differences from PostgreSQL, and fails if there are any
+
+One entry in SHARE is evaluated.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ from lake.types import Type
 from sql import plan
 from sql.functions.catalogue import ROWS
 from sql.spark import expression
-from tests.sql.oracle import NAMES, Answer, Case, agree, bound, case_of, expressions, normal, on_postgres, stored, unstored
+from tests.sql.oracle import NAMES, Case, Result, agree, bound, case_of, expressions, normal, on_postgres, stored, unstored
 
-LITERAL_ROWS = 6  # of a case that takes literals only
-ERRORS_MAX = 2  # of a case's failing rows, asked one by one: each is a query of its own
+LITERAL_ROWS = 6  # rows of a case whose arguments must be literals
+ERRORS_MAX = 2  # failing rows of a case; each needs a query
 
 
-def arguments(spark: Any, case: Case) -> None:
-    """Makes `arguments` with columns c0 (the row's number), c1, …"""
+def create_arguments(spark: Any, case: Case) -> None:
+    """Creates the view `arguments` with columns c0 (the row's number), c1, …"""
     columns = [pa.array(range(len(case.rows)), pa.int32())]
     for n, type in enumerate(case.types):
         columns.append(pa.array([stored(row[n], type) for row in case.rows], type.arrow))
@@ -39,36 +41,37 @@ def scalar_of(query: plan.Query) -> plan.Scalar:
     return query.plan.expressions[0]
 
 
-def on_spark(spark: Any, case: Case, query: plan.Query, expected: list[Answer]) -> list[tuple[int, Answer]]:
-    """Answers by row: of all that PostgreSQL has a value for, and of some that it refuses."""
-    arguments(spark, case)
+def on_spark(spark: Any, case: Case, query: plan.Query, expected: list[Result]) -> list[tuple[int, Result]]:
+    """Returns results by row: of each row with a value in PostgreSQL, and of some with an error."""
+    create_arguments(spark, case)
     type = query.columns[0].type
     text = expression(scalar_of(query))
-    good = [i for i, answer in enumerate(expected) if answer[0] == "value"]
-    bad = [i for i, answer in enumerate(expected) if answer[0] == "error"][:ERRORS_MAX]
-    found: list[tuple[int, Answer]] = []
-    if good:
+    valid = [i for i, result in enumerate(expected) if result[0] == "value"]
+    single = [i for i, result in enumerate(expected) if result[0] == "error"][:ERRORS_MAX]
+    results: list[tuple[int, Result]] = []
+    if valid:
         try:
-            rows = _ask(spark, f"SELECT c0, {text} AS x FROM arguments WHERE c0 IN ({', '.join(map(str, good))})", type)
-            found += [(i, ("value", value)) for i, value in rows]
-        except Exception:  # noqa: BLE001  # which row it was, one by one
-            bad = good + bad
-    for i in bad:
+            rows = _evaluate(spark, f"SELECT c0, {text} AS x FROM arguments WHERE c0 IN ({', '.join(map(str, valid))})", type)
+            results += [(i, ("value", value)) for i, value in rows]
+        except Exception:  # noqa: BLE001  # the failing row is found below
+            single = valid + single
+    for i in single:
         try:
-            found += [(j, ("value", v)) for j, v in _ask(spark, f"SELECT c0, {text} AS x FROM arguments WHERE c0 = {i}", type)]
+            rows = _evaluate(spark, f"SELECT c0, {text} AS x FROM arguments WHERE c0 = {i}", type)
+            results += [(i, ("value", value)) for i, value in rows]
         except Exception as error:  # noqa: BLE001
-            found.append((i, ("error", sqlstate_of(error))))
-    return found
+            results.append((i, ("error", sqlstate_of(error))))
+    return results
 
 
-def _ask(spark: Any, text: str, type: Type) -> list[tuple[int, Any]]:
+def _evaluate(spark: Any, text: str, type: Type) -> list[tuple[int, Any]]:
     table = spark.sql(text).toArrow()
     values = table["x"].cast(type.arrow) if type.name not in ("interval",) else table["x"]
     return [(i, normal(unstored(v, type))) for i, v in zip(table["c0"].to_pylist(), values.to_pylist(), strict=True)]
 
 
 def sqlstate_of(error: Exception) -> str:
-    """What the engine makes of Spark's innermost error."""
+    """Returns the SQLSTATE that the engine derives from Spark's innermost error."""
     from pyspark import SparkContext
 
     context: Any = SparkContext._active_spark_context
@@ -77,16 +80,11 @@ def sqlstate_of(error: Exception) -> str:
         return type(error).__name__
     while cause.getCause() is not None:
         cause = cause.getCause()
-    methods = context._jvm.java.lang.Class.forName("tailgate.Errors").getDeclaredMethods()
-    of = next(m for m in methods if m.getName() == "of" and m.getParameterCount() == 1)
-    of.setAccessible(True)
-    arguments = context._gateway.new_array(context._jvm.java.lang.Object, 1)
-    arguments[0] = cause
-    return str(of.invoke(None, arguments).sqlstate())
+    return str(context._jvm.tailgate.errors.SparkErrors.of(cause).sqlstate())
 
 
 def session(jar: str) -> Any:
-    """With the settings that the engine gives its own."""
+    """Returns a session with the engine's settings."""
     from pyspark.sql import SparkSession
 
     settings = {
@@ -98,7 +96,7 @@ def session(jar: str) -> Any:
         "spark.sql.ansi.enabled": "true",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-        # else the optimizer computes rows that are constant, and not generated code
+        # with this rule the optimizer evaluates constant rows, instead of generated code
         "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
     }
     builder = SparkSession.builder.master("local[1]")
@@ -107,12 +105,12 @@ def session(jar: str) -> Any:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     jvm: Any = spark._jvm
-    jvm.tailgate.Functions.register(spark._jsparkSession)
+    jvm.tailgate.functions.Functions.register(spark._jsparkSession)
     return spark
 
 
-def _askable(case: Case) -> list[Case]:
-    """The case; or, where a view takes literals only, some of its rows each with them."""
+def _with_literals_if_needed(case: Case) -> list[Case]:
+    """Returns the case or, if views require literals, a case with literals for some rows."""
     if not case.expression:
         return []
     try:
@@ -139,12 +137,12 @@ def _differences(spark: Any, server: psycopg.Connection[Any], case: Case) -> int
         if error.sqlstate not in ("0A000", "2201B", "22023"):
             print(f"{case.function}: {case.expression}: {error.sqlstate} {error.message}")
             return 1
-        return 0  # refused by name, or a literal that is none
+        return 0  # not supported, or an invalid literal
     _, expected = on_postgres(server, case, query.columns[0].type)
     wrong = 0
-    for i, found in on_spark(spark, case, query, expected):
-        if not agree(case.function, expected[i], found):
-            print(f"{case.function}: {case.expression} of {case.rows[i]} is {expected[i]}, not {found}", flush=True)
+    for i, result in on_spark(spark, case, query, expected):
+        if not agree(case.function, expected[i], result):
+            print(f"{case.function}: {case.expression} of {case.rows[i]} is {expected[i]}, not {result}", flush=True)
             wrong += 1
     return wrong
 
@@ -155,10 +153,10 @@ def main(dsn: str, jar: str, seed: int, share: int) -> int:
     wrong = 0
     with psycopg.connect(dsn, autocommit=True) as server:
         server.execute("SET TimeZone = 'UTC'")
-        chosen = random.Random(seed).sample(rows, len(rows) // share)
-        for case in [*expressions(seed), *(case_of(row, seed) for row in chosen)]:
-            for one in _askable(case):
-                wrong += _differences(spark, server, one)
+        sample = random.Random(seed).sample(rows, len(rows) // share)
+        for case in [*expressions(seed), *(case_of(row, seed) for row in sample)]:
+            for variant in _with_literals_if_needed(case):
+                wrong += _differences(spark, server, variant)
     spark.stop()
     return wrong
 

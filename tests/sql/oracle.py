@@ -1,6 +1,6 @@
-"""One expression over rows of arguments, on PostgreSQL, DuckDB and Spark; what each answered, in one form.
+"""Expressions over rows of arguments, evaluated by PostgreSQL and DuckDB, with comparable results.
 
-An answer is ('value', stored form) or ('error', SQLSTATE).
+A result is ('value', stored form) or ('error', SQLSTATE).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timezone
+from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -29,12 +29,12 @@ from sql.input.literals import parse
 from sql.input.numbers import EXACT
 from tests.sql.arguments import declared, lists
 
-Answer = tuple[str, Any]
+Result = tuple[str, Any]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A row of the catalogue as an expression over a, b, c."""
+    """An entry of the catalogue as an expression over columns a, b and so on, and rows of arguments."""
 
     function: Function
     expression: str
@@ -43,12 +43,10 @@ class Case:
 
 
 NAMES = "abcdefg"
-# rows that PostgreSQL has no function of
-WRITTEN = {"[]": "a[b]", "[:]": "a[b:c]", "ARRAY": "ARRAY[a, 1]", "jsonb_build_array": "", "jsonb_build_object": "", "like_escape": "",
+# entries whose call has another syntax; an empty string: not evaluated
+CALLS = {"[]": "a[b]", "[:]": "a[b:c]", "ARRAY": "ARRAY[a, 1]", "jsonb_build_array": "", "jsonb_build_object": "", "like_escape": "",
     "mz_now": "", "mz_logical_timestamp": ""}  # fmt: skip
-
-
-# aggregates whose arguments or order are not like others'
+# aggregates with an order or with unusual arguments
 AGGREGATES = {
     "string_agg": "string_agg(a, ',' ORDER BY a)",
     "array_agg": "array_agg(a ORDER BY a)",
@@ -58,7 +56,8 @@ AGGREGATES = {
     "percentile_cont": "percentile_cont(0.3) WITHIN GROUP (ORDER BY b)",
     "percentile_disc": "percentile_disc(0.3) WITHIN GROUP (ORDER BY b DESC)",
 }
-OURS = frozenset("max_by min_by latest_by_offset earliest_by_offset json_agg json_object_agg".split())  # PostgreSQL has none of these types
+# aggregates that PostgreSQL lacks, or has for another type
+EXTENSIONS = frozenset("max_by min_by latest_by_offset earliest_by_offset json_agg json_object_agg".split())
 
 
 def case_of(function: Function, seed: int) -> Case:
@@ -76,8 +75,8 @@ def case_of(function: Function, seed: int) -> Case:
             text = AGGREGATES.get(name, f"{name}({', '.join(names) or '*'})")
         case _:
             text = f"{name}({', '.join(names)})"
-            if function.name in WRITTEN:
-                text = WRITTEN[function.name]
+            if function.name in CALLS:
+                text = CALLS[function.name]
             elif name == "extract":
                 text = f"extract({unit} FROM a)"
             elif name == "position":
@@ -88,15 +87,15 @@ def case_of(function: Function, seed: int) -> Case:
                 text = f"normalize(a, {random.Random(seed).choice(('NFC', 'NFD', 'NFKC', 'NFKD'))})" if name == "normalize" else ""
             elif name in ("current_date", "current_timestamp", "localtimestamp"):
                 text = name
-    likes = {"~~": "LIKE", "~~*": "ILIKE", "!~~": "NOT LIKE", "!~~*": "NOT ILIKE"}
-    if function.name in likes:
-        text = f"a {likes[function.name]} b"
+    keywords = {"~~": "LIKE", "~~*": "ILIKE", "!~~": "NOT LIKE", "!~~*": "NOT ILIKE"}
+    if function.name in keywords:
+        text = f"a {keywords[function.name]} b"
     types = tuple(map(declared, function.arguments))
     rows = lists(function, random.Random(f"{seed}{function}"))
     return Case(function, text, types, tuple(rows))
 
 
-# what is no row of the catalogue: nodes of the algebra, and literals of every type
+# other expressions: nodes of the plan, and literals of every type
 EXPRESSIONS: list[tuple[str, tuple[str, ...]]] = [
     ("a IS DISTINCT FROM b", ("int4", "int4")),
     ("a IS NOT DISTINCT FROM b", ("float8", "float8")),
@@ -149,54 +148,55 @@ EXPRESSIONS: list[tuple[str, tuple[str, ...]]] = [
 
 
 def expressions(seed: int) -> list[Case]:
-    found = []
+    cases = []
     for text, arguments in EXPRESSIONS:
-        made = case_of(Function("expression", arguments, "text"), seed)
-        found.append(replace(made, expression=text, function=Function(text, arguments, "text")))
-    return found
+        case = case_of(Function("expression", arguments, "text"), seed)
+        cases.append(replace(case, expression=text, function=Function(text, arguments, "text")))
+    return cases
 
 
-# --- PostgreSQL
+# --- PostgreSQL ----------------------------------------------------------------------------------
 
 
-def on_postgres(connection: psycopg.Connection[Any], case: Case, result: Type) -> tuple[str, list[Answer]]:
-    """Its type's name, and the answers."""
+def on_postgres(connection: psycopg.Connection[Any], case: Case, result: Type) -> tuple[str, list[Result]]:
+    """Returns the name of the result's type, and a result for each row."""
     columns = ["i int", *(f"{n} {t}" for n, t in zip(NAMES, case.types, strict=False))]
     connection.execute("DROP TABLE IF EXISTS arguments")
     connection.execute(f"CREATE TEMPORARY TABLE arguments ({', '.join(columns)})")
     if case.rows:
         marks = ", ".join(["%s", *(f"%s::{t}" for t in case.types)])
         with connection.cursor() as cursor:
-            cursor.executemany(f"INSERT INTO arguments VALUES ({marks})", [(i, *row) for i, row in enumerate(case.rows)])  # type: ignore[arg-type]
+            rows = [(i, *row) for i, row in enumerate(case.rows)]
+            cursor.executemany(f"INSERT INTO arguments VALUES ({marks})", rows)  # type: ignore[arg-type]
     aggregate = case.function.kind == "aggregate"
-    shown = f"SELECT pg_typeof({case.expression})::text, ({case.expression})::text FROM arguments"
+    query = f"SELECT pg_typeof({case.expression})::text, ({case.expression})::text FROM arguments"
     try:
-        rows = connection.execute(shown + ("" if aggregate else " ORDER BY i")).fetchall()  # type: ignore[arg-type]
-        return rows[0][0], [_postgres_value(r[1], result) for r in rows]
+        answers = connection.execute(query + ("" if aggregate else " ORDER BY i")).fetchall()  # type: ignore[arg-type]
+        return answers[0][0], [_postgres_value(text, result) for _, text in answers]
     except psycopg.Error as error:
         if aggregate:
             return "", [("error", error.sqlstate)]
-    answers: list[Answer] = []
+    results: list[Result] = []
     type = ""
     for i in range(len(case.rows)):
         try:
-            found = connection.execute(shown + f" WHERE i = {i}").fetchone()  # type: ignore[arg-type]
-            assert found is not None
-            type = found[0]
-            answers.append(_postgres_value(found[1], result))
+            answer = connection.execute(query + f" WHERE i = {i}").fetchone()  # type: ignore[arg-type]
+            assert answer is not None
+            type = answer[0]
+            results.append(_postgres_value(answer[1], result))
         except psycopg.Error as error:
-            answers.append(("error", error.sqlstate))
-    return type, answers
+            results.append(("error", error.sqlstate))
+    return type, results
 
 
-def _postgres_value(text: str | None, type: Type) -> Answer:
+def _postgres_value(text: str | None, type: Type) -> Result:
     try:
         return ("value", None if text is None else normal(parse(text, Type(type.name, is_array=type.is_array))))
     except TailgateError:
-        return ("beyond", text)  # infinity, the year 10000: a value that has no stored form
+        return ("unstorable", text)  # a value without a stored form, such as infinity or the year 10000
 
 
-# --- ours
+# --- Tailgate ------------------------------------------------------------------------------------
 
 
 def bound(case: Case) -> tuple[Catalog, plan.Query]:
@@ -206,7 +206,7 @@ def bound(case: Case) -> tuple[Catalog, plan.Query]:
     return catalog, bind_query(f"SELECT {case.expression} FROM arguments", catalog)
 
 
-def on_duckdb(connection: duckdb.DuckDBPyConnection, case: Case, query: plan.Query, expected: list[Answer]) -> list[Answer]:
+def on_duckdb(connection: duckdb.DuckDBPyConnection, case: Case, query: plan.Query, expected: list[Result]) -> list[Result]:
     types = ["INTEGER", *(t.duckdb for t in case.types)]
     connection.execute("DROP TABLE IF EXISTS r20000")
     connection.execute(f"CREATE TABLE r20000 ({', '.join(f'c{i} {t}' for i, t in enumerate(types))})")
@@ -217,34 +217,34 @@ def on_duckdb(connection: duckdb.DuckDBPyConnection, case: Case, query: plan.Que
     text = render(query.plan)
     type = query.columns[0].type
     if case.function.kind == "aggregate":
-        return [_ask(connection, text, type)]
-    narrow = text.replace("FROM r20000", "FROM (SELECT * FROM r20000 WHERE c0 = :i)")
-    good = [i for i, answer in enumerate(expected) if answer[0] == "value"]
-    answers: dict[int, Answer] = {}
+        return [_evaluate(connection, text, type)]
+    one_row = text.replace("FROM r20000", "FROM (SELECT * FROM r20000 WHERE c0 = :i)")
+    valid = [i for i, result in enumerate(expected) if result[0] == "value"]
+    results: dict[int, Result] = {}
     try:
-        wide = text.replace("FROM r20000", f"FROM (SELECT * FROM r20000 WHERE c0 IN ({', '.join(map(str, good))}) ORDER BY c0)")
-        if good:
-            for i, row in zip(good, connection.execute(wide).fetchall(), strict=True):
-                answers[i] = ("value", normal(unstored(row[0], type)))
+        all_valid = f"FROM (SELECT * FROM r20000 WHERE c0 IN ({', '.join(map(str, valid))}) ORDER BY c0)"
+        if valid:
+            for i, row in zip(valid, connection.execute(text.replace("FROM r20000", all_valid)).fetchall(), strict=True):
+                results[i] = ("value", normal(unstored(row[0], type)))
     except duckdb.Error:
-        pass
+        pass  # each row is evaluated below
     for i in range(len(case.rows)):
-        if i not in answers:
-            answers[i] = _ask(connection, narrow.replace(":i", str(i)), type)
-    return [answers[i] for i in range(len(case.rows))]
+        if i not in results:
+            results[i] = _evaluate(connection, one_row.replace(":i", str(i)), type)
+    return [results[i] for i in range(len(case.rows))]
 
 
-def _ask(connection: duckdb.DuckDBPyConnection, text: str, type: Type) -> Answer:
+def _evaluate(connection: duckdb.DuckDBPyConnection, text: str, type: Type) -> Result:
     try:
-        found = connection.execute(text).fetchone()
-        assert found is not None
-        return ("value", normal(unstored(found[0], type)))
+        row = connection.execute(text).fetchone()
+        assert row is not None
+        return ("value", normal(unstored(row[0], type)))
     except duckdb.Error as error:
         return ("error", error_of(error).sqlstate)
 
 
 def stored(text: str | None, type: Type) -> Any:
-    """A value as a parameter of DuckDB."""
+    """Returns a value as a parameter of DuckDB."""
     return None if text is None else _stored(parse(text, type), type)
 
 
@@ -264,7 +264,7 @@ def unstored(value: Any, type: Type) -> Any:
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(timezone.utc)
     if isinstance(value, str) and type.name == "bpchar":
-        return value.rstrip(" ")  # as its cast to text, which PostgreSQL was asked for
+        return value.rstrip(" ")  # as in its cast to text, which is what PostgreSQL returns here
     return bytes(value) if isinstance(value, (bytearray, memoryview)) else value
 
 
@@ -272,37 +272,37 @@ INEXACT = ("/", "avg", "sqrt", "exp", "ln", "log", "log10", "power", "pow", "^")
 
 
 def _exponent(value: Decimal) -> int:
-    """Of the last digit; whole numbers may have lost zeros behind the point."""
+    """Returns the exponent of the last digit; an integer may have lost zeros after the point."""
     return min(int(value.as_tuple().exponent), value.adjusted() - 15)
 
 
-def agree(function: Function, expected: Answer, got: Answer) -> bool:
-    """Whether an answer is PostgreSQL's, as far as the catalogue promises."""
-    if expected[0] == "beyond":
-        return got[0] == "error" or isinstance(got[1], str)  # DuckDB hands out such dates as text
+def agree(function: Function, expected: Result, result: Result) -> bool:
+    """Returns whether a result equals PostgreSQL's, within the promised precision."""
+    if expected[0] == "unstorable":
+        return result[0] == "error" or isinstance(result[1], str)  # DuckDB returns such dates as text
     if isinstance(expected[1], Decimal) and expected[1].adjusted() >= NUMERIC_PRECISION - NUMERIC_SCALE:
-        return got == ("error", "22003") or got == expected
+        return result == ("error", "22003") or result == expected
     if function.name == "width_bucket" and expected == ("value", -(2**31)):
-        return True  # what PostgreSQL makes of a quotient that overflows
-    if expected[0] == got[0] == "value" and None not in (expected[1], got[1]):
+        return True  # PostgreSQL's result of a quotient that overflows
+    if expected[0] == result[0] == "value" and None not in (expected[1], result[1]):
         if function.name in INEXACT and isinstance(expected[1], Decimal):
-            # PostgreSQL's scale follows the value, ours is the column's
-            return abs(expected[1] - got[1]) <= Decimal(1).scaleb(max(_exponent(expected[1]), -16))
+            # PostgreSQL's scale depends on the value, Tailgate's on the column
+            return abs(expected[1] - result[1]) <= Decimal(1).scaleb(max(_exponent(expected[1]), -16))
         if function.name in VARIANCES and isinstance(expected[1], Decimal):
-            return abs(expected[1] - got[1]) <= Decimal(1).scaleb(max(int(expected[1].as_tuple().exponent), -16))
+            return abs(expected[1] - result[1]) <= Decimal(1).scaleb(max(int(expected[1].as_tuple().exponent), -16))
         if function.name in (*VARIANCES, *REGRESSIONS) and isinstance(expected[1], float):
-            return math.isclose(expected[1], got[1], rel_tol=1e-13)  # ours is exact, and rounded once
+            return math.isclose(expected[1], result[1], rel_tol=1e-13)  # the exact value, rounded once
         if function.name in ("sum", "avg") and isinstance(expected[1], float):
-            return math.isclose(expected[1], got[1], rel_tol=1e-6 if function.arguments == ("float4",) else 1e-13)
+            return math.isclose(expected[1], result[1], rel_tol=1e-6 if function.arguments == ("float4",) else 1e-13)
         if function.kind == "cast" and isinstance(expected[1], Decimal):
-            return abs(expected[1] - got[1]) <= Decimal(1).scaleb(-NUMERIC_SCALE)
+            return abs(expected[1] - result[1]) <= Decimal(1).scaleb(-NUMERIC_SCALE)
         if function.note == LAST_DIGIT and isinstance(expected[1], float):
-            return math.isclose(expected[1], got[1], rel_tol=1e-15)
-    return expected == got
+            return math.isclose(expected[1], result[1], rel_tol=1e-15)
+    return expected == result
 
 
 def normal(value: Any) -> Any:
-    """Equal values as equal Python values: NaN is itself, numerics without trailing zeros, -0.0 told from 0.0."""
+    """Returns a value for ==: NaN equals NaN, 1.0 equals 1.00, and -0.0 differs from 0.0."""
     if isinstance(value, (list, tuple)):
         return tuple(map(normal, value))
     if isinstance(value, float):
@@ -310,6 +310,3 @@ def normal(value: Any) -> Any:
     if isinstance(value, Decimal):
         return Decimal(0) if not value else EXACT.create_decimal(value).normalize(EXACT)
     return value
-
-
-__all__ = ["Answer", "Case", "bound", "case_of", "date", "on_duckdb", "on_postgres"]

@@ -1,4 +1,4 @@
-"""Values at the edges of every type, as PostgreSQL reads them; None is NULL."""
+"""Edge cases of every type, in PostgreSQL's input format; None is NULL."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PATTERNS: list[str | None] = [
     None, "", "a", "b", "^a", "c$", "[a-c]", "[^a-z]", "(a)(b)?", "a.c", "x*", "a+", "\\d+", "\\s", "\\mx", "[[:alpha:]]+", "(", "[",
     "a{2}", "b|c", "(?i)AB", "\\.", ",", "é", "(\\w)\\1",
 ]  # fmt: skip
-ANY = "\0any"  # among the values of an argument: and others of its type
+ANY = "\0any"  # in a list of values: random values of the type, too
 FLAGS: list[str | None] = [None, "", "i", "g", "n", "gi", "z"]
 COUNTS: list[str | None] = [None, "1", "2", "3", "0", "-1"]
 FORMATS: list[str | None] = [
@@ -55,7 +55,7 @@ NUMBER_FORMATS: list[str | None] = [
 ]  # fmt: skip
 UNITS: list[str | None] = [None, "hour", "DAY", "week", "month", "quarter", "decade", "century", "millennium", "milliseconds", "dow", "x"]
 ZONES: list[str | None] = [None, "UTC", "Europe/Prague", "america/new_york", "EST", "+02", "-05:30", "Nowhere/City"]
-# how other letters change case is the server's locale's business
+# the case of other letters depends on the server's locale
 ASCII: list[str | None] = [
     None,
     "",
@@ -64,7 +64,7 @@ ASCII: list[str | None] = [
     "Ab1 x-y_z O'NEIL",
     *(f"{a}{b}{c}" for a in "aZ_" for b in "bQ 3-" for c in ("cD", "'x y", "7É"[:1], "")),
 ]
-# for arguments that are of a certain form, or would make results too large with the samples of their type
+# values of arguments that need a certain form or size, by function or function/number of arguments
 SMALL: dict[str, dict[int, list[str | None]]] = {
     "repeat": {1: [None, "-1", "0", "1", "3"]},
     "lpad": {1: [None, "-1", "0", "2", "9"]},
@@ -150,7 +150,7 @@ SMALL: dict[str, dict[int, list[str | None]]] = {
        for f in ("sind", "cosd", "tand", "cotd", "asind", "acosd", "atand")},
 }  # fmt: skip
 
-# what casts of text to these are tried with: punctuation that PostgreSQL skips over is refused (docs/sql/differences.md)
+# texts for casts; punctuation that PostgreSQL ignores is an error here (docs/sql/differences.md)
 _DATES = [
     "",
     "x",
@@ -193,7 +193,7 @@ _CLOCKS = [
     "4:5:60",
 ]
 _ZONED = ["Z", "+02", "-0330", "+05:30", " UTC", " Europe/Prague", " nowhere", " PST", " +16:00"]
-WRITTEN_TIMES: dict[object, list[str | None]] = {
+TIME_TEXTS: dict[object, list[str | None]] = {
     "date": [None, *_DATES, *(f"{d} {t}" for d in ("2024-02-29", "1969-12-31", "0001-01-01") for t in _CLOCKS)],
     "timestamp": [None, *_DATES, *(f"{d}{s}{t}" for d, s in (("2024-02-29", " "), ("1969-12-31", "T"), ("9999-12-31",
         " ")) for t in _CLOCKS)],
@@ -213,7 +213,7 @@ WRITTEN_TIMES: dict[object, list[str | None]] = {
         "1.25 days", "-1.5 mons", ".5 day", "5. sec", "1 mon 1.5 hours"],
 }  # fmt: skip
 
-# few rows between any two, by any step
+# only few rows lie between any two values, with any step
 SERIES: dict[str, list[str | None]] = {
     "timestamp": [None, *(f"2024-{m:02d}-{d} 0{m}:30" for m in (1, 2, 3) for d in (28, 29)), "2023-12-31"],
     "timestamptz": [None, *(f"2024-{m:02d}-{d} 0{m}:30Z" for m in (1, 2, 3) for d in (28, 29)), "2023-12-31Z"],

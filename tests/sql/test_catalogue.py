@@ -1,4 +1,4 @@
-"""Every row of the function catalogue over lists of arguments with NULLs and edges: PostgreSQL's types, values and SQLSTATEs."""
+"""Every entry of the function catalogue has PostgreSQL's types, values and SQLSTATEs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 
 from lake.types import Type
 from sql.functions.catalogue import ROWS
-from tests.sql.oracle import EXPRESSIONS, OURS, Case, agree, bound, case_of, expressions, on_duckdb, on_postgres
+from tests.sql.oracle import EXPRESSIONS, EXTENSIONS, Case, agree, bound, case_of, expressions, on_duckdb, on_postgres
 
 ROOT = Path(__file__).parents[2]
 JAR = ROOT / "engine" / "java" / "target" / "tailgate.jar"
-EVALUATED = [r for r in ROWS if r.duckdb and r.volatility == "immutable" and r.name not in OURS]
+EVALUATED = [r for r in ROWS if r.duckdb and r.volatility == "immutable" and r.name not in EXTENSIONS]
 FAMILIES = ("operator", "prefix", "function", "cast", "aggregate")
 
 
@@ -44,39 +44,40 @@ def differences(case: Case, server: psycopg.Connection[Any], engine: duckdb.Duck
     row = case.function
     _, query = bound(case)
     type, expected = on_postgres(server, case, query.columns[0].type)
-    found = []
+    messages = []
     if type and type != name(query.columns[0].type):
-        found.append(f"{row}: {case.expression} is {type}, not {query.columns[0].type}")
-    for i, (theirs, ours) in enumerate(zip(expected, on_duckdb(engine, case, query, expected), strict=True)):
-        if not agree(row, theirs, ours):
-            found.append(f"{row}: {case.expression} of {case.rows[i] if case.rows else ()} is {theirs}, not {ours}")
-    return found
+        messages.append(f"{row}: {case.expression} is {type}, not {query.columns[0].type}")
+    results = on_duckdb(engine, case, query, expected)
+    for i, (expected_result, result) in enumerate(zip(expected, results, strict=True)):
+        if not agree(row, expected_result, result):
+            messages.append(f"{row}: {case.expression} of {case.rows[i] if case.rows else ()} is {expected_result}, not {result}")
+    return messages
 
 
 @pytest.mark.spark
 @pytest.mark.skipif(not JAR.exists(), reason="the engine's Java library is not built")
-@pytest.mark.parametrize("share", [pytest.param(24, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize("share", [pytest.param(24, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_spark(share: int, postgres: str, seed: int) -> None:
-    """`share`: of how many rows one is tried, chosen by the seed. In a process of its own: a JVM has one session's settings."""
+    """Evaluates one entry in `share`, in another process: a JVM has one session's settings."""
     command = [sys.executable, "-m", "tests.sql.on_spark", postgres, str(JAR), str(seed), str(share)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600 if share > 1 else 3600, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600 if share > 1 else 3600, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr[-2000:]
 
 
-def test_every_row_has_fifty_lists() -> None:
-    """But those of which there are no more, as of times in five characters, and aggregates of nothing."""
+def test_every_entry_has_fifty_argument_lists() -> None:
+    """Except entries with fewer possible lists."""
     for row in EVALUATED:
         few = set(row.arguments) <= {"bool", "bool[]"} or row.kind == "window" or (row.kind == "cast" and row.arguments == ("bpchar",))
         assert few or not case_of(row, 1).expression or len(set(case_of(row, 1).rows)) >= 50, row
 
 
-def test_every_row_is_complete() -> None:
+def test_every_entry_has_a_template_for_duckdb() -> None:
     for row in ROWS:
-        assert bool(row.duckdb) or not row.spark, f"{row} has a spelling for Spark only"
+        assert bool(row.duckdb) or not row.spark, f"{row} has a template for Spark only"
         assert row.kind != "cast" or len(row.arguments) == 1
 
 
-def test_no_signature_twice() -> None:
+def test_signatures_are_unique() -> None:
     signatures = [
         (r.kind if r.kind != "aggregate" else "function", r.name, r.arguments, r.result if r.kind == "cast" else None) for r in ROWS
     ]

@@ -1,6 +1,6 @@
-"""The corpus of expressions, each as PostgreSQL answered it: the same, refused by name, or a difference that is written down.
+"""Every expression of the corpus has PostgreSQL's result, is refused, or has a documented difference.
 
-tests/sql/corpus.txt can only grow shorter: TAILGATE_UPDATE=1 takes out what is answered by now.
+Entries of tests/sql/corpus.txt are only ever removed: TAILGATE_UPDATE=1 removes those that now match.
 """
 
 from __future__ import annotations
@@ -20,47 +20,46 @@ from tests.sql.corpus import EXPECTED, HEADER, corpus, expected, on_duckdb
 
 ROOT = Path(__file__).parents[2]
 JAR = ROOT / "engine" / "java" / "target" / "tailgate.jar"
-# letters beyond ASCII have no case in the C locale of the tests' server; the corpus was recorded in C.UTF-8
+# The corpus was recorded in C.UTF-8. In the test server's C locale, only ASCII letters have case.
 LOCALE = {"text-036", "text-041"}
 
 
 def test_duckdb(engine: duckdb.DuckDBPyConnection) -> None:
-    found = {e.id: on_duckdb(engine, e) for e in corpus()}
-    before = expected()
+    verdicts = {e.id: on_duckdb(engine, e) for e in corpus()}
+    exceptions = expected()
     wrong = [
-        f"{e.id} {e.sql}: {found[e.id]}"
+        f"{e.id} {e.sql}: {verdicts[e.id]}"
         for e in corpus()
-        if found[e.id] not in ("same", "refused") and before.get(e.id, "refused") == "refused"
+        if verdicts[e.id] not in ("same", "refused") and exceptions.get(e.id, "refused") == "refused"
     ]
     assert not wrong, "\n".join(wrong)
-    lost = [f"{e.id} {e.sql}" for e in corpus() if found[e.id] == "refused" and e.id not in before]
-    assert not lost, "refused, and was not:\n" + "\n".join(lost)
-    kept = {e.id: before[e.id] for e in corpus() if e.id in before and found[e.id] != "same"}
+    unsupported = [f"{e.id} {e.sql}" for e in corpus() if verdicts[e.id] == "refused" and e.id not in exceptions]
+    assert not unsupported, "no longer supported:\n" + "\n".join(unsupported)
+    remaining = {e.id: exceptions[e.id] for e in corpus() if e.id in exceptions and verdicts[e.id] != "same"}
     if os.environ.get("TAILGATE_UPDATE"):
-        EXPECTED.write_text(HEADER + "".join(f"{id} {why}\n" for id, why in kept.items()))
-    print(Counter(v.split()[0] for v in found.values()))
+        EXPECTED.write_text(HEADER + "".join(f"{id} {reason}\n" for id, reason in remaining.items()))
+    print(Counter(v.split()[0] for v in verdicts.values()))
 
 
-def test_differences_are_written_down() -> None:
+def test_differences_are_documented() -> None:
     text = (ROOT / "docs" / "sql" / "differences.md").read_text()
-    for id, why in expected().items():
-        assert why == "refused" or f"| {why} |" in text, f"{id}: docs/sql/differences.md has no row '{why}'"
+    for id, reason in expected().items():
+        assert reason == "refused" or f"| {reason} |" in text, f"{id}: docs/sql/differences.md has no row '{reason}'"
 
 
-def test_recorded(postgres: str) -> None:
-    """The file says what a real server says."""
+def test_the_fixture_has_the_results_of_postgresql(postgres: str) -> None:
     wrong = []
     with psycopg.connect(postgres, autocommit=True) as server:
         server.execute("SET TimeZone = 'UTC'")
         for e in corpus():
-            if e.id not in LOCALE and (found := _asked(server, e.sql)) != (e.sqlstate or (e.value, e.type)):
-                wrong.append(f"{e.id} {e.sql}: {found}")
+            if e.id not in LOCALE and (result := _on_postgres(server, e.sql)) != (e.sqlstate or (e.value, e.type)):
+                wrong.append(f"{e.id} {e.sql}: {result}")
     assert not wrong, "\n".join(wrong)
 
 
-def _asked(server: psycopg.Connection[Any], sql: str) -> Any:
+def _on_postgres(server: psycopg.Connection[Any], sql: str) -> Any:
     try:
-        # a subquery keeps an aggregate's or a set's shape
+        # in a subquery, so that aggregates and set-returning functions are possible
         row = server.execute(f"SELECT x::text, pg_typeof(x)::text FROM (SELECT {sql} AS x) q".replace("%", "%%"), ()).fetchone()
     except psycopg.Error as error:
         return error.sqlstate
@@ -70,9 +69,9 @@ def _asked(server: psycopg.Connection[Any], sql: str) -> Any:
 
 @pytest.mark.spark
 @pytest.mark.skipif(not JAR.exists(), reason="the engine's Java library is not built")
-@pytest.mark.parametrize("share", [pytest.param(12, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
+@pytest.mark.parametrize("share", [pytest.param(12, id="few"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_spark(share: int, seed: int) -> None:
-    """`share`: of how many expressions one is tried, chosen by the seed. In a process of its own: a JVM has one session's settings."""
+    """Evaluates one expression in `share`, in another process: a JVM has one session's settings."""
     command = [sys.executable, "-m", "tests.sql.corpus_on_spark", str(JAR), str(seed), str(share)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr[-2000:]

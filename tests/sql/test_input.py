@@ -1,4 +1,4 @@
-"""Text to values: what PostgreSQL's input functions make of it, or the SQLSTATE and message with which they refuse it."""
+"""Literals have the values of PostgreSQL's input functions, or their SQLSTATEs and messages."""
 
 from __future__ import annotations
 
@@ -78,20 +78,20 @@ def type_of(name: str) -> Type:
 
 
 @pytest.mark.parametrize(("name", "text"), CASES)
-def test_value(name: str, text: str, server: psycopg.Connection[Any]) -> None:
-    found = ours(name, text)
-    if found[0] != "0A000":  # refused by name rather than misread
-        assert found == theirs(name, text, server)
+def test_literal(name: str, text: str, server: psycopg.Connection[Any]) -> None:
+    result = parse_literal(name, text)
+    if result[0] != "0A000":  # not supported
+        assert result == parse_on_postgres(name, text, server)
 
 
-def ours(name: str, text: str) -> tuple[str, Any]:
+def parse_literal(name: str, text: str) -> tuple[str, Any]:
     try:
         return "value", normal(parse(text, type_of(name)))
     except TailgateError as error:
         return error.sqlstate, error.message
 
 
-def theirs(name: str, text: str, server: psycopg.Connection[Any]) -> tuple[str, Any]:
+def parse_on_postgres(name: str, text: str, server: psycopg.Connection[Any]) -> tuple[str, Any]:
     try:
         row = server.execute(f"SELECT %s::{name}::text", (text,)).fetchone()  # type: ignore[arg-type]
     except psycopg.Error as error:

@@ -1,4 +1,4 @@
-"""Random regular expressions over random texts: what is not refused is found where PostgreSQL finds it."""
+"""Random regular expressions match random texts where PostgreSQL's match."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from lake.catalog import Catalog, Change, Item
 from lake.errors import FeatureNotSupported, TailgateError
 from lake.types import TEXT, Field
 from sql.bind import bind_query
-from sql.compute import likes, patterns, regexpsearch, strings
+from sql.compute.regexp import functions, likes, patterns, search
+from sql.compute.text import strings
 from sql.duckdb import render
 from sql.duckdb_functions import install
 from tests.limited import limited
 
 PATTERNS, TEXTS = 400, 25
-ASKED = {
-    "regexp_match(t, %s)": lambda text, made: patterns.regexp_match(text, made, ""),
-    "regexp_split_to_array(t, %s)": lambda text, made: patterns.regexp_split_to_array(text, made, ""),
-    "regexp_count(t, %s)": lambda text, made: patterns.regexp_count(text, made, 1, ""),
+CALLS = {
+    "regexp_match(t, %s)": lambda text, regexp: functions.regexp_match(text, regexp, ""),
+    "regexp_split_to_array(t, %s)": lambda text, regexp: functions.regexp_split_to_array(text, regexp, ""),
+    "regexp_count(t, %s)": lambda text, regexp: functions.regexp_count(text, regexp, 1, ""),
 }
 
 
@@ -34,58 +35,57 @@ def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def pattern(chance: random.Random, depth: int = 0) -> str:
-    branches = ["".join(piece(chance, depth) for _ in range(chance.randint(1, 3))) for _ in range(chance.choice((1, 1, 1, 2, 3)))]
+def random_pattern(rng: random.Random, depth: int = 0) -> str:
+    branches = ["".join(random_piece(rng, depth) for _ in range(rng.randint(1, 3))) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
     return "|".join(branches) if depth else f"({branches[0]})" + "".join(f"({b})" for b in branches[1:])
 
 
-def piece(chance: random.Random, depth: int) -> str:
-    if depth < 3 and chance.random() < 0.35:
-        atom = chance.choice(("(", "(", "(?:")) + pattern(chance, depth + 1) + ")"
+def random_piece(rng: random.Random, depth: int) -> str:
+    if depth < 3 and rng.random() < 0.35:
+        atom = rng.choice(("(", "(", "(?:")) + random_pattern(rng, depth + 1) + ")"
     else:
-        atom = chance.choice(("a", "b", "c", "ab", ".", "[ab]", "[^a]", "^", "$", "x"))
+        atom = rng.choice(("a", "b", "c", "ab", ".", "[ab]", "[^a]", "^", "$", "x"))
     if atom in "^$":
         return atom
-    return atom + chance.choice(("", "", "", "*", "+", "?", "{2}", "{1,2}", "*?", "+?"))
+    return atom + rng.choice(("", "", "", "*", "+", "?", "{2}", "{1,2}", "*?", "+?"))
 
 
-@pytest.mark.parametrize("function", ASKED)
-@pytest.mark.parametrize("times", [pytest.param(1, id="some"), pytest.param(30, id="many", marks=pytest.mark.long)])
-def test_found_where_postgresql_finds_it(
-    function: str, times: int, server: psycopg.Connection[Any], seed: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("factor", [pytest.param(1, id="few"), pytest.param(30, id="many", marks=pytest.mark.long)])
+def test_patterns_match_as_in_postgresql(
+    call: str, factor: int, server: psycopg.Connection[Any], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(regexpsearch, "elsewhere", regexpsearch.found)
-    chance = random.Random(seed)
-    asked = wrong = 0
-    shown = []
-    for _ in range(PATTERNS * times):
-        made = pattern(chance)
-        texts = ["".join(chance.choice("aabbcx") for _ in range(chance.randint(0, 7))) for _ in range(TEXTS)]
+    monkeypatch.setattr(search, "external_search", search.find_spans)
+    rng = random.Random(seed)
+    supported = 0
+    differences = []
+    for _ in range(PATTERNS * factor):
+        regexp = random_pattern(rng)
+        texts = ["".join(rng.choice("aabbcx") for _ in range(rng.randint(0, 7))) for _ in range(TEXTS)]
         try:
-            found = [ASKED[function](t, made) for t in texts]
+            results = [CALLS[call](text, regexp) for text in texts]
         except FeatureNotSupported:
             continue
-        asked += 1
-        expected = [r[0] for r in server.execute(f"SELECT {function} FROM unnest(%s::text[]) AS u(t)", (made, texts)).fetchall()]
-        for text, theirs, ours in zip(texts, expected, found, strict=True):
-            if theirs != ours:
-                wrong += 1
-                shown.append(f"{made} of {text}: {theirs}, not {ours}")
+        supported += 1
+        rows = server.execute(f"SELECT {call} FROM unnest(%s::text[]) AS u(t)", (regexp, texts)).fetchall()
+        for text, (expected,), result in zip(texts, rows, results, strict=True):
+            if expected != result:
+                differences.append(f"{regexp} of {text}: {expected}, not {result}")
                 break
-    assert not wrong, f"{wrong} of {asked}\n" + "\n".join(sorted(shown, key=len)[:40])
-    assert asked > PATTERNS * times / 4
+    assert not differences, f"{len(differences)} of {supported}\n" + "\n".join(sorted(differences, key=len)[:40])
+    assert supported > PATTERNS * factor / 4
 
 
 @pytest.mark.parametrize(
-    ("made", "text"),
+    ("regexp", "text"),
     [("(x+x+)+y", "x" * 40), ("(a|aa)+$", "a" * 60 + "b"), (".*.*.*.*=(.*)", "é" * 3000), (r"^(\w+\s?)*$", "word " * 30 + "!")],
 )
-def test_a_test_ends(made: str, text: str) -> None:
-    assert patterns.regexp_like(text, made, "") is False
+def test_patterns_that_backtrack_finish(regexp: str, text: str) -> None:
+    assert functions.regexp_like(text, regexp, "") is False
 
 
 @pytest.mark.parametrize(
-    ("made", "text"),
+    ("regexp", "text"),
     [
         (r"(a|aa)+\1c", "a" * 60 + "b"),
         ("(((a*)*)*)*(?=b)", "a" * 20),
@@ -93,48 +93,68 @@ def test_a_test_ends(made: str, text: str) -> None:
         ("(?=(a+)+b)x", "a" * 5000),
     ],
 )
-def test_without_bounds_is_refused(made: str, text: str) -> None:
+def test_unbounded_searches_raise_an_error(regexp: str, text: str) -> None:
     with limited(), pytest.raises(TailgateError) as error:
-        patterns.regexp_like(text, made, "")
+        functions.regexp_like(text, regexp, "")
     assert error.value.sqlstate == "54000"
 
 
-def test_a_pattern_with_quotes_has_bounds_too() -> None:
+def test_similar_patterns_with_separators_are_bounded() -> None:
     """SUBSTRING(text SIMILAR pattern ESCAPE '#')"""
     assert strings.substring_similar("the answer is 42", '%#"[0-9]+#"%', "#") == "42"
     with limited():
         assert strings.substring_similar("a" * 100, '((a*)*)*#"b#"%', "#") is None
 
 
-# --- LIKE ------------------------------------------------------------------------------------------------------------------------
+def test_re_and_re2_return_the_same_matches(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "external_search", search.find_spans)
+    rng = random.Random(seed)
+    compared = 0
+    for _ in range(PATTERNS):
+        regexp, text = random_pattern(rng), "".join(rng.choice("aabbcxé😀") for _ in range(rng.randint(0, 12)))
+        try:
+            pattern = patterns.compiled(regexp, "")
+        except FeatureNotSupported:
+            continue
+        matches = [pattern.search(text)]
+        with monkeypatch.context() as patch:
+            patch.setattr(search, "STEPS_MAX", -1)
+            matches.append(pattern.search(text))
+        compared += pattern.re2 is not None
+        groups = [m and [(m.start(i), m.end(i), m[i]) for i in range(pattern.groups + 1)] for m in matches]
+        assert groups[0] == groups[1], (regexp, text)
+    assert compared > PATTERNS / 10
+
+
+# --- LIKE ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pattern", ["%a%a%a%a%a%a%a%a%b", "%a_%a_%a_%a_%b", r"%\a%a%a%a%a%a%b", "%" * 9_000 + "b"])
-@pytest.mark.parametrize("known", [True, False], ids=["literal", "column"])
-def test_like_takes_no_time(pattern: str, known: bool) -> None:
+@pytest.mark.parametrize("is_literal", [True, False], ids=["literal", "column"])
+def test_like_is_bounded(pattern: str, is_literal: bool) -> None:
     connection = duckdb.connect(config={"threads": 1})
     install(connection)
     connection.execute("CREATE TABLE r16384 AS SELECT repeat('a', 200) AS c0, $1 AS c1", [pattern])
     table = Item(16384, "table", "t", (Field("x", TEXT), Field("p", TEXT)), None, stored=True)
     catalog = Catalog().apply(Change(put=(replace(table, key=(0,)),)))
-    side = f"'{pattern}'" if known else "p"
+    operand = f"'{pattern}'" if is_literal else "p"
     with limited():
-        for words in ("LIKE", "ILIKE", "NOT LIKE"):
-            found = connection.execute(render(bind_query(f"SELECT x {words} {side} FROM t", catalog).plan)).fetchall()
-            assert found == [(words.startswith("NOT"),)]
+        for operator in ("LIKE", "ILIKE", "NOT LIKE"):
+            query = render(bind_query(f"SELECT x {operator} {operand} FROM t", catalog).plan)
+            assert connection.execute(query).fetchall() == [(operator.startswith("NOT"),)]
 
 
-def test_like_is_as_postgresqls(server: psycopg.Connection[Any], seed: int) -> None:
-    chance = random.Random(seed)
+def test_like_matches_as_in_postgresql(server: psycopg.Connection[Any], seed: int) -> None:
+    rng = random.Random(seed)
     for _ in range(1500):
-        text = "".join(chance.choice("ab%_\\é") for _ in range(chance.randint(0, 8)))
-        like = "".join(chance.choice("ab%%%_\\é") for _ in range(chance.randint(0, 7)))
-        if (len(like) - len(like.rstrip("\\"))) % 2:
+        text = "".join(rng.choice("ab%_\\é") for _ in range(rng.randint(0, 8)))
+        pattern = "".join(rng.choice("ab%%%_\\é") for _ in range(rng.randint(0, 7)))
+        if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
             with pytest.raises(TailgateError, match="must not end with escape character"):
-                likes.like(text, like)
+                likes.like(text, pattern)
         else:
-            row = server.execute("SELECT %s::text LIKE %s::text", (text, like)).fetchone()
-            assert row == (likes.like(text, like),), (text, like)
+            row = server.execute("SELECT %s::text LIKE %s::text", (text, pattern)).fetchone()
+            assert row == (likes.like(text, pattern),), (text, pattern)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every set-returning function of the catalogue over lists of arguments: PostgreSQL's rows, in its order, and SQLSTATEs."""
+"""Every set-returning function has PostgreSQL's rows, in its order, or its SQLSTATE."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.sql.oracle import NAMES, Case, case_of, normal, stored, unstored
 
 SETS = [r for r in ROWS if r.kind == "set" and r.duckdb]
 ID = 20000
-Found = dict[int, list[Any]] | tuple[str, str]  # by argument list, or an error
+Rows = dict[int, list[Any]] | tuple[str, str]  # by the index of the argument list, or an error
 
 
-class Walk:
-    """One function over a table of argument lists, in both engines."""
+class Comparison:
+    """One function over a table of argument lists, on PostgreSQL and DuckDB."""
 
     def __init__(self, function: Function, case: Case, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) -> None:
         self.case, self.server, self.engine = case, server, engine
@@ -35,61 +35,61 @@ class Walk:
         server.execute("DROP TABLE IF EXISTS arguments")
         server.execute(f"CREATE TEMPORARY TABLE arguments ({', '.join(f'{n} {t}' for n, t in columns.items())})")
         engine.execute(f"CREATE OR REPLACE TABLE r{ID} ({', '.join(f'c{i} {t.duckdb}' for i, t in enumerate(columns.values()))})")
+        parameters = ", ".join(f"%s::{t}" for t in columns.values())
         with server.cursor() as cursor:
-            cursor.executemany(f"INSERT INTO arguments VALUES ({', '.join(f'%s::{t}' for t in columns.values())})", rows)  # type: ignore[arg-type]
+            cursor.executemany(f"INSERT INTO arguments VALUES ({parameters})", rows)  # type: ignore[arg-type]
         marks = ", ".join(f"CAST(? AS {t.duckdb})" for t in columns.values())
-        engine.executemany(
-            f"INSERT INTO r{ID} VALUES ({marks})", [(i, *(stored(v, t) for v, t in zip(r, case.types, strict=True))) for i, *r in rows]
-        )
+        stored_rows = [(i, *(stored(v, t) for v, t in zip(row, case.types, strict=True))) for i, *row in rows]
+        engine.executemany(f"INSERT INTO r{ID} VALUES ({marks})", stored_rows)
         fields = tuple(Field(n, t) for n, t in columns.items())
         self.catalog = Catalog().apply(Change((Item(ID, "table", "arguments", fields, (0,), stored=True),)))
         self.names = [f"x{n}" for n in range(len(function.outputs) or 1)]
 
-    def text(self, shown: list[str], where: str) -> str:
+    def query(self, columns: list[str], where: str) -> str:
         call = f"{self.case.expression} WITH ORDINALITY AS s({', '.join(self.names)}, n)"
-        return f"SELECT i, {', '.join(shown)} FROM (SELECT * FROM arguments {where}) t, LATERAL {call} ORDER BY i, n"
+        return f"SELECT i, {', '.join(columns)} FROM (SELECT * FROM arguments {where}) t, LATERAL {call} ORDER BY i, n"
 
-    def ours(self, where: str) -> tuple[Found, list[Type]]:
-        query = bind_query(self.text(self.names, where), self.catalog)
+    def on_duckdb(self, where: str) -> tuple[Rows, list[Type]]:
+        query = bind_query(self.query(self.names, where), self.catalog)
         types = [c.type for c in query.columns[1:]]
         try:
-            found = defaultdict(list)
+            rows = defaultdict(list)
             for i, *row in self.engine.execute(render(query.plan)).fetchall():
-                found[i].append([normal(unstored(v, t)) for v, t in zip(row, types, strict=True)])
-            return dict(found), types
+                rows[i].append([normal(unstored(v, t)) for v, t in zip(row, types, strict=True)])
+            return dict(rows), types
         except duckdb.Error as error:
             return ("error", error_of(error).sqlstate), types
 
-    def theirs(self, where: str, types: list[Type]) -> Found:
+    def on_postgres(self, where: str, types: list[Type]) -> Rows:
+        query = self.query([f"{n}::text" for n in self.names], where)
+        types = [Type(t.name, is_array=t.is_array) for t in types]
         try:
-            found = defaultdict(list)
-            for i, *row in self.server.execute(self.text([f"{n}::text" for n in self.names], where)).fetchall():  # type: ignore[arg-type]
-                bare = [Type(t.name, is_array=t.is_array) for t in types]
-                found[i].append([None if v is None else normal(parse(v, t)) for v, t in zip(row, bare, strict=True)])
-            return dict(found)
+            rows = defaultdict(list)
+            for i, *row in self.server.execute(query).fetchall():  # type: ignore[arg-type]
+                rows[i].append([None if v is None else normal(parse(v, t)) for v, t in zip(row, types, strict=True)])
+            return dict(rows)
         except psycopg.Error as error:
             return ("error", error.sqlstate or "")
 
     def differences(self) -> Iterator[str]:
-        """All lists at once; if one fails, each by itself."""
-        ours, types = self.ours("")
-        theirs = self.theirs("", types)
-        if isinstance(ours, dict) and ours == theirs:
+        """Compares all argument lists in one query or, if it fails, in a query each."""
+        rows, types = self.on_duckdb("")
+        if isinstance(rows, dict) and rows == self.on_postgres("", types):
             return
         for i, row in enumerate(self.case.rows):
             where = f"WHERE i = {i}"
-            one, types = self.ours(where)
-            other = self.theirs(where, types)
-            if one != other:
-                yield f"{self.case.function}: {self.case.expression} of {row} is {other}, not {one}"
+            rows, types = self.on_duckdb(where)
+            expected = self.on_postgres(where, types)
+            if rows != expected:
+                yield f"{self.case.function}: {self.case.expression} of {row} is {expected}, not {rows}"
 
 
 def test_every_set_function(server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection, seed: int) -> None:
     wrong: list[str] = []
     for function in SETS:
         try:
-            walk = Walk(function, case_of(function, seed), server, engine)
+            comparison = Comparison(function, case_of(function, seed), server, engine)
         except TailgateError as error:
             raise AssertionError(f"{function} is not accepted") from error
-        wrong += walk.differences()
+        wrong += comparison.differences()
     assert not wrong, "\n".join(wrong)

@@ -66,3 +66,17 @@ def test_comments(orders: psycopg.Connection) -> None:
     assert orders.execute(query.replace("orders", "sales")).fetchone() == ("what was sold", "in cents")
     orders.execute("COMMENT ON COLUMN sales.amount IS NULL")
     assert orders.execute(query.replace("orders", "sales")).fetchone() == ("what was sold", None)
+
+
+def test_the_history_of_a_relation_is_set_and_reset(orders: psycopg.Connection) -> None:
+    orders.execute("ALTER TABLE orders SET (RETAIN HISTORY FOR '2 hours')")
+    orders.execute("ALTER MATERIALIZED VIEW totals SET (RETAIN HISTORY FOR '1 day')")
+    orders.execute("ALTER MATERIALIZED VIEW totals RESET (RETAIN HISTORY)")
+    orders.execute("CREATE TEMPORARY VIEW mine AS SELECT 1 AS one")
+    for relation in ("shown", "mine"):
+        with pytest.raises(psycopg.errors.WrongObjectType, match=f'"{relation}" is not stored'):
+            orders.execute(f"ALTER TABLE {relation} SET (RETAIN HISTORY FOR '1 day')")
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="RETAIN HISTORY FOR"):
+        orders.execute("ALTER TABLE orders SET (RETAIN HISTORY FOR '31 days')")
+    orders.execute("INSERT INTO orders VALUES (3, 30)")
+    assert orders.execute("SELECT * FROM totals").fetchall() == [(3, 60)]

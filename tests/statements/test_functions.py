@@ -11,7 +11,7 @@ import pytest
 from lake.catalog import Catalog, Change, Item
 from lake.errors import TailgateError
 from sql.bind import bind_query
-from sql.statements import parse
+from sql.statements import CreateView, parse
 from tests.statements.conftest import World
 
 
@@ -153,6 +153,27 @@ def test_functions_that_call_each_other_are_refused() -> None:
     catalog = create(catalog, "CREATE FUNCTION g(a int) RETURNS int LANGUAGE SQL AS $$ SELECT f(a) $$")
     with pytest.raises(TailgateError, match="recursive functions are not supported"):
         create(catalog, "CREATE OR REPLACE FUNCTION f(a int) RETURNS int LANGUAGE SQL AS $$ SELECT g(a) $$")
+
+
+def test_a_function_that_reads_what_it_is_called_by_is_refused() -> None:
+    """Seen: the definition of a materialized view and a function each named the other, and the next statement about them never ended."""
+    from engine.ddl import create_view
+    from lake.catalog import ready
+
+    catalog = create(Catalog(), "CREATE FUNCTION f() RETURNS bigint LANGUAGE SQL AS 'SELECT 1::bigint'")
+    text = "CREATE MATERIALIZED VIEW m AS SELECT f() AS n"
+    statement = parse(text)
+    assert isinstance(statement, CreateView)
+    catalog = catalog.apply(Change(put=(ready(create_view(statement, text, catalog)),)))
+    with pytest.raises(TailgateError, match="recursive functions are not supported"):
+        create(catalog, "CREATE OR REPLACE FUNCTION f() RETURNS bigint LANGUAGE SQL AS 'SELECT max(n) FROM m'")
+
+
+def test_a_function_depends_on_the_defaults_of_its_arguments() -> None:
+    catalog = create(Catalog(), "CREATE FUNCTION f() RETURNS int LANGUAGE SQL AS 'SELECT 1'")
+    catalog = create(catalog, "CREATE FUNCTION g(a int DEFAULT f()) RETURNS int LANGUAGE SQL AS 'SELECT a'")
+    f, g = catalog.items.values()
+    assert g.depends == (f.id,)
 
 
 def test_what_a_call_becomes_is_bounded() -> None:

@@ -1,6 +1,6 @@
 """Tables without Spark: a gateway, the engine's own inbox, resolver and control, and ticks that do nothing but commit what was written.
 
-gateway ──POST /statement──► engine.ddl ──► entry of the log
+gateway ──POST /statement──► engine.runtime.statements ──► entry of the log
         ──POST /write──► engine.runtime.writes ──► inbox ──► [tick] ──► entry of the log
 """
 
@@ -14,29 +14,17 @@ from typing import Any
 
 import uvloop
 
-from engine import ddl
 from engine.runtime.control import Control
 from engine.runtime.writes import Writes, written
 from gateway.server import Gateway
 from gateway.serving import Serving
 from lake import Lake, crash
-from lake.catalog import Change
 from lake.engines import Announcement
 from lake.inbox import Inbox, Record
-from lake.roles import OPERATOR_ID
+from lake.resolution import Resolution
 from lake.writing import open_epoch
-from sql.statements import (
-    AlterItem,
-    Comment,
-    CommentOnFunction,
-    CreateFunction,
-    CreateIndex,
-    CreateTable,
-    CreateView,
-    Drop,
-    DropFunction,
-    parse,
-)
+from tests import sparkless
+from tests.sparkless import WithoutKafka
 
 REACH_S = 30.0  # for a gateway on a busy machine; milliseconds on an idle one
 
@@ -53,6 +41,7 @@ class Engine:
         self._ending = False
         self._going = threading.Event()
         self._going.set()
+        self._statements = WithoutKafka(sparkless.Engine(lake, self.writer, self._boundary), fills=False)
         self.writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
         self.control = Control(self.statement, self.newest, lambda: {"ticks": 0, "sources": {}, "sinks": {}}, self.writes.write)
         self.control.start()
@@ -87,42 +76,9 @@ class Engine:
                 crash.point("entry.committed")
                 self.inbox.remove(before, upto)
 
-    def statement(self, sql: str, settings: dict[str, str], client: object = None) -> dict[str, Any]:
-        statement = parse(sql)
-        notices: list[dict[str, Any]] = []
+    def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: object = None) -> dict[str, Any]:
         with self._boundary:
-            catalog = self.writer.catalog
-            if isinstance(statement, Drop):
-                change, notices = ddl.drop(statement, catalog)
-                tag = f"DROP {statement.kind.upper()}"
-            elif isinstance(statement, DropFunction):
-                change, notices = ddl.drop_function(statement, catalog)
-                tag = "DROP FUNCTION"
-            elif isinstance(statement, CreateFunction):
-                change, tag = Change(put=ddl.create_function(statement, sql, catalog, OPERATOR_ID)), "CREATE FUNCTION"
-            elif isinstance(statement, CreateIndex):
-                item, notices = ddl.create_index(statement, catalog)
-                change, tag = Change(put=() if item is None else (item,)), "CREATE INDEX"
-            elif isinstance(statement, AlterItem):
-                change, notices = ddl.alter(statement, catalog)
-                tag = f"ALTER {statement.kind.upper()}"
-            elif isinstance(statement, Comment):
-                change, tag = ddl.comment(statement, catalog), "COMMENT"
-            elif isinstance(statement, CommentOnFunction):
-                change, tag = ddl.comment_on_function(statement, catalog), "COMMENT"
-            elif isinstance(statement, CreateTable) and statement.if_not_exists and catalog.find(statement.name.name):
-                message = f'relation "{statement.name.name}" already exists, skipping'
-                notice = {"severity": "NOTICE", "sqlstate": "42P07", "message": message, "hint": None}
-                change, tag, notices = Change(), "CREATE TABLE", [notice]
-            elif isinstance(statement, CreateTable):
-                change, tag = Change(put=(ddl.create_table(statement, sql, catalog),)), "CREATE TABLE"
-            else:
-                assert isinstance(statement, CreateView), statement
-                change, tag = Change(put=(ddl.create_view(statement, sql, catalog),)), "CREATE VIEW"
-            if change.put or change.drop:
-                self.writer.append(catalog=change, kind="catalog")
-            newest = self.writer.newest
-        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": notices}
+            return self._statements.execute(sql, settings, resolution, client)  # type: ignore[arg-type]
 
     def newest(self, after: int, timeout: float) -> dict[str, Any]:
         header = self.lake.log.wait(after, 0.5) or self.writer.newest

@@ -2,106 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import threading
 from typing import Any
 
-from engine import ddl
-from engine.ddl.names import kept
 from engine.runtime.control import Control
-from lake import subscriptions
-from lake.catalog import Item
 from lake.engines import Announcement
-from lake.names import listed
-from sql.bind import bind_view
-from sql.statements import (
-    AlterItem,
-    AlterRole,
-    CreateConnection,
-    CreateRole,
-    CreateSchema,
-    CreateSecret,
-    CreateSubscription,
-    CreateView,
-    Drop,
-    DropRole,
-    Grant,
-    GrantRole,
-    parse,
-)
+from lake.resolution import Resolution
+from tests.sparkless import Engine, WithoutKafka
 from tests.wire.live import Live
 
 
 class Statements:
-    """A materialized view that is created here is ready and stays empty. `seen`: what came, with its settings."""
+    """A materialized view that is created here is ready and stays empty. `seen`: what came, and what its names mean."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
-        self.seen: list[tuple[str, dict[str, str]]] = []
-        self._control = Control(self._statement, self._newest, lambda: {"sources": {}, "sinks": {}, "ticks": 0}, lambda body: {})
+        self.seen: list[tuple[str, Resolution]] = []
+        made = live.made
+        self._statements = WithoutKafka(Engine(made.lake, made.writer, threading.RLock()), fills=False)
+        status = {"sources": {}, "views": {}, "sinks": {}, "ticks": 0}
+        self._control = Control(self._statement, self._statements.newest, lambda: status, lambda body: {})
         self._control.start()
-        Announcement.mine(live.made.writer.epoch, self._control.address, self._control.token, None).write(live.made.lake)
+        Announcement.mine(made.writer.epoch, self._control.address, self._control.token, None).write(made.lake)
 
-    def _statement(self, sql: str, settings: dict[str, str], client: object) -> dict[str, Any]:
-        self.seen.append((sql, settings))
-        made = self._live.made
-        catalog = made.writer.catalog
-        statement = parse(sql)
-        notices: list[Any] = []
-        match statement:
-            case CreateView():
-                catalog = catalog.along(listed(settings["search_path"]))
-                query = bind_view(statement, catalog)
-                item = Item(
-                    catalog.next_id,
-                    "materialized view" if statement.materialized else "view",
-                    statement.name.name,
-                    query.columns,
-                    stored=statement.materialized,
-                    errors=(catalog.next_id + 1) * statement.materialized,
-                    depends=query.depends,
-                    query=statement.query.text,
-                    sql=sql,
-                    owner=catalog.role(settings["role"]).id,
-                    schema=catalog.home(statement.name).id,
-                )
-                made.put(kept(item, statement, catalog))
-                tag = "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
-            case CreateSubscription():
-                tag = "CREATE SUBSCRIPTION"
-                item = ddl.create_subscription(statement, sql, catalog.along(listed(settings["search_path"])))
-                subscriptions.begin(made.lake, item, made.writer.newest.n, made.writer.newest.time)
-                made.put(replace(item, owner=catalog.role(settings["role"]).id))
-            case CreateSecret() | CreateConnection():
-                catalog, tag = catalog.along(listed(settings["search_path"])), "CREATE"
-                item = (
-                    ddl.create_secret(statement, sql, catalog, lambda value, id: f"sealed {id}")
-                    if isinstance(statement, CreateSecret)
-                    else ddl.create_connection(statement, sql, catalog)
-                )
-                made.put(replace(item, owner=catalog.role(settings["role"]).id))
-            case Drop():
-                change, notices = ddl.drop(statement, catalog.along(listed(settings["search_path"])))
-                made.writer.append(kind="catalog", catalog=change)
-                tag = f"DROP {statement.kind.upper()}"
-            case CreateSchema():
-                tag = "CREATE SCHEMA"
-                change, notices = ddl.create_schema(statement, settings["role"], catalog)
-                made.writer.append(kind="catalog", catalog=change)
-            case AlterItem():
-                tag = "ALTER"
-                change, notices = ddl.alter(statement, catalog.along(listed(settings["search_path"])))
-                made.writer.append(kind="catalog", catalog=change)
-            case CreateRole() | AlterRole() | DropRole() | Grant() | GrantRole():
-                tag, change, notices = ddl.change_roles(statement, catalog)
-                made.writer.append(kind="catalog", catalog=change)
-            case _:
-                raise AssertionError(sql)
-        newest = made.writer.newest
-        return {"tag": tag, "n": newest.n, "time": newest.time, "notices": notices}
-
-    def _newest(self, after: int, timeout: float) -> dict[str, Any]:
-        header = self._live.made.lake.log.wait(after, 0.2) or self._live.made.writer.newest
-        return {"n": header.n, "time": header.time}
+    def _statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: Any) -> dict[str, Any]:
+        self.seen.append((sql, resolution))
+        return self._statements.execute(sql, settings, resolution, client)
 
     def stop(self) -> None:
         self._control.stop()

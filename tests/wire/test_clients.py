@@ -19,6 +19,7 @@ import psycopg2.extras
 import pytest
 
 from lake.errors import FeatureNotSupported
+from tests.engine.runtime.parts import until
 from tests.wire.live import ROWS, Live
 from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync, shown
 
@@ -250,7 +251,7 @@ def test_large_results_wait_for_a_slow_reader(live: Live) -> None:
     live.tick([((n, "x" * 200, 1.0), 1) for n in range(100, 60_100)])
     slow = Client.connect(live.host, live.port)
     slow.send(Query("select * from v"))
-    time.sleep(0.5)
+    until(lambda: [c for c in live.gateway.connections if c._task is not None and c._writable is not None])
     with psycopg.connect(live.dsn) as connection:
         assert connection.execute("select count(*) from v").fetchone() == (60_004,)
     (other,) = [c for c in live.gateway.connections if c._task is not None]

@@ -13,6 +13,7 @@ import pytest
 from engine.runtime.control import Control
 from lake.engines import Announcement
 from lake.errors import DuplicateTable
+from lake.resolution import Resolution
 from tests.wire.live import Live
 
 
@@ -26,7 +27,7 @@ class Engine:
         self.control.start()
         Announcement.mine(live.made.writer.epoch, self.control.address, self.control.token, None).write(live.made.lake)
 
-    def statement(self, sql: str, settings: dict[str, str], client: object = None) -> dict[str, Any]:
+    def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: object) -> dict[str, Any]:
         self.seen.append((sql, settings))
         newest = self.live.made.writer.newest
         if "taken" in sql:

@@ -73,6 +73,36 @@ def test_messages(live: Live, connection: psycopg.Connection) -> None:
     assert count(connection) == 4
 
 
+def test_a_relation_cannot_be_read_at_a_time_before_it_existed(live: Live, connection: psycopg.Connection) -> None:
+    """AT LEAST reads at the oldest time at which everything is readable. Older times are refused, without internal names."""
+    before = live.serving.time
+    live.tick([(NEW, 1)])
+    later = live.made.create("later")
+    created = live.made.writer.newest.time
+    live.made.tick({later.id: [((1, "one", 1.0), 1)]})
+    end = live.tick([((11, "x", 1.0), 1)])
+    for time in (0, before, created):
+        assert connection.execute(f"select count(*) from later as of at least {time}").fetchone() == (0,)
+        assert connection.execute(f"select count(*) from v, later as of at least {time}").fetchone() == (0,)
+        found = connection.execute(f"subscribe later as of at least {time} up to {end}").fetchall()
+        assert [row[2:] for row in found] == [(1, "one", 1.0)]
+    assert connection.execute(f"select count(*) from v as of at least {before}").fetchone() == (4,)
+    assert connection.execute("select count(*) from v as of at least 0").fetchone() == (0,)
+    for statement in (
+        f"select count(*) from later as of {before}",
+        f"select count(*) from v join later using (id) as of {before}",
+        f"subscribe later as of {before}",
+        f"set tailgate.as_of = {before}; select count(*) from later",
+        f"set tailgate.as_of = {before}; subscribe later up to {end}",
+    ):
+        with pytest.raises(psycopg.DatabaseError) as raised:
+            connection.execute(statement)
+        connection.execute("reset tailgate.as_of")
+        assert raised.value.sqlstate == "22023", statement
+        assert str(later.id) not in str(raised.value), statement
+        assert str(created) in str(raised.value), statement
+
+
 def test_real_time_recency(live: Live, connection: psycopg.Connection) -> None:
     """A query waits until the engine has seen what Kafka held, and this gateway that."""
     asked: list[tuple[list[int], float]] = []

@@ -6,7 +6,6 @@ import json
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from struct import pack
@@ -15,6 +14,7 @@ import psycopg
 import pytest
 
 from lake import peers
+from tests.engine.runtime.parts import until
 from tests.tables.world import World
 from tests.wire.wire import Client, Query
 
@@ -49,7 +49,13 @@ def test_all_sessions_are_listed(first: psycopg.Connection, second: psycopg.Conn
         assert all(row[3] for row in rows)
 
 
-def running(connection: psycopg.Connection) -> tuple[threading.Thread, list[BaseException]]:
+def begun(asking: psycopg.Connection, pid: int) -> None:
+    """Returns when the session runs SLOW."""
+    text = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND state = 'active' AND query = %s"
+    until(lambda: asking.execute(text, [pid, SLOW]).fetchone() == (1,))
+
+
+def running(connection: psycopg.Connection, asking: psycopg.Connection) -> tuple[threading.Thread, list[BaseException]]:
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -60,12 +66,12 @@ def running(connection: psycopg.Connection) -> tuple[threading.Thread, list[Base
 
     thread = threading.Thread(target=run)
     thread.start()
-    time.sleep(0.3)
+    begun(asking, connection.info.backend_pid)
     return thread, errors
 
 
 def test_a_statement_of_the_other_is_cancelled(first: psycopg.Connection, second: psycopg.Connection) -> None:
-    thread, errors = running(first)
+    thread, errors = running(first, second)
     assert second.execute("SELECT pg_cancel_backend(%s)", [first.info.backend_pid]).fetchone() == (True,)
     thread.join(20)
     assert isinstance(errors[0], psycopg.errors.QueryCanceled)
@@ -79,10 +85,10 @@ def test_a_session_of_the_other_is_ended(first: psycopg.Connection, second: psyc
     assert second.execute("SELECT pg_cancel_backend(1)").fetchone() == (False,)
 
 
-def test_a_cancel_request_may_come_to_the_other(world: World) -> None:
+def test_a_cancel_request_may_come_to_the_other(world: World, second: psycopg.Connection) -> None:
     client = Client.connect("127.0.0.1", world.gateways[0].port, "ann", "shop")
     client.send(Query(SLOW))
-    time.sleep(0.3)
+    begun(second, client.key[0])
     with socket.create_connection(("127.0.0.1", world.gateways[1].port)) as connection:
         connection.sendall(pack("!III", 12 + len(client.key[1]), 80877102, client.key[0]) + client.key[1])
     assert [letter for letter, _ in client.until_ready()] == ["E", "Z"]

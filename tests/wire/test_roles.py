@@ -229,7 +229,7 @@ def test_owners(live: Live, operator: psycopg.Connection) -> None:
         with pytest.raises(errors.DependentObjectsStillExist) as raised:
             operator.execute("drop role ann")
         assert raised.value.diag.message_detail == (
-            "owner of materialized view w\nprivileges for materialized view v\nprivileges for schema public"
+            "owner of materialized view w\nowner of view errors w_errors\nprivileges for materialized view v\nprivileges for schema public"
         )
         ann.execute("drop materialized view w")
         operator.execute("revoke select on v from ann; revoke all on schema public from ann")

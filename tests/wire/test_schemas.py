@@ -92,7 +92,7 @@ def test_user_schema(two: Live) -> None:
         assert connection.execute("SELECT schemaname FROM pg_matviews WHERE matviewname = 'v' ORDER BY 1").fetchall() == [
             ("ann",), ("public",), ("s",)
         ]  # fmt: skip
-        assert connection.execute("SHOW OBJECTS").fetchall() == [("v", "materialized view")]
+        assert connection.execute("SHOW OBJECTS").fetchall() == [("v", "materialized view"), ("v_errors", "view errors")]
         assert connection.execute("SHOW OBJECTS FROM s").fetchall() == [("v", "materialized view")]
         with pytest.raises(errors.InvalidSchemaName):
             connection.execute("SHOW OBJECTS FROM nothing")
@@ -165,7 +165,7 @@ def test_an_engine_hears_nothing_of_temporary_views(two: Live, statements: State
         connection.execute("CREATE TEMP VIEW a AS SELECT 1 AS x")
         assert len(statements.seen) == before
         connection.execute("CREATE VIEW durable AS SELECT id FROM v")
-        assert [settings["search_path"] for _, settings in statements.seen[before:]] == ["public"]
+        assert [resolution.path for _, resolution in statements.seen[before:]] == [("public",)]
 
 
 def test_a_temporary_view_follows_what_it_reads(two: Live) -> None:

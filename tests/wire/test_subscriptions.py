@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from gateway import subscriptions as following
-from lake import checkpoints, readers, reading, retention, segments, subscriptions
+from lake import ages, checkpoints, readers, reading, retention, segments, subscriptions
 from lake.tables import Follower
 from tests.gateway.serving.made import Row
 from tests.wire.live import ROWS, Live
@@ -164,6 +166,22 @@ def test_a_dropped_subscription_ends_a_fetch(live: Live, connect: Connect) -> No
         fetched(sql)
 
 
+def test_a_full_disk_acknowledges_nothing(live: Live, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    sql = connect()
+    sql.execute("CREATE SUBSCRIPTION s FROM v")
+    first = fetched(sql)
+    with monkeypatch.context() as patch:
+        patch.setattr("lake.files.write", full)
+        with pytest.raises(psycopg.errors.DiskFull, match="could not write to the data folder: No space left on device"):
+            sql.execute(f"ACKNOWLEDGE s UP TO {first[-1][0]}")
+    assert fetched(connect()) == first
+    sql.execute(f"ACKNOWLEDGE s UP TO {first[-1][0]}")
+    assert fetched(connect()) == []
+
+
 def test_a_client_that_left_is_noticed(live: Live, connect: Connect) -> None:
     connect().execute("CREATE SUBSCRIPTION s FROM v WITH (snapshot = false)")
     client = Client.connect(live.host, live.port, "ann", "shop")
@@ -275,11 +293,14 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     sql, lake = connect(), live.made.lake
     monkeypatch.setattr(segments, "ENTRIES", 3)
     monkeypatch.setattr(retention, "ENTRIES", 3)
+    monkeypatch.setattr(ages, "STEP_MAX_MS", 86_400_000)
     follower = Follower(lake, live.made.writer.epoch)
 
     def sweep(minutes: int) -> None:
-        monkeypatch.setattr(retention, "now", lambda: time.time_ns() // 1_000_000 + minutes * 60_000)
-        retention.sweep(lake)
+        """So long after the sweep before."""
+        monkeypatch.setattr(ages, "now", lambda now=ages.now: now() + minutes * 60_000)
+        live.tick()
+        retention.sweep(live.made.writer)
 
     def ticks(keys: range) -> None:
         for key in keys:
@@ -296,10 +317,10 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     assert [lag(sql)[i] for i in (0, 1, 2, 4, 5, 6)] == ["s", "v", None, 3_600_000, "running", None]
     listed = sql.execute("SELECT schema, name, acknowledged, status, lag_ms >= 0 FROM tailgate.subscriptions").fetchall()
     assert listed == [("public", "s", None, "running", True)]
-    sweep(minutes=61)
+    sweep(minutes=11)
     live.tick([(NEW, 1)])
     follower.round()
-    sweep(minutes=61)
+    sweep(minutes=0)
     assert lake.since() > created
     assert lag(sql)[5] == "stopped"
     assert "it has read nothing for 1:0" in lag(sql)[6]
@@ -312,11 +333,10 @@ def test_since_waits_within_the_retention(live: Live, connect: Connect, monkeypa
     assert fetched(sql) == [(Decimal(last), -1, *NEW)]
 
 
-def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect) -> None:
     sql, lake = connect(), live.made.lake
     sql.execute("CREATE SUBSCRIPTION s FROM v; CREATE SUBSCRIPTION t FROM v")
     sql.execute("DROP SUBSCRIPTION s")
-    monkeypatch.setattr(subscriptions, "ORPHAN_AGE_S", -1.0)
     assert len(readers.holds(lake)) == 2
     subscriptions.release_dropped(lake)
     (kept,) = readers.holds(lake)

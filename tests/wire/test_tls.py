@@ -15,6 +15,7 @@ import psycopg
 import psycopg2
 import pytest
 
+from gateway import connection as gateway_connection
 from gateway.server import check_address
 from gateway.tls import Files, Tls, end_point
 from lake.catalog import Catalog
@@ -176,6 +177,15 @@ def test_bytes_between_the_answer_and_the_handshake_are_no_part_of_it(live: Live
             told += data
     assert told.startswith(b"SE"), told
     assert b"received unencrypted data after SSL request" in told
+
+
+@pytest.mark.parametrize("sent", [b"", SSL_REQUEST, pack("!II", 18, 196608) + b"user\0ann\0"], ids=["nothing", "TLS", "a start-up message"])
+def test_who_does_not_sign_in_in_time_is_disconnected(live: Live, role: None, sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_connection, "STARTUP_TIMEOUT_S", 0.1)
+    with socket.create_connection(("localhost", live.port), timeout=30) as raw:
+        raw.sendall(sent)
+        while raw.recv(1000):  # until the end: a connection that stays open times out
+            pass
 
 
 def test_what_is_no_handshake_ends_that_connection_only(live: Live, authority: Authority) -> None:

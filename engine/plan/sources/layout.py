@@ -130,7 +130,7 @@ def _debezium(options: Options) -> Layout:
         told, sure, has_before = "op" in avro.fields(schema), True, "before" in avro.fields(schema)
         value = _format(options["value_format"])
     else:
-        source, told, sure, has_before = debezium.SOURCE, True, False, key_format is None
+        source, told, sure, has_before = debezium.SOURCE, True, False, not named_by_message(key_format, options["primary_key"])
         value = _connect_json(options, options["columns"] or (), envelope=True, before=has_before)
     envelope = debezium.envelope(at.value, told=told, sure=sure, before=has_before)
     rows = _rows(options, envelope, "after")
@@ -152,6 +152,11 @@ def _debezium(options: Options) -> Layout:
     entering = _entering(columns, places) if moved else (Linear(),)
     source_columns = columns + CAPTURED + _fields(moved)
     return Layout(KafkaDecoder(message, value), columns, places, shape, True, source_columns, entering)
+
+
+def named_by_message(key_format: Options | None, primary_key: Sequence[str]) -> bool:
+    """Whether the message's key names the row of a change; otherwise the rows before and after it do."""
+    return key_format is not None and (key_format["type"] == "json" or not primary_key)
 
 
 def _arranged(options: Options, made: list[Made]) -> list[Made]:
@@ -362,7 +367,7 @@ def _value_format(options: Options) -> FormatSpec:
 
 
 def _connect_json(options: Options, columns: Sequence[Options], *, envelope: bool, before: bool) -> FormatSpec:
-    """Declared columns, and what their values mean where the message does not say (engine/java, ConnectJson)."""
+    """Declared columns, and what their values mean where the message does not say (engine/java, ConnectColumn)."""
     spec = {
         "columns": [_connect_column(c) for c in columns],
         "envelope": envelope,

@@ -59,7 +59,7 @@ def chosen(files: tuple[File, ...], message: str | None) -> tuple[str, list[int]
 
 
 def spec(files: tuple[File, ...], message: str, indexes: list[int] | None) -> str:
-    """What the decoder (engine/java, ProtobufTypes) and `columns` are told: JSON of the types that the message is made of.
+    """What the decoder (engine/java, ProtobufSchema) and `columns` are told: JSON of the types that the message is made of.
 
     `indexes`: what messages begin with behind Confluent's header; None if they have none.
     """

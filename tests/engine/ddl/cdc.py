@@ -181,7 +181,7 @@ class Source:
         return set(self.counted(*columns))
 
     def reasons(self) -> list[str]:
-        return sorted(row[-2] for row in self.rows[self.items[1].id])
+        return sorted(row[6] for row in self.rows[self.items[1].id])
 
 
 def _hashable(value: Any) -> Any:

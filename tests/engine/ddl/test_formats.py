@@ -182,11 +182,15 @@ def test_dead_letters_are_counted_and_end_when_they_decode(session: Any, tmp_pat
     made = source(session, tmp_path, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT")
     made.send(raw(b'{"n": 1}', b"{", key=b"k"))
     letters = made.items[1].id
-    assert [(*r[:3], *r[4:]) for r in made.rows[letters]] == [("t", 0, 1, b"k", b"{", "invalid input syntax for type json", 1)]
+    assert [(*r[:3], *r[4:8]) for r in made.rows[letters]] == [("t", 0, 1, b"k", b"{", "invalid input syntax for type json", 1)]
+    ((since, backfill),) = [r[8:] for r in made.rows[letters]]
+    assert not backfill
+    assert since == datetime.fromtimestamp(0.001, timezone.utc)  # the time of its tick
     made.channel = f"$retry/{nodes.source_node(made.item)}"
-    again = {**raw(b"{", key=b"k")[0], "offset": 1, "headers": [["attempts", base64.b64encode(b"2").decode()]]}
+    headers = [[name, base64.b64encode(value).decode()] for name, value in (("attempts", b"2"), ("since", b"1"))]
+    again = {**raw(b"{", key=b"k")[0], "offset": 1, "headers": headers}
     made.send([again])
-    assert [r[-1] for r in made.rows[letters]] == [2]
+    assert [r[7:] for r in made.rows[letters]] == [(2, since, False)]
     made.send([{**again, "value_b64": base64.b64encode(b'{"n": 2}').decode()}])
     assert not made.rows[letters]
     assert made.held() == {("k", '{"n": 2}')}

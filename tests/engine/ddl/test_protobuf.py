@@ -147,13 +147,13 @@ DAMAGE = {
     b"\x12\x05a": "the message ends within a value",
     b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f": "the message ends within a value",
     b"\x12\x01\xff": 'invalid byte sequence for encoding "UTF8": 0xff',
-    b"\x08" + b"\xff" * 10: "a number of more than ten bytes",
-    b"\x00\x01": "a field of number 0",
-    b"\x0f": "a value of type 7",
+    b"\x08" + b"\xff" * 10: "an integer has more than ten bytes",
+    b"\x00\x01": "invalid field number 0",
+    b"\x0f": "invalid wire type 7",
     b"\xc4\x3e": "a group ends that did not begin",
     b"\xc3\x3e\x08\x01": "the message ends within a value",
     b"\x1a\x02\x02\x80": "the message ends within a value",
-    b"\xc3\x3e" * 200: "messages are nested more than 100 deep",
+    b"\xc3\x3e" * 200: "messages are nested more than 100 levels deep",
 }
 
 
@@ -168,7 +168,7 @@ def test_damage_is_a_dead_letter(session: Any, tmp_path: Path) -> None:
 def test_a_required_field(session: Any, tmp_path: Path) -> None:
     made = source(session, tmp_path, "message M { required int32 n = 1; optional M again = 2; }")
     assert made.given(sent(b"\x08\x01", b"", b"\x08\x01\x12\x00")) == [(1, None)]
-    assert made.reasons() == ["no value of required field n"] * 2
+    assert made.reasons() == ["required field n is missing"] * 2
 
 
 @pytest.mark.spark

@@ -38,7 +38,7 @@ def test_added_dropped_widened(session: Any, tmp_path: Path, registry: Registry)
         ]
     )
     assert rows == [(1, 0.5, "a"), (2, 0.5, "b"), (3, 0.5, None), (4, 0.5, "d"), (5, 0.5, "e")]
-    assert made.reasons() == ["integer out of range", "no field id, and it has no default"]
+    assert made.reasons() == ["integer out of range", "the field id is missing and has no default"]
 
 
 def test_strategies(session: Any, tmp_path: Path, registry: Registry) -> None:

@@ -214,3 +214,15 @@ def test_what_cannot_be_dropped(text: str, sqlstate: str, message: str) -> None:
     with pytest.raises(TailgateError) as error:
         dropped(text)
     assert (error.value.sqlstate, error.value.message) == (sqlstate, message)
+
+
+def test_retention_of_dead_letters() -> None:
+    item, _ = source(f"{KAFKA} WITH (DEAD LETTER RETENTION = '1 day 2 hours', DEAD LETTER RETENTION BYTES = 5000) FORMAT TEXT")
+    assert {name: value for name, value in item.options.items() if "retention" in name} == {
+        "dead_letter_retention_ms": 26 * 3_600_000,
+        "dead_letter_retention_bytes": 5000,
+    }
+    for option in ("= '0 days'", "= 'never'", "= 7", "BYTES = 0", "BYTES = '1 GB'"):
+        with pytest.raises(TailgateError) as e:
+            source(f"{KAFKA} WITH (DEAD LETTER RETENTION {option}) FORMAT TEXT")
+        assert e.value.sqlstate in ("22023", "22007"), option

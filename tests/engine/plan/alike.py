@@ -13,7 +13,7 @@ import psycopg
 
 from lake.types import WEIGHT, Field, Type
 from sql.bind import bind_query
-from sql.compute.jsonborder import jsonb_order
+from sql.compute.jsonb.order import jsonb_order
 from sql.duckdb import render
 from sql.duckdb_functions import install
 from sql.input.literals import parse

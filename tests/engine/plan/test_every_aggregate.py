@@ -18,14 +18,14 @@ from sql.functions.entry import Function
 from sql.input.literals import parse
 from tests.engine.plan.views import Views
 from tests.sql.arguments import EXTREME, declared
-from tests.sql.oracle import NAMES, OURS, Answer, agree, case_of, normal, stored, unstored
+from tests.sql.oracle import EXTENSIONS, NAMES, Result, agree, case_of, normal, stored, unstored
 from tests.sql.samples import SAMPLES
 from tests.worlds import Table, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 TICKS, CHANGES, TOGETHER = 4, 60, 40  # aggregates in one view
-AGGREGATES = [r for r in ROWS if r.kind == "aggregate" and r.duckdb and r.name in MAINTAINED and r.name not in OURS]
+AGGREGATES = [r for r in ROWS if r.kind == "aggregate" and r.duckdb and r.name in MAINTAINED and r.name not in EXTENSIONS]
 NAMES_OF_TYPES = sorted({name for row in AGGREGATES for name in row.arguments})
 COLUMNS = {"i": INT4, "k": INT4} | {f"{place}_{re.sub('[^a-z0-9]', '_', n)}": declared(n) for n in NAMES_OF_TYPES for place in "ab"}
 
@@ -84,8 +84,8 @@ def differences(views: Views, name: str, part: list[Function], server: psycopg.C
         type = item.columns[i + 1].type
         bare = Type(type.name, is_array=type.is_array)
         for k, text in server.execute(f"SELECT k, ({expression(row)})::text FROM t GROUP BY k").fetchall():  # type: ignore[arg-type]
-            expected: Answer = ("value", None if text is None else normal(parse(text, bare)))
-            got: Answer = ("value", normal(unstored(ours[k][i], type)))
+            expected: Result = ("value", None if text is None else normal(parse(text, bare)))
+            got: Result = ("value", normal(unstored(ours[k][i], type)))
             if not agree(row, expected, got) and not close(row, expected[1], got[1]):
                 found.append(f"{row}: {expression(row)} of group {k} is {expected}, not {got}")
     return found

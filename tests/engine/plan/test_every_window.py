@@ -13,7 +13,7 @@ from lake.types import INT4, Type
 from sql.functions.entry import Function
 from sql.functions.windows import FRAMED, ROWS
 from tests.engine.plan.alike import Relation, compared
-from tests.sql.generated import generated
+from tests.sql.generated import random_value
 from tests.sql.samples import SAMPLES
 
 pytestmark = pytest.mark.spark
@@ -38,7 +38,7 @@ def row(chance: random.Random, numbers: itertools.count[int]) -> tuple[str | Non
         "d": ["2024-01-31", "2024-02-29", "2024-03-01", None],
         "m": ["1.5", "4", "-2.25", None],
     }
-    rest = [chance.choice(SAMPLES[t]) if chance.random() < 0.5 else generated(t, chance) for t in ("text", "interval")]
+    rest = [chance.choice(SAMPLES[t]) if chance.random() < 0.5 else random_value(t, chance) for t in ("text", "interval")]
     return (str(next(numbers)), *(chance.choice(values) for values in few.values()), *rest)
 
 

@@ -18,6 +18,7 @@ from embedded.children import Child
 from lake import Lake
 from lake.errors import TailgateError, of
 from lake.types import WEIGHT
+from sql.resolving import resolve
 
 READY = timedelta(seconds=120)
 ANSWER_S = 120.0
@@ -81,7 +82,10 @@ class EngineProcess:
     # ---- control ---------------------------------------------------------------------------------------------------------
 
     def execute(self, sql: str) -> dict[str, Any]:
-        return self._request("/statement", json.dumps({"sql": sql}).encode())
+        """A statement of the superuser, its names looked up in the newest catalog."""
+        catalog = Lake.open(self.data).catalog()
+        request = {"sql": sql, "resolution": resolve(sql, catalog, catalog).to_json()}
+        return self._request("/statement", json.dumps(request).encode())
 
     def get(self, path: str) -> dict[str, Any]:
         return self._request(path, None)

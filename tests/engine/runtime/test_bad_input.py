@@ -44,7 +44,7 @@ class World:
         return dict(rows(self.lake, name))
 
     def letters(self, source: str) -> list[str]:
-        return [row[-2] for row in rows(self.lake, f"{source}_dead_letters")]
+        return [row[6] for row in rows(self.lake, f"{source}_dead_letters")]
 
     def error(self, view: str) -> TailgateError | None:
         return reading.error(self.lake, self.lake.catalog().relation(view))

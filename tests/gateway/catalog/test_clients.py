@@ -19,13 +19,14 @@ import psycopg
 import pytest
 from sqlglot import exp
 
-from gateway.catalog import SystemCatalog, is_catalog_query, parsed
+from gateway.catalog import CatalogQuery, SystemCatalog, catalog_query, is_catalog_query, parsed
 from gateway.serving.sandbox import open_sandbox
 from gateway.settings import Settings
 from lake.catalog import Catalog, Item
 from lake.errors import SyntaxError_
 from lake.roles import OPERATOR
 from lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field
+from sql.authorization import Authorized, authorize
 from tests.postgres import Postgres
 
 STATEMENTS = [json.loads(line) for line in (Path(__file__).parents[2] / "fixtures" / "client-sql.jsonl").read_text().splitlines()]
@@ -71,6 +72,10 @@ def items(oid: dict[str, int]) -> Catalog:
     )  # fmt: skip
 
 
+def asked(sql: str, catalog: Catalog) -> Authorized[CatalogQuery]:
+    return authorize(catalog_query(parsed(sql), (), catalog), OPERATOR, Catalog())
+
+
 class Oracle:
     """PostgreSQL and ours side by side, over the same relations with the same oids."""
 
@@ -87,6 +92,7 @@ class Oracle:
             process=connection.info.backend_pid,
             settings=settings,
             role=OPERATOR,
+            may_see=lambda item: True,
         )
 
     def compare(self, sql: str, values: list[str | None]) -> list[str]:
@@ -99,7 +105,7 @@ class Oracle:
         except psycopg.Error as error:
             theirs = error
         try:
-            fields, table = self.ours.run(sql, values, self.session, self.catalog)  # type: ignore[arg-type]
+            fields, table = self.ours.run(asked(sql, self.catalog), values, self.session, self.catalog)  # type: ignore[arg-type]
         except Exception as error:  # noqa: BLE001  # any error is to be compared
             if isinstance(theirs, psycopg.Error) and theirs.sqlstate == getattr(error, "sqlstate", None):
                 return []
@@ -204,7 +210,7 @@ def test_the_score(record_property) -> None:
 def test_errors(oracle: Oracle, sql: str, sqlstate: str) -> None:
     assert oracle.compare(sql, []) == []
     with pytest.raises(Exception) as caught:  # noqa: PT011
-        oracle.ours.run(sql, [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
+        oracle.ours.run(asked(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
     assert getattr(caught.value, "sqlstate", None) == sqlstate
 
 
@@ -214,13 +220,15 @@ def test_errors(oracle: Oracle, sql: str, sqlstate: str) -> None:
 def test_no_way_out(oracle: Oracle, escape: str) -> None:
     for sql in (f"SELECT * FROM {escape}, pg_class", f"SELECT {escape} FROM pg_class"):
         with pytest.raises(Exception) as caught:  # noqa: PT011
-            oracle.ours.run(sql, [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
+            oracle.ours.run(asked(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
         assert getattr(caught.value, "sqlstate", None) in ("42883", "42601")
 
 
 def test_oids_stay(oracle: Oracle) -> None:
     """Another process computes the same oids."""
     sql = "SELECT oid, relname, reltype FROM pg_class WHERE oid >= 16384 ORDER BY oid"
-    one = oracle.ours.run(sql, [], oracle.session, oracle.catalog)[1]  # type: ignore[arg-type]
-    other = SystemCatalog(lambda prepare: open_sandbox(prepare).connection).run(sql, [], oracle.session, oracle.catalog)[1]  # type: ignore[arg-type]
+    one = oracle.ours.run(asked(sql, oracle.catalog), [], oracle.session, oracle.catalog)[1]  # type: ignore[arg-type]
+    other = SystemCatalog(lambda prepare: open_sandbox(prepare).connection).run(
+        asked(sql, oracle.catalog), [], oracle.session, oracle.catalog
+    )[1]  # type: ignore[arg-type]
     assert one.equals(other)

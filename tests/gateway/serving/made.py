@@ -34,6 +34,7 @@ class Made:
         columns = columns or {"id": INT8, "name": TEXT, "amount": FLOAT8}
         id = self.writer.catalog.next_id
         form = tuple(Field(n, t) for n, t in columns.items())
+        fields.setdefault("query", "SELECT " + ", ".join(f"NULL::{t} AS {n}" for n, t in columns.items()))
         item = Item(id, "materialized view", name, form, key, stored=True, errors=id + 1, **fields)  # type: ignore[arg-type]
         self.put(item)
         return item

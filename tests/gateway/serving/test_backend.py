@@ -8,6 +8,7 @@ from buenavista.core import BVType
 
 from gateway.backend import TailgateConnection
 from lake import errors
+from lake.roles import OPERATOR
 from lake.types import BOOL, FLOAT8, INT8, TEXT, TIMESTAMPTZ, Type
 from tests.gateway.serving.made import Made, serving
 
@@ -19,7 +20,7 @@ def test_a_session(made: Made, run) -> None:
         )
         made.tick({item.id: [((1, "a", 0.5, True, Decimal("1.20"), None), 1), ((2, None, None, None, None, None), 1)]})
         async with serving(made) as server:
-            connection = TailgateConnection(server)
+            connection = TailgateConnection(server, OPERATOR)
             session = connection.create_session()
             assert connection.get_session(session.id) is session
             assert connection.parameters()["server_version"].startswith("15.")

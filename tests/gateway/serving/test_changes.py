@@ -8,6 +8,7 @@ import pytest
 from gateway.serving import Batch
 from lake.errors import ObjectNotInPrerequisiteState, UndefinedTable, of
 from lake.types import INT8, TEXT
+from sql.authorization import Followed, shared
 from tests.gateway.serving.made import Made, bag, serving, unready
 from tests.gateway.serving.test_mirrors import Random
 
@@ -34,7 +35,10 @@ def test_the_sum_of_the_batches_is_the_relation(made: Made, run, seed: int, keye
         source = Random(random.Random(seed), made, item.id, keyed, False)
         times = [made.tick({item.id: source.changes()}) for _ in range(10)]
         async with serving(made) as server:
-            streams = [(t, server.changes(item.id, after=t, snapshot=snapshot)) for t in (times[0], times[4], times[9], times[4] + 0)]
+            streams = [
+                (t, server.changes(shared(Followed(item)), after=t, snapshot=snapshot))
+                for t in (times[0], times[4], times[9], times[4] + 0)
+            ]
             tasks = []
             final = asyncio.get_running_loop().create_future()
 
@@ -82,7 +86,7 @@ def test_a_time_to_come(made: Made, run) -> None:
         item = made.create("v", NARROW)
         time = made.tick({item.id: [((1, "a"), 1)]})
         async with serving(made) as server:
-            stream = server.changes(item.id, after=time + 5, snapshot=True)
+            stream = server.changes(shared(Followed(item)), after=time + 5, snapshot=True)
             task = asyncio.create_task(anext(stream))
             await asyncio.sleep(0.1)
             assert not task.done()
@@ -103,7 +107,7 @@ def test_a_dropped_relation_ends_it(made: Made, run) -> None:
         item = made.create("v", NARROW)
         start = made.tick({item.id: [((1, "a"), 1)]})
         async with serving(made) as server:
-            stream = server.changes(item.id, after=start, snapshot=True)
+            stream = server.changes(shared(Followed(item)), after=start, snapshot=True)
             assert bag((await anext(stream)).table) == {(1, "a"): 1}
             made.tick({item.id: [((2, "b"), 1)]})
             made.drop(item)
@@ -119,7 +123,7 @@ def test_an_error_of_the_view_ends_it(made: Made, run) -> None:
         item = made.create("v", NARROW)
         start = made.tick({item.id: [((1, "a"), 1)]})
         async with serving(made) as server:
-            stream = server.changes(item.id, after=start, snapshot=False)
+            stream = server.changes(shared(Followed(item)), after=start, snapshot=False)
             good = made.tick({item.id: [((2, "b"), 1)]})
             failed = made.tick({item.id: [((3, "c"), 1)], item.errors: [(("22012", "division by zero"), 2)]})
             assert [b.time for b in await take(stream, good)] == [good]
@@ -127,9 +131,9 @@ def test_an_error_of_the_view_ends_it(made: Made, run) -> None:
                 await anext(stream)
             assert caught.value.hint and '"v"' in caught.value.hint
             with pytest.raises(type(of("22012", ""))):
-                await anext(server.changes(item.id, after=failed, snapshot=True))
+                await anext(server.changes(shared(Followed(item)), after=failed, snapshot=True))
             healed = made.tick({item.errors: [(("22012", "division by zero"), -2)]})
-            again = server.changes(item.id, after=healed, snapshot=True)
+            again = server.changes(shared(Followed(item)), after=healed, snapshot=True)
             assert bag((await anext(again)).table) == made.at[healed][item.id]
             await again.aclose()
 
@@ -142,7 +146,7 @@ def test_what_is_not_filled_cannot_be_followed(made: Made, run) -> None:
         made.put(unready(item))
         async with serving(made) as server:
             with pytest.raises(ObjectNotInPrerequisiteState, match='"v" is still being filled'):
-                await anext(server.changes(item.id, after=server.time, snapshot=True))
+                await anext(server.changes(shared(Followed(item)), after=server.time, snapshot=True))
 
     run(work)
 
@@ -152,7 +156,7 @@ def test_what_begins_anew_is_followed_anew(made: Made, run) -> None:
         item = made.create("v", NARROW)
         start = made.tick({item.id: [((0, "a"), 1)]})
         async with serving(made) as server:
-            stream = server.changes(item.id, after=start, snapshot=False)
+            stream = server.changes(shared(Followed(item)), after=start, snapshot=False)
             time = made.tick({item.id: [((1, "b"), 1)]})
             assert bag((await take(stream, time))[-1].table) == {(1, "b"): 1}
             made.put(unready(item))
@@ -173,7 +177,7 @@ def test_many_followers_decode_an_entry_once(made: Made, run, monkeypatch: pytes
         item = made.create("v", NARROW)
         start = made.tick({item.id: [((0, "a"), 1)]})
         async with serving(made) as server:
-            streams = [server.changes(item.id, after=start, snapshot=False) for _ in range(300)]
+            streams = [server.changes(shared(Followed(item)), after=start, snapshot=False) for _ in range(300)]
             waiting = asyncio.Semaphore(0)
             later = server._later
 

@@ -9,6 +9,7 @@ import pytest
 from gateway.serving import Batch, Serving, feeds
 from lake.errors import ProgramLimitExceeded
 from lake.types import INT8, TEXT
+from sql.authorization import shared
 from tests.gateway.serving.made import Made, Row, bag, serving
 from tests.gateway.serving.test_mirrors import Random
 from tests.gateway.serving.test_queries import select
@@ -74,7 +75,7 @@ def test_the_sum_of_the_batches_is_the_answer(made: Made, run, seed: int, text: 
                         assert all(weight > 0 for weight in total.values() if weight)
                     if batch.time not in answers:
                         with server.snapshot(batch.time) as past:
-                            answers[batch.time] = bag(await server.run(prepared, at=past))
+                            answers[batch.time] = bag(await server.run(shared(prepared), at=past))
                     assert +total == answers[batch.time]
             assert not server._feeds
 
@@ -83,7 +84,7 @@ def test_the_sum_of_the_batches_is_the_answer(made: Made, run, seed: int, text: 
 
 async def followed(server: Serving, prepared: object, start: int, final: "asyncio.Future[int]") -> list[Batch]:
     out: list[Batch] = []
-    stream = server.changes(prepared, after=start, snapshot=True)  # type: ignore[arg-type]
+    stream = server.changes(shared(prepared), after=start, snapshot=True)  # type: ignore[arg-type]
     async for batch in stream:
         out.append(batch)
         if final.done() and batch.time >= final.result():
@@ -96,7 +97,7 @@ def test_a_constant_ends(made: Made, run) -> None:
     async def work() -> None:
         time = made.tick({})
         async with serving(made) as server:
-            batches = [b async for b in server.changes(server.prepare(select("SELECT 1 AS x")), after=time, snapshot=True)]
+            batches = [b async for b in server.changes(shared(server.prepare(select("SELECT 1 AS x"))), after=time, snapshot=True)]
             assert [bag(b.table) for b in batches] == [{(1,): 1}]
 
     run(work)
@@ -108,7 +109,7 @@ def test_values(made: Made, run) -> None:
         time = made.tick({item.id: [((1, "a"), 1), ((2, "b"), 1)]})
         async with serving(made) as server:
             prepared = server.prepare(select("SELECT name FROM v WHERE id = $1"))
-            streams = [server.changes(prepared, after=time, snapshot=True, values=[n]) for n in (1, 2)]
+            streams = [server.changes(shared(prepared), after=time, snapshot=True, values=[n]) for n in (1, 2)]
             assert [bag((await anext(s)).table) for s in streams] == [{("a",): 1}, {("b",): 1}]
             for stream in streams:
                 await stream.aclose()  # type: ignore[attr-defined]
@@ -123,6 +124,6 @@ def test_too_large(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(feeds, "MAINTAINED_ROWS", 50)
         async with serving(made) as server:
             with pytest.raises(ProgramLimitExceeded):
-                await anext(server.changes(server.prepare(select("SELECT count(*) FROM v")), after=time, snapshot=True))
+                await anext(server.changes(shared(server.prepare(select("SELECT count(*) FROM v"))), after=time, snapshot=True))
 
     run(work)

@@ -7,6 +7,7 @@ import pytest
 from gateway.serving import Serving, snapshots
 from lake import errors
 from lake.types import INT8, TEXT
+from sql.authorization import shared
 from sql.statements import Select, parse
 from tests.gateway.serving.made import Made, bag, serving, unready
 
@@ -20,7 +21,7 @@ def select(text: str) -> Select:
 
 
 async def ask(server: Serving, text: str, *values: object, **more: object) -> list[tuple[object, ...]]:
-    table = await server.run(server.prepare(select(text)), values, **more)  # type: ignore[arg-type]
+    table = await server.run(shared(server.prepare(select(text))), values, **more)  # type: ignore[arg-type]
     return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=repr)
 
 
@@ -34,10 +35,10 @@ def test_rows_by_name_type_and_copy(made: Made, run) -> None:
             prepared = server.prepare(select("SELECT * FROM d"))
             assert [(f.name, str(f.type)) for f in prepared.columns] == [("id", "bigint"), ("name", "text")]
             assert prepared.relations == {plain.id}
-            assert bag(await server.run(prepared)) == {(1, "x"): 3, (2, None): 1}
+            assert bag(await server.run(shared(prepared))) == {(1, "x"): 3, (2, None): 1}
             assert await ask(server, "SELECT count(*) FROM d") == [(4,)]
             assert await ask(server, "SELECT v.name, d.name FROM v JOIN d ON d.id = v.id") == [("a", "x")] * 3
-            assert server.run_now(prepared).equals(await server.run(prepared))
+            assert server.run_now(shared(prepared)).equals(await server.run(shared(prepared)))
             assert server.prepare(select("SELECT * FROM d")) is prepared
 
     run(work)
@@ -141,14 +142,14 @@ def test_a_block_reads_at_one_time(made: Made, run) -> None:
                 await server.wait(server.time, 5)
             assert await ask(server, "SELECT name FROM one", at=block) == [("old",)]
             assert await ask(server, "SELECT name FROM two", at=block) == [("old",)]
-            assert (await server.run(three_prepared, at=block)).to_pylist() == [{"name": "old"}]
+            assert (await server.run(shared(three_prepared), at=block)).to_pylist() == [{"name": "old"}]
             block.close()
             assert await ask(server, "SELECT name FROM one") == [("new",)]
             assert await ask(server, "SELECT name FROM two") == [("new",)]
             with pytest.raises(errors.UndefinedTable):
                 server.prepare(select("SELECT name FROM three"))
             with pytest.raises(errors.UndefinedTable):
-                await server.run(three_prepared)
+                await server.run(shared(three_prepared))
 
     run(work)
 
@@ -189,7 +190,7 @@ def test_cancel_and_timeout(made: Made, run) -> None:
                 with pytest.raises(asyncio.CancelledError):
                     await task
                 assert await ask(server, "SELECT count(*) FROM v", at=block) == [(3000,)]
-                assert loop.time() - began < 5
+                assert loop.time() - began < 30  # SLOW takes hours
 
     run(work)
 

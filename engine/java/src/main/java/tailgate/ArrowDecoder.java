@@ -13,6 +13,7 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import tailgate.errors.SqlError;
 
 /** Many weighted rows in one record: an Arrow IPC stream with the row's columns in their order, then `__weight` int64. What fills views, and what tables are written with. */
 final class ArrowDecoder implements Decoder {

@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.Rows.Bytes;
 import tailgate.Tick.Change;
+import tailgate.formats.connect.UnavailableValue;
 
 /**
  * Out = the rows of a database's table with a key, made of its change events ({@link ChangeEvent}), which come at least once.
@@ -21,7 +22,7 @@ import tailgate.Tick.Change;
  *   t              all rows of the table go that stand before it</pre>
  *
  * <p>Events of the log from before the last snapshot are passed over. A value that the connector could not have ({@link #UNAVAILABLE}) is that of the
- * row before; if there is none, the words stay. A tick emits -old +new once per key, whatever happened in between.
+ * row before; if there is none, the words stay. Between two events of a whole table, a tick emits -old +new once per key.
  *
  * <p>State: port 0, key → origin, time, place and lanes of the newest event, row; port 1, origin → its snapshot, the position of its truncate, the row
  * of its last delete (a change of a key is a delete and an insert at one position). A deleted key is kept, for its position.
@@ -29,7 +30,7 @@ import tailgate.Tick.Change;
 final class Captured extends Operator {
   private static final long serialVersionUID = 1;
   /** What stands in place of a large value which did not change (PostgreSQL's TOAST), as text, as a jsonb and as bytes. */
-  static final UTF8String UNAVAILABLE = UTF8String.fromString("__debezium_unavailable_value"), UNAVAILABLE_JSONB = UTF8String.fromString("\"__debezium_unavailable_value\"");
+  static final UTF8String UNAVAILABLE = UnavailableValue.TEXT, UNAVAILABLE_JSONB = UnavailableValue.JSONB;
   private static final byte[] UNAVAILABLE_BYTES = UNAVAILABLE.getBytes();
   private static final int ROWS = 0, TABLES = 1;
   private final StructType row;
@@ -100,31 +101,39 @@ final class Captured extends Operator {
       slot.now = new Kept(e.origin(), e.time(), e.place(), lanes, e.op() == 'd' ? null : complete(event, before));
     }
 
-    /** Takes away the rows of a table but those to be `spared`; their keys' positions are kept or forgotten. */
+    /**
+     * Takes away the rows of a table but those to be `spared`; their keys' positions are kept or forgotten. A table may have more rows than memory holds: what the tick has
+     * changed so far is written first, then each row goes as it is read. The walk does not see what is written meanwhile.
+     */
     private void clear(String origin, Predicate<Kept> spared, boolean keepPositions) {
+      write();
       try (State.Entries entries = tick.state.entries(id, ROWS)) {
         while (entries.next()) {
-          Bytes k = new Bytes(State.key(entries.row()));
-          if (!slots.containsKey(k)) {
-            Kept kept = Kept.parse(entries.value(), growing);
-            if (kept.of(origin) && (kept.row != null || !keepPositions) && !spared.test(kept)) slots.put(k, new Slot(kept));
-          }
+          Kept kept = Kept.parse(entries.value(), growing);
+          if (!kept.of(origin) || kept.row == null && keepPositions || spared.test(kept)) continue;
+          write(State.key(entries.row()), kept, keepPositions ? new Kept(origin, kept.time, kept.place, kept.lanes, null) : null);
         }
       }
-      for (Slot slot : slots.values())
-        if (slot.now != null && slot.now.of(origin) && !spared.test(slot.now)) slot.now = keepPositions ? new Kept(origin, slot.now.time, slot.now.place, slot.now.lanes, null) : null;
+    }
+
+    /** Writes what the events have changed so far. */
+    private void write() {
+      slots.forEach((k, slot) -> write(k.bytes, slot.old, slot.now));
+      slots.clear();
+    }
+
+    private void write(byte[] key, Kept old, Kept now) {
+      if (now == old) return;
+      if (now == null) tick.state.remove(id, ROWS, key, State.NONE);
+      else tick.state.put(id, ROWS, key, State.NONE, now.bytes(growing), old == null);
+      byte[] before = old == null ? null : old.row, after = now == null ? null : now.row;
+      if (Arrays.equals(before, after)) return;
+      if (before != null) tick.emit(Captured.this, Rows.row(before, row.length()), -1);
+      if (after != null) tick.emit(Captured.this, Rows.row(after, row.length()), 1);
     }
 
     void finish() {
-      slots.forEach((k, slot) -> {
-        if (slot.now == slot.old) return;
-        if (slot.now == null) tick.state.remove(id, ROWS, k.bytes, State.NONE);
-        else tick.state.put(id, ROWS, k.bytes, State.NONE, slot.now.bytes(growing), slot.old == null);
-        byte[] old = slot.old == null ? null : slot.old.row, now = slot.now == null ? null : slot.now.row;
-        if (Arrays.equals(old, now)) return;
-        if (old != null) tick.emit(Captured.this, Rows.row(old, row.length()), -1);
-        if (now != null) tick.emit(Captured.this, Rows.row(now, row.length()), 1);
-      });
+      write();
       tables.forEach((origin, table) -> {
         if (table.changed) tick.state.put(id, TABLES, utf8(origin), State.NONE, table.bytes(growing), false);
       });

@@ -97,14 +97,13 @@ final class CapturedBag extends Operator {
 
   private void clear(Tick tick, byte[] origin) {
     if (origin.length > 0) clear(tick, State.NONE);
-    Map<byte[], Long> rows = new LinkedHashMap<>();
-    try (State.Entries entries = tick.state.entries(id, ROWS, origin)) {
-      while (entries.next()) rows.put(entries.row(), State.weight(entries.value()));
+    try (State.Entries entries = tick.state.entries(id, ROWS, origin)) {  // the walk does not see what is written meanwhile
+      while (entries.next()) {
+        byte[] bytes = entries.row();
+        tick.state.remove(id, ROWS, origin, bytes);
+        tick.emit(this, Rows.row(growing.row(bytes), row.length()), -State.weight(entries.value()));
+      }
     }
-    rows.forEach((bytes, copies) -> {
-      tick.state.remove(id, ROWS, origin, bytes);
-      tick.emit(this, Rows.row(growing.row(bytes), row.length()), -copies);
-    });
   }
 
   /** What the partitions have read: after a new snapshot it may be another server's log. */

@@ -32,9 +32,21 @@ public final class Circuit implements Serializable {
   static final int KEY = 0, VALUE = 1, TOPIC = 2, PARTITION = 3, OFFSET = 4, TIMESTAMP = 5, HEADERS = 7;
   static final ArrayType HEADERS_TYPE = DataTypes.createArrayType(new StructType().add("key", "string").add("value", "binary"));
   static final StructType DEAD = new StructType().add("topic", "string").add("partition", "int").add("offset", "long").add("timestamp", "timestamp")
-      .add("key", "binary").add("value", "binary").add("error", "string").add("attempts", "int");
-  /** Begins the channel on which dead letters of a source node come again; its id follows. */
+      .add("key", "binary").add("value", "binary").add("error", "string").add("attempts", "int").add("since", "timestamp").add("backfill", "boolean");
+  /**
+   * Begins the channel on which dead letters of a source node come again; its id follows. Headers: {@link #ATTEMPTS}, {@link #SINCE}, {@link #BACKFILL} and, if some have its
+   * rows already, {@link #EXCEPT}.
+   */
   static final String RETRY = "$retry/";
+  /** Begins the channel of dead letters that end without being decoded; the id of the operator that keeps them follows. The key is the topic. */
+  static final String FORGET = "$forget/";
+  /** Begins the channels on which the history of sources comes to views that are being filled. */
+  static final String FILL = "$fill/";
+  /**
+   * How often a letter was tried, this time included; since when it is one, in milliseconds; whether it became one in a backfill; the operators and relations that its rows are not
+   * for, with commas between.
+   */
+  static final String ATTEMPTS = "attempts", SINCE = "since", BACKFILL = "backfill", EXCEPT = "except";
   static final StructType ERROR = new StructType().add("sqlstate", "string").add("message", "string");
 
   final String id = UUID.randomUUID().toString();
@@ -72,8 +84,8 @@ public final class Circuit implements Serializable {
   /** From a source or operator to an operator's port; `shape` is over an empty relation with the output columns of `from`. */
   public void edge(int from, Dataset<Row> shape, int to, int port) { link(from, false, shape, to, port); }
 
-  /** From a source's dead letters: topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int; one that was retried and is
-   * no letter any more has no error. */
+  /** From a source's dead letters: topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int, since timestamp, backfill boolean; one that
+   * is no letter any more has no error. */
   public void deadLetters(int source, Dataset<Row> shape, int to, int port) { link(source, true, shape, to, port); }
 
   /** A target. `errors` is the relation (sqlstate string, message string) of its errors, 0 for none; it need not be declared. */

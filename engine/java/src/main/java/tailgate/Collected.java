@@ -7,6 +7,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.errors.SqlError;
+import tailgate.functions.json.Jsonb;
 
 /**
  * Aggregates that are a function of all values in order: arrays, texts and JSON of them, the most frequent, percentiles. The values are kept in order, and the result is made anew from all of them for

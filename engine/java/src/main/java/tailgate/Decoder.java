@@ -3,6 +3,7 @@ package tailgate;
 import java.io.Serializable;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
+import tailgate.formats.Format;
 
 /** What makes rows of a record. One decoder is used by one thread; state between records is transient. */
 public interface Decoder extends Serializable {

@@ -37,9 +37,16 @@ public final class History implements AutoCloseable {
   private static final Map<Long, Piece> PIECES = new ConcurrentHashMap<>();
   private static final AtomicLong NUMBERS = new AtomicLong();
 
-  /** Some records. `rows`: of the sources, by node; `failed`: records, in Kafka's columns, that some source could not decode; `at`: the next offset of each partition. */
+  /** Where a row of a piece is from. */
+  private record Place(int partition, long offset) {}
+
+  /**
+   * Some records. `rows`: of the sources, by node, and where each is from; `failed`: records, in Kafka's columns, that some source could not decode; `at`: the next offset of each
+   * partition.
+   */
   public static final class Piece {
     final Map<Integer, List<Change>> rows = new TreeMap<>();
+    private final Map<Integer, List<Place>> places = new TreeMap<>();
     final List<InternalRow> failed = new ArrayList<>();
     private final long number = NUMBERS.incrementAndGet();
     final Map<String, Long> at = new TreeMap<>();
@@ -52,6 +59,24 @@ public final class History implements AutoCloseable {
     public long records() { return records + failed.size(); }
 
     public Map<String, Long> at() { return at; }
+
+    /** Leaves out records of a partition, those that could not be decoded too. */
+    public void exclude(int partition, Collection<Number> offsets) {
+      Set<Long> out = offsets.stream().map(Number::longValue).collect(Collectors.toSet());
+      rows.forEach((source, of) -> {
+        List<Place> from = places.get(source);
+        List<Change> kept = new ArrayList<>(of.size());
+        List<Place> still = new ArrayList<>(of.size());
+        for (int i = 0; i < of.size(); i++)
+          if (from.get(i).partition != partition || !out.contains(from.get(i).offset)) {
+            kept.add(of.get(i));
+            still.add(from.get(i));
+          }
+        rows.put(source, kept);
+        places.put(source, still);
+      });
+      failed.removeIf(r -> r.getInt(Circuit.PARTITION) == partition && out.contains(r.getLong(Circuit.OFFSET)));
+    }
   }
 
   private final List<Source> sources;
@@ -135,7 +160,10 @@ public final class History implements AutoCloseable {
 
   private Piece piece() {
     Piece piece = new Piece();
-    for (Source s : sources) piece.rows.put(s.id, new ArrayList<>());
+    for (Source s : sources) {
+      piece.rows.put(s.id, new ArrayList<>());
+      piece.places.put(s.id, new ArrayList<>());
+    }
     long heard = System.nanoTime();
     while (!end.isEmpty() && piece.records() < wanted && piece.size < BYTES_MAX) {
       ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
@@ -166,7 +194,11 @@ public final class History implements AutoCloseable {
       piece.failed.add(row);
       return;
     }
-    for (int i = 0; i < changes.size(); i++) piece.rows.get(sources.get(i).id).addAll(changes.get(i));
+    Place place = new Place(record.partition(), record.offset());
+    for (int i = 0; i < changes.size(); i++) {
+      piece.rows.get(sources.get(i).id).addAll(changes.get(i));
+      for (int n = changes.get(i).size(); n > 0; n--) piece.places.get(sources.get(i).id).add(place);
+    }
     piece.records++;
     piece.bytes += size;
     piece.newest = Math.max(piece.newest, record.timestamp());

@@ -9,7 +9,7 @@ import java.nio.file.*;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.stream.Stream;
+import java.util.function.LongSupplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
@@ -29,7 +29,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * <p>Put before the Kafka stream in one union: `inbox.union(kafka)`. Its newest offset is two numbers in memory: the last entry of the inbox
  * that is durable, and the clock, which moves when an entry came and when a second passed. A batch starts when either differs from
- * the batch before; Spark asks the sources one after the other, so while this one waits ({@link Doorbell}) nobody polls.
+ * the batch before; Spark asks the sources one after the other, so while this one waits ({@link Doorbell}) nobody polls. The seconds are
+ * those of the monotonic clock: batches start as often when somebody sets the wall clock back.
  *
  * <pre>   writer: entry n durable ──► advance(folder, n) ──ring──┐
  *           Kafka: a new record ─────────────────────ring──┼──► latestOffset() returns ──► Kafka's latestOffset() ──► batch = tick
@@ -58,6 +59,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
       .add("offset", "long").add("timestamp", "timestamp").add("timestampType", "int")
       .add("headers", Circuit.HEADERS_TYPE);
   private static final Map<String, Inbox> INBOXES = new ConcurrentHashMap<>();
+  static LongSupplier wall = System::currentTimeMillis;  // tests set it
 
   /** One folder of this process. */
   private static final class Inbox {
@@ -135,13 +137,14 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     private final Inbox inbox;
     private final List<AutoCloseable> watches = new ArrayList<>();
     private At last = new At(0, 0);
+    private long moved = System.nanoTime();
 
     Entering(CaseInsensitiveStringMap options) {
       folder = Objects.requireNonNull(options.get("path"), "path");
       start = options.getLong("start", 0);
       inbox = inbox(folder);
       if (options.containsKey("clock")) inbox.period = options.getLong("clock", CLOCK_MS);
-      inbox.newest.accumulateAndGet(Math.max(start, newest(folder)), Math::max);  // entries that the log has passed are gone
+      inbox.newest.accumulateAndGet(start, Math::max);  // the folder is not listed: an entry counts when its writer says that it is durable
       if (options.containsKey("watch")) watch(options.get("watch"));
     }
 
@@ -173,14 +176,20 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
       long due = Math.min(last.clock + inbox.period, Math.max(last.clock + DUE_MS, inbox.due));
       boolean news;
       try {
-        news = inbox.doorbell.await(due - System.currentTimeMillis());
+        news = inbox.doorbell.await(Math.min(due - wall.getAsLong(), inbox.period - stood()));
       } catch (InterruptedException e) {
         throw new UncheckedIOException(new InterruptedIOException());  // Spark takes this for a stop, not for a failure
       }
-      long newest = inbox.newest.get(), now = System.currentTimeMillis();
-      if (news || newest > last.entry || now >= due) last = new At(newest, Math.max(now, last.clock + 1));
+      long newest = inbox.newest.get(), now = wall.getAsLong();
+      if (news || newest > last.entry || now >= due || stood() >= inbox.period) {
+        last = new At(newest, Math.max(now, last.clock + 1));
+        moved = System.nanoTime();
+      }
       return last;
     }
+
+    /** For how many milliseconds the clock has not moved. */
+    private long stood() { return (System.nanoTime() - moved) / 1_000_000; }
 
     /** One partition, also when there is no entry: a batch that only moves the clock is a tick and commits its state. */
     @Override public InputPartition[] planInputPartitions(Offset from, Offset to) {
@@ -201,15 +210,6 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
       } catch (Exception e) {
         throw new IllegalStateException(e);
       }
-    }
-  }
-
-  /** The last entry of a folder: looked up once, when a stream starts. */
-  private static long newest(String folder) {
-    try (Stream<Path> files = Files.list(Files.createDirectories(Path.of(folder)))) {
-      return files.map(f -> f.getFileName().toString()).filter(n -> n.matches("[0-9]+")).mapToLong(Long::parseLong).max().orElse(0);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 

@@ -3,6 +3,8 @@ package tailgate;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.StructType;
+import tailgate.errors.SqlError;
+import tailgate.formats.Format;
 
 /** One record, one row: its key and value by their formats, and where it came from. */
 final class KafkaDecoder implements Decoder {

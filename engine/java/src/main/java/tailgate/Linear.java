@@ -17,6 +17,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import tailgate.errors.SparkErrors;
+import tailgate.errors.SqlError;
 
 /**
  * Δ(linear(A)) = linear(ΔA): a chain of filters, projections and arrays made rows, row by row; weights pass unchanged.
@@ -56,7 +58,7 @@ final class Linear implements Serializable {
     try {
       return ((org.apache.spark.sql.classic.Dataset<Row>) shape).queryExecution().optimizedPlan();
     } catch (RuntimeException e) {
-      if (e instanceof org.apache.spark.SparkThrowable || e instanceof SqlError) throw Errors.of(e);
+      if (e instanceof org.apache.spark.SparkThrowable || e instanceof SqlError) throw SparkErrors.of(e);
       throw e;
     }
   }
@@ -159,10 +161,10 @@ final class Linear implements Serializable {
 
   /** What `apply` or `all` has just thrown, as PostgreSQL would have said it. The type of an overflow is found by evaluating the expressions again, one by one. */
   SqlError error(RuntimeException e) {
-    if (!Errors.isOverflow(e)) return Errors.of(e);
+    if (!SparkErrors.isOverflow(e)) return SparkErrors.of(e);
     Step failed = steps.get(step);
     List<Expression> tried = failed.filter != null ? List.of(failed.filter) : failed.array != null ? List.of(failed.array) : failed.project;
-    return Errors.overflow(tried.stream().filter(this::overflows).findFirst().map(this::overflown).orElse(null));
+    return SparkErrors.overflow(tried.stream().filter(this::overflows).findFirst().map(this::overflown).orElse(null));
   }
 
   private boolean overflows(Expression expression) {
@@ -170,7 +172,7 @@ final class Linear implements Serializable {
       expression.eval(at);
       return false;
     } catch (RuntimeException e) {
-      return Errors.isOverflow(e);
+      return SparkErrors.isOverflow(e);
     }
   }
 

@@ -9,6 +9,7 @@ import java.math.MathContext;
 import java.math.RoundingMode;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.*;
+import tailgate.functions.numeric.Numbers;
 
 /**
  * Variances, and the functions of a line through pairs of numbers: from the exact sums of the numbers, their squares and their products.

@@ -23,7 +23,8 @@ import tailgate.Rows.Bytes;
 final class Net {
   static final long MEMORY_MAX = 64L << 20;
   private static final int PARTS = 32, OVERHEAD = 96;   // bytes of a map's entry, besides the row
-  private static final int ARROW_BATCH_ROWS = 1 << 16;  // no column of one Arrow batch comes near 2 GiB
+  private static final int ARROW_BATCH_ROWS = 1 << 16;
+  private static final long ARROW_BATCH_BYTES = 16 << 20;  // a batch is outside the heap, with room for twice as much
   private final StructType schema;
   private final long memory;
   private final Map<Bytes, long[]> rows = new LinkedHashMap<>();
@@ -124,14 +125,19 @@ final class Net {
   private long write(ArrowWriter writer, ArrowStreamWriter stream) throws IOException {
     JoinedRow weighted = new JoinedRow();
     GenericInternalRow weight = new GenericInternalRow(1);
-    long n = 0;
+    long n = 0, inBatch = 0, bytes = 0;
     for (var e : rows.entrySet()) {
       if (e.getValue()[0] == 0) continue;
       weight.update(0, e.getValue()[0]);
       writer.write(weighted.apply(Rows.row(e.getKey().bytes, schema.length()), weight));
-      if (++n % ARROW_BATCH_ROWS == 0) flush(writer, stream);
+      n++;
+      bytes += e.getKey().bytes.length;
+      if (++inBatch == ARROW_BATCH_ROWS || bytes > ARROW_BATCH_BYTES) {
+        flush(writer, stream);
+        inBatch = bytes = 0;
+      }
     }
-    if (n % ARROW_BATCH_ROWS != 0) flush(writer, stream);
+    if (inBatch > 0) flush(writer, stream);
     return n;
   }
 

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import tailgate.errors.SqlError;
 
 /** A source or an operator of a circuit, and where its rows go. */
 abstract class Node implements Serializable {

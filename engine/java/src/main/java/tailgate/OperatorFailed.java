@@ -2,6 +2,7 @@ package tailgate;
 
 import java.io.UncheckedIOException;
 import org.apache.spark.TaskContext;
+import tailgate.errors.SqlError;
 
 /**
  * An operator, or the output of a relation, threw an exception that no input should cause: a defect of the engine.

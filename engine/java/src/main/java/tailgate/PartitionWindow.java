@@ -9,6 +9,7 @@ import tailgate.WindowCall.Bound;
 import tailgate.WindowCall.Edge;
 import tailgate.WindowCall.Exclude;
 import tailgate.WindowCall.Mode;
+import tailgate.errors.SqlError;
 
 /**
  * One window function over the rows of one partition, in memory. An aggregate's total slides with the frame: rows that leave it are taken away again, which leaves no trace.

@@ -7,6 +7,7 @@ import org.apache.spark.sql.types.*;
 import scala.jdk.javaapi.CollectionConverters;
 import tailgate.Call.SortKey;
 import tailgate.Rows.Bytes;
+import tailgate.errors.SqlError;
 
 /**
  * Δω(A) = ω(A_new) - ω(A_old), of the partitions that ΔA touches

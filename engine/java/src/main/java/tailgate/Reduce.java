@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import tailgate.Rows.Bytes;
 import tailgate.Tick.Change;
+import tailgate.errors.SqlError;
 
 /**
  * Δγ(A) = γ(A_new) - γ(A_old), over the groups that ΔA touches

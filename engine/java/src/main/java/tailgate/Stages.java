@@ -104,7 +104,7 @@ final class Stages {
   private JavaRDD<Sent> levels(RDD<InternalRow> batch, String statePath, long time, StateIds ids, int partitions) {
     Borrower circuits = new Borrower(circuit.id, shipped);
     String results = statePath + RESULTS;
-    JavaRDD<InternalRow> sent = batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, partitions, rows)).iterator());
+    JavaRDD<InternalRow> sent = batch.toJavaRDD().mapPartitions(rows -> circuits.with(c -> Tick.sources(c, time, partitions, rows)).iterator());
     for (int level = 0; level < levels(circuit, ids); level++) {
       RDD<InternalRow> placed = exchange(sent, partitions).rdd();
       sent = new Stage<>(placed, new Level(circuit.id, shipped, time, level, partitions), statePath, level, ids.store(level), opening, tag(InternalRow.class)).toJavaRDD();
@@ -292,11 +292,12 @@ final class Stages {
     }
 
     @Override public Iterator<U> compute(Partition split, TaskContext context) {
+      DurableFiles.keep(path);
       try {
         Iterator<InternalRow> input = rows.iterator(split, context);
         Option<String> version = at.ids() == null ? Option.empty() : Option.apply(at.ids()[split.index()]);
-        return use.apply(StateStore$.MODULE$.get(id(split), BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(), false, opening.conf,
-            opening.hadoop.value().value(), false), input);
+        return DurableFiles.durably(() -> use.apply(StateStore$.MODULE$.get(id(split), BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(), false, opening.conf,
+            opening.hadoop.value().value(), false), input));
       } catch (RuntimeException | Error e) {
         throw e;
       } catch (Exception e) {

@@ -167,9 +167,10 @@ final class State {
     }
   }
 
-  /** Commits the next version; returns its id. */
-  String commit() {
+  /** Commits the next version, in the tick at this time; returns its id. */
+  String commit(long time) {
     store.commit();
+    Snapshots.committed(db, time);
     Option<String> id = store.getStateStoreCheckpointInfo().stateStoreCkptId();
     if (id.isEmpty()) throw new IllegalStateException("spark.sql.streaming.stateStore.checkpointFormatVersion has to be 2");
     return id.get();

@@ -9,6 +9,9 @@ import java.math.RoundingMode;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.*;
+import tailgate.functions.numeric.Numbers;
+import tailgate.functions.time.Interval;
+import tailgate.functions.time.IntervalFunctions;
 
 /** Sums and averages. */
 final class Sums {
@@ -120,9 +123,9 @@ final class Sums {
 
     @Override Object result(long rows, Values values) {
       if (n == 0) return null;
-      for (int i = 0; i < 3; i++) if (sums[i].bitLength() > (i < 2 ? 31 : 63)) throw Times.outOfRange();
+      for (int i = 0; i < 3; i++) if (sums[i].bitLength() > (i < 2 ? 31 : 63)) throw Interval.outOfRange();
       InternalRow sum = new GenericInternalRow(new Object[] {sums[0].intValue(), sums[1].intValue(), sums[2].longValue()});
-      return average ? Times.intervalDivide(sum, n) : sum;
+      return average ? IntervalFunctions.intervalDivide(sum, n) : sum;
     }
 
     @Override void write(DataOutput out) throws IOException {

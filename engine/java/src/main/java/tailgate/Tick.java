@@ -9,6 +9,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.Node.Edge;
 import tailgate.Node.Source;
+import tailgate.errors.SparkErrors;
+import tailgate.errors.SqlError;
 
 /**
  * One partition's part of one tick.
@@ -70,8 +72,8 @@ final class Tick {
   }
 
   /** Kafka's rows to changes on their way to the first operators. */
-  static List<InternalRow> sources(Circuit circuit, int partitions, Iterator<InternalRow> batch) {
-    Tick tick = new Tick(circuit, null, 0, 0, partitions, true);
+  static List<InternalRow> sources(Circuit circuit, long time, int partitions, Iterator<InternalRow> batch) {
+    Tick tick = new Tick(circuit, null, time, 0, partitions, true);
     batch.forEachRemaining(tick::record);
     tick.count();
     for (Sent note : tick.notes) tick.onward.add(note.row());
@@ -114,9 +116,14 @@ final class Tick {
       piece(channel.substring(History.PIECE.length()), kafka.getLong(Circuit.OFFSET));
       return;
     }
+    if (channel.startsWith(Circuit.FORGET)) {
+      forget(Integer.parseInt(channel.substring(Circuit.FORGET.length())), kafka);
+      return;
+    }
     List<Source> sources = circuit.channels.get(channel);
     if (sources == null) return;
-    boolean again = channel.startsWith(Circuit.RETRY);
+    boolean again = again(kafka);
+    Set<Integer> except = again ? ids(header(kafka, Circuit.EXCEPT)) : Set.of();
     for (Source source : sources) {
       long[] count = counts.computeIfAbsent(source.id, s -> new long[Sent.COUNTS]);
       if (!again) {
@@ -125,7 +132,7 @@ final class Tick {
         if (!kafka.isNullAt(Circuit.TIMESTAMP)) count[3] = Math.max(count[3], kafka.getLong(Circuit.TIMESTAMP) / 1000);
       }
       try {
-        enter(source, kafka);
+        enter(source, kafka, except);
         if (again) dead(source, kafka, null);
       } catch (SourceStalled | OperatorFailed e) {  // an operator may run while a record enters: drain
         throw e;
@@ -133,15 +140,37 @@ final class Tick {
         throw new SourceStalled(source.channel, e.getCause().getMessage());
       } catch (RuntimeException e) {
         if (!again) count[1]++;
-        failed(source, kafka, Errors.of(e));
+        failed(source, kafka, SparkErrors.of(e), except);
       }
     }
   }
 
-  private void enter(Source source, InternalRow kafka) {
+  /** `except`: the operators and relations that the rows are not for. */
+  private void enter(Source source, InternalRow kafka, Set<Integer> except) {
     rows.clear();
     source.rows(kafka, rows);
-    for (Change c : rows) for (Edge edge : source.out) send(edge, c.row, c.weight);
+    for (Change c : rows) for (Edge edge : source.out) if (except.isEmpty() || !except.contains(edge.to)) send(edge, c.row, c.weight);
+  }
+
+  private static Set<Integer> ids(String listed) {
+    if (listed == null) return Set.of();
+    Set<Integer> ids = new HashSet<>();
+    for (String id : listed.split(",")) ids.add(Integer.valueOf(id));
+    return ids;
+  }
+
+  /** Ends a dead letter, whether or not its source is read: the operator that keeps it gets the deletion of its key. */
+  private void forget(int keeper, InternalRow kafka) {
+    if (!(circuit.nodes.get(keeper) instanceof Upsert upsert)) return;
+    StructType port = upsert.ports()[0];
+    Object[] values = new Object[port.length()];
+    values[0] = UTF8String.fromBytes(kafka.getBinary(Circuit.KEY));
+    values[1] = kafka.getInt(Circuit.PARTITION);
+    values[2] = kafka.getLong(Circuit.OFFSET);
+    values[port.length() - 2] = true;
+    Edge edge = new Edge(null, keeper, 0);
+    edge.index = upsert.index;
+    arrive(edge, UnsafeProjection.create(port).apply(new GenericInternalRow(values)), 1);
   }
 
   /** Records that were decoded beside the ticks; those that could not be are tried again here, where it is decided what becomes of them. */
@@ -159,14 +188,15 @@ final class Tick {
     piece.failed.forEach(this::record);
   }
 
-  private void failed(Source source, InternalRow kafka, SqlError error) {
+  private void failed(Source source, InternalRow kafka, SqlError error, Set<Integer> except) {
     switch (source.onError) {
       case "fail" -> throw new SourceStalled(source.channel, "partition " + kafka.getInt(Circuit.PARTITION) + ", offset " + kafka.getLong(Circuit.OFFSET) + ": " + error.getMessage(), true);
       case "null" -> {
         GenericInternalRow without = new GenericInternalRow(new Object[] {kafka.isNullAt(Circuit.KEY) ? null : kafka.getBinary(Circuit.KEY), null, kafka.getUTF8String(Circuit.TOPIC),
             kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET), kafka.getLong(Circuit.TIMESTAMP), 0, headers(kafka)});
         try {
-          enter(source, without);
+          enter(source, without, except);
+          if (again(kafka)) dead(source, kafka, null);
         } catch (SqlError e) {  // of the key
           dead(source, kafka, e);
         }
@@ -181,13 +211,29 @@ final class Tick {
 
   private static int size(InternalRow kafka, int column) { return kafka.isNullAt(column) ? 0 : kafka.getBinary(column).length; }
 
-  /** A dead letter; without an error, the end of one. Of those that come again the headers tell how often. */
+  /** The last header of this name, of a record from the inbox; null if there is none. */
+  private static String header(InternalRow kafka, String name) {
+    var all = headers(kafka);
+    for (int i = all == null ? -1 : all.numElements() - 1; i >= 0; i--) {
+      InternalRow one = all.getStruct(i, 2);
+      if (one.getUTF8String(0).toString().equals(name)) return new String(one.getBinary(1), java.nio.charset.StandardCharsets.US_ASCII);
+    }
+    return null;
+  }
+
+  /** Whether it is a dead letter that is retried. */
+  private static boolean again(InternalRow kafka) { return kafka.getUTF8String(Circuit.TOPIC).toString().startsWith(Circuit.RETRY); }
+
+  /** A dead letter; without an error, the end of one. Of those that come again the headers tell how often, and since when and why it is one. */
   private void dead(Source source, InternalRow kafka, SqlError error) {
-    var headers = kafka.getUTF8String(Circuit.TOPIC).toString().startsWith(Circuit.RETRY) ? headers(kafka) : null;
-    int attempts = headers == null ? 1 : Integer.parseInt(new String(headers.getStruct(0, 2).getBinary(1), java.nio.charset.StandardCharsets.US_ASCII));
+    boolean again = again(kafka);
+    String tried = again ? header(kafka, Circuit.ATTEMPTS) : null, begun = again ? header(kafka, Circuit.SINCE) : null;
+    int attempts = tried == null ? 1 : Integer.parseInt(tried);
+    long since = begun == null ? time : Long.parseLong(begun);
+    boolean backfill = again ? "true".equals(header(kafka, Circuit.BACKFILL)) : source.channel.startsWith(Circuit.FILL);
     InternalRow row = new GenericInternalRow(new Object[] {kafka.getUTF8String(Circuit.TOPIC), kafka.getInt(Circuit.PARTITION), kafka.getLong(Circuit.OFFSET),
         kafka.getLong(Circuit.TIMESTAMP), kafka.isNullAt(Circuit.KEY) ? null : kafka.getBinary(Circuit.KEY),
-        kafka.isNullAt(Circuit.VALUE) ? null : kafka.getBinary(Circuit.VALUE), error == null ? null : UTF8String.fromString(error.getMessage()), attempts});
+        kafka.isNullAt(Circuit.VALUE) ? null : kafka.getBinary(Circuit.VALUE), error == null ? null : UTF8String.fromString(error.getMessage()), attempts, since * 1000, backfill});
     for (Edge edge : source.dead) send(edge, row, 1);
   }
 
@@ -237,7 +283,7 @@ final class Tick {
     tell(store);
     for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
     if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
-    notes.add(new Sent(Sent.STATE, store, state.commit().getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));
+    notes.add(new Sent(Sent.STATE, store, state.commit(time).getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));
   }
 
   /** A change of the output of an operator. The row may be reused afterwards. */

@@ -65,7 +65,7 @@ public final class TickResult {
   /**
    * All of it at once, for the driver, to whom every call is a round trip: length of the JSON (4, big-endian), JSON, and the streams of the relations one after the other.
    *
-   * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…}, "forgotten": […], "due": …, "sums": […]}</pre>
+   * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…}, "forgotten": […], "due": …, "sums": […], "lineage": n}</pre>
    */
   byte[] message() {
     ObjectNode head = JSON.createObjectNode();
@@ -74,7 +74,7 @@ public final class TickResult {
       byte[] changes = changes(i);
       all.addArray().add(relations.get(i).to()).add(rows(i)).add(changes == null ? 0 : changes.length).add(file(i));
     }
-    head.put("state", stateIds).put("due", due);
+    head.put("state", stateIds).put("due", due).put("lineage", Snapshots.lineage());
     ObjectNode counts = head.putObject("counters");
     counters.forEach(counts::put);
     ArrayNode gone = head.putArray("forgotten");

@@ -13,6 +13,10 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.errors.SqlError;
+import tailgate.formats.Format;
+import tailgate.formats.Formats;
+import tailgate.functions.json.Jsonb;
 
 /**
  * What Debezium says of transactions: the block of a change event, and the messages of the transaction topic, in Avro or JSON (with a schema in front or without).
@@ -39,8 +43,8 @@ final class TransactionBlock {
   /** `said`: {"type": "json"}, or {"type": "avro", "schema", "registry", "wire", "access"} as of {@link Format}. */
   TransactionBlock(JsonNode said) {
     if (said.get("type").textValue().equals("json")) avro = null;
-    else if (said.path("registry").asText().isEmpty()) avro = Format.avroInline(said.get("schema").textValue(), said.path("wire").asBoolean(true));
-    else avro = Format.avro(said.get("schema").textValue(), said.get("registry").textValue(), said.path("access").asText());
+    else if (said.path("registry").asText().isEmpty()) avro = Formats.avroInline(said.get("schema").textValue(), said.path("wire").asBoolean(true));
+    else avro = Formats.avro(said.get("schema").textValue(), said.get("registry").textValue(), said.path("access").asText());
   }
 
   private static String id(String said) { return POSTGRES.matcher(said).matches() ? said.substring(0, said.indexOf(':')) : said; }

@@ -44,7 +44,8 @@ final class Upsert extends Operator {
       Kept old = stored == null ? new Kept(null, null) : parse(stored), now = old;
       for (UnsafeRow event : of) now = applied(now, event);
       if (now == old) return;
-      tick.state.put(id, 0, k.bytes, State.NONE, bytes(now), stored == null);
+      if (now.position != null || now.row != null) tick.state.put(id, 0, k.bytes, State.NONE, bytes(now), stored == null);
+      else if (stored != null) tick.state.remove(id, 0, k.bytes, State.NONE);
       if (Arrays.equals(old.row, now.row)) return;
       if (old.row != null) tick.emit(this, Rows.row(old.row, row.length()), -1);
       if (now.row != null) tick.emit(this, Rows.row(now.row, row.length()), 1);

@@ -10,6 +10,7 @@ import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import tailgate.formats.Formats;
 
 /** Errors, dead letters, state and its ids, circuits that change. */
 class CircuitTest {
@@ -62,9 +63,9 @@ class CircuitTest {
   @ValueSource(ints = {1, 2})
   void deadLetters(int partitions) {
     Circuit c = new Circuit();
-    StructType decoded = Decoder.kafka(Format.none(), Format.text()).schema();
-    c.source(1, "t", Decoder.kafka(Format.none(), Format.text()), empty(decoded).selectExpr("cast(value as int) v", "__offset o"));
-    c.source(2, "t", Decoder.kafka(Format.bytes(), Format.bytes()), empty(Decoder.kafka(Format.bytes(), Format.bytes()).schema()).selectExpr("__offset o"));
+    StructType decoded = Decoder.kafka(Formats.none(), Formats.text()).schema();
+    c.source(1, "t", Decoder.kafka(Formats.none(), Formats.text()), empty(decoded).selectExpr("cast(value as int) v", "__offset o"));
+    c.source(2, "t", Decoder.kafka(Formats.bytes(), Formats.bytes()), empty(Decoder.kafka(Formats.bytes(), Formats.bytes()).schema()).selectExpr("__offset o"));
     c.operator(3, Operator.upsert(DEAD, new int[] {0, 1, 2}));
     c.deadLetters(1, empty(Circuit.DEAD).selectExpr("topic", "partition", "offset", "error", "false", "cast(null as string)"), 3, 0);
     c.relation(1, schema("v int, o bigint"), 0);

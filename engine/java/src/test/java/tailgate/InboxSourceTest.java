@@ -62,7 +62,11 @@ class InboxSourceTest {
       InboxSource.clock(folder.toString(), 200);
       assertNotNull(batches.poll(30, TimeUnit.SECONDS));
       assertNotNull(batches.poll(30, TimeUnit.SECONDS), "the clock is a batch");
+      InboxSource.wall = () -> System.currentTimeMillis() - 86_400_000;
+      batches.clear();
+      for (int i = 0; i < 3; i++) assertNotNull(batches.poll(30, TimeUnit.SECONDS), "also when the wall clock was set back by a day");
     } finally {
+      InboxSource.wall = System::currentTimeMillis;
       query.stop();
     }
   }

@@ -18,9 +18,10 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import tailgate.functions.Functions;
 
 /** A session, batches made of values, and ticks whose changes are values again. */
-final class Lab {
+public final class Lab {
   static final StructType KAFKA = new StructType().add("key", "binary").add("value", "binary").add("topic", "string").add("partition", "int")
       .add("offset", "long").add("timestamp", "timestamp").add("timestampType", "int");
   private static SparkSession spark;
@@ -36,7 +37,7 @@ final class Lab {
           .config(streaming + "stateStore.checkpointFormatVersion", "2")
           .config(streaming + "stateStore.rocksdb.changelogCheckpointing.enabled", "true")
           .config(streaming + "stateStore.rocksdb.trackTotalNumberOfRows", "false")
-          .config("spark.hadoop.fs.file.impl", QuietFiles.class.getName())
+          .config("spark.hadoop.fs.file.impl", DurableFiles.class.getName())
           .getOrCreate();
       spark.sparkContext().setLogLevel("ERROR");
       Functions.register(spark);
@@ -45,9 +46,9 @@ final class Lab {
   }
 
   /** A relation without rows, to write shapes over. */
-  static Dataset<Row> empty(StructType schema) { return spark().createDataFrame(new org.apache.spark.api.java.JavaSparkContext(spark().sparkContext()).<Row>emptyRDD(), schema); }
+  public static Dataset<Row> empty(StructType schema) { return spark().createDataFrame(new org.apache.spark.api.java.JavaSparkContext(spark().sparkContext()).<Row>emptyRDD(), schema); }
 
-  static StructType schema(String ddl) { return StructType.fromDDL(ddl); }
+  public static StructType schema(String ddl) { return StructType.fromDDL(ddl); }
 
   static byte[] utf8(String text) { return text == null ? null : text.getBytes(java.nio.charset.StandardCharsets.UTF_8); }
 

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
+import tailgate.errors.SqlError;
 
 /** Totals of values that come and go in any order, in memory. */
 class TotalsTest {

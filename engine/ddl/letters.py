@@ -1,0 +1,89 @@
+"""DELETE DEAD LETTERS, their retention, and relations of dead letters of lakes from before they had all their columns."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.ddl.refresh import READERS, knowing
+from lake.catalog import DEAD_LETTERS, Catalog, Change, Item
+from lake.errors import FeatureNotSupported, InvalidParameterValue
+from sql.bind import bind_query
+from sql.duckdb import render
+from sql.duckdb_functions import error_of, install
+from sql.input.times import to_interval
+from sql.properties import relations
+from sql.statements import Expression, QueryText
+
+AGE, BYTES = "dead_letter_retention_ms", "dead_letter_retention_bytes"  # options of a source
+RETENTION = {"dead letter retention": AGE, "dead letter retention bytes": BYTES}
+RETENTION_MS = 7 * 24 * 3_600_000
+RETENTION_BYTES = 1 << 30  # of keys and values
+BYTES_MAX = 1 << 40
+DAY_MS = 24 * 3_600_000
+MONTH_MS = 30 * DAY_MS  # as PostgreSQL counts where a month is a length of time
+MEMORY = "512MB"
+TIME_S = 60.0  # that the condition of one DELETE may take
+
+
+def option(name: str) -> str | None:
+    """Returns the option of a source's item that an option of WITH sets, or None if it is another one."""
+    return RETENTION.get(name.replace("_", " "))
+
+
+def retention(name: str, value: object) -> dict[str, Any]:
+    """Returns the options of a source that WITH (DEAD LETTER RETENTION [BYTES] = value) means. Raises 22023."""
+    kept = RETENTION[name.replace("_", " ")]
+    if kept == AGE:
+        months, days, micros = to_interval(value) if isinstance(value, str) else (0, 0, 0)
+        asked = months * MONTH_MS + days * DAY_MS + micros // 1000
+        if asked <= 0:
+            raise InvalidParameterValue(f'invalid DEAD LETTER RETENTION: "{value}"', hint="Write an interval, such as '7 days'.")
+        return {kept: asked}
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= BYTES_MAX:
+        raise InvalidParameterValue(f'option "{name}" is a number from 1 to {BYTES_MAX}')
+    return {kept: value}
+
+
+def chosen(table: pa.Table, letters: Item, where: Expression | None, catalog: Catalog) -> pa.Table:
+    """Returns the rows of a relation of dead letters for which a condition is true. Raises 0A000 if it reads another relation."""
+    if where is None:
+        return table
+    name = catalog.stored.name_of(letters)
+    of = exp.Table(this=exp.Identifier(this=name.name, quoted=True))
+    if name.schema:
+        of.set("db", exp.Identifier(this=name.schema, quoted=True))
+    query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=of), where=exp.Where(this=where.tree))
+    plan = bind_query(QueryText(where.text, 0, query), catalog.stored, None).plan
+    if set(relations(plan)) != {letters.id}:
+        raise FeatureNotSupported("a condition of DELETE DEAD LETTERS that reads another relation is not supported")
+    connection = duckdb.connect(":memory:", config={"memory_limit": MEMORY, "threads": 1})
+    timer = threading.Timer(TIME_S, connection.interrupt)
+    timer.start()
+    try:
+        install(connection)
+        connection.execute("SET enable_external_access = false")
+        names = [f"c{i}" for i in range(table.num_columns - 1)]
+        connection.register(f"r{letters.id}", table.drop_columns([table.column_names[-1]]).rename_columns(names))
+        found = connection.execute(render(plan)).to_arrow_table()
+    except duckdb.Error as error:
+        raise error_of(error) from error
+    finally:
+        timer.cancel()
+        connection.close()
+    return found.rename_columns(table.column_names[:-1])
+
+
+def widened(catalog: Catalog) -> Change:
+    """Gives relations of dead letters the columns that came later; what reads them keeps those that it knows."""
+    put: list[Item] = []
+    for item in catalog.items.values():
+        if item.kind == "dead letters" and len(item.columns) < len(DEAD_LETTERS):
+            put.append(replace(item, columns=DEAD_LETTERS))
+            put += [knowing(r, item) for r in catalog.dependents(item.id) if r.kind in READERS]
+    return Change(put=tuple(put))

@@ -1,0 +1,116 @@
+package tailgate.functions.numeric;
+
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.util.Locale;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.errors.SqlError;
+import tailgate.functions.text.TextInput;
+
+/**
+ * The input functions of the number types and of boolean: PostgreSQL 15's syntax and messages.
+ *
+ * <p>Generated code calls them ({@code Functions}); arguments are not NULL.
+ */
+public final class NumberInput {
+  private static final Pattern NUMBER = Pattern.compile("[+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?");
+  private static final Pattern SPECIAL = Pattern.compile("[+-]?nan|[+-]?inf(inity)?");
+  // Digits and exponents beyond this scale never fit 38 digits, and expanding them takes long.
+  private static final int SCALE_MAX = 20_000;
+
+  private NumberInput() {}
+
+  public static short toInt2(UTF8String text) {
+    return (short) integer(text, "smallint", Short.MIN_VALUE, Short.MAX_VALUE);
+  }
+
+  public static int toInt4(UTF8String text) {
+    return (int) integer(text, "integer", Integer.MIN_VALUE, Integer.MAX_VALUE);
+  }
+
+  public static long toInt8(UTF8String text) { return integer(text, "bigint", Long.MIN_VALUE, Long.MAX_VALUE); }
+
+  private static long integer(UTF8String text, String type, long min, long max) {
+    String s = TextInput.trimmed(text);
+    int begin = s.startsWith("-") || s.startsWith("+") ? 1 : 0;
+    if (begin == s.length()) throw TextInput.invalid(type, text);
+    for (int i = begin; i < s.length(); i++) {
+      if (s.charAt(i) < '0' || s.charAt(i) > '9') throw TextInput.invalid(type, text);
+    }
+    BigInteger large = s.length() < 19 ? null : new BigInteger(s);
+    if (large == null || large.bitLength() < 64) {
+      long number = large == null ? Long.parseLong(s) : large.longValue();
+      if (number >= min && number <= max) return number;
+    }
+    throw new SqlError("22003", "value \"" + text + "\" is out of range for type " + type);
+  }
+
+  public static float toFloat4(UTF8String text) {
+    double wide = floatingPoint(text, "real");
+    String s = TextInput.trimmed(text);
+    float value = NUMBER.matcher(s).matches() ? Float.parseFloat(s) : (float) wide;
+    if (!Double.isInfinite(wide) && Float.isInfinite(value) || wide != 0 && value == 0) {
+      throw outOfRange(text, "real");
+    }
+    return value;
+  }
+
+  public static double toFloat8(UTF8String text) { return floatingPoint(text, "double precision"); }
+
+  private static double floatingPoint(UTF8String text, String type) {
+    String s = TextInput.trimmed(text);
+    if (NUMBER.matcher(s).matches()) {
+      double value = Double.parseDouble(s);
+      if (Double.isInfinite(value) || value == 0 && !isZero(s)) throw outOfRange(text, type);
+      return value;
+    }
+    return switch (s.toLowerCase(Locale.ROOT)) {
+      case "nan", "+nan", "-nan" -> Double.NaN;
+      case "inf", "+inf", "infinity", "+infinity" -> Double.POSITIVE_INFINITY;
+      case "-inf", "-infinity" -> Double.NEGATIVE_INFINITY;
+      default -> throw TextInput.invalid(type, text);
+    };
+  }
+
+  private static boolean isZero(String number) {
+    return number.split("[eE]")[0].chars().noneMatch(c -> c >= '1' && c <= '9');
+  }
+
+  public static Decimal toNumeric(UTF8String text, int precision, int scale) {
+    String s = TextInput.trimmed(text);
+    if (!NUMBER.matcher(s).matches()) {
+      if (SPECIAL.matcher(s.toLowerCase(Locale.ROOT)).matches()) throw Numbers.fieldOverflow();
+      throw TextInput.invalid("numeric", text);
+    }
+    try {
+      BigDecimal value = new BigDecimal(s);
+      if (value.signum() == 0) {
+        value = BigDecimal.ZERO;
+      } else if (Math.abs((long) value.scale()) > SCALE_MAX) {
+        if (value.scale() < 0) throw Numbers.fieldOverflow();
+        value = BigDecimal.ZERO;
+      }
+      return (Decimal) Numbers.of(value, DataTypes.createDecimalType(precision, scale));
+    } catch (NumberFormatException | ArithmeticException e) {
+      throw new SqlError("22003", "value overflows numeric format");
+    }
+  }
+
+  public static boolean toBool(UTF8String text) {
+    String s = TextInput.trimmed(text).toLowerCase(Locale.ROOT);
+    if (!s.isEmpty()) {
+      if ("true".startsWith(s) || "yes".startsWith(s) || s.equals("on") || s.equals("1")) return true;
+      if ("false".startsWith(s) || "no".startsWith(s) || s.equals("off") || s.equals("of") || s.equals("0")) {
+        return false;
+      }
+    }
+    throw TextInput.invalid("boolean", text);
+  }
+
+  private static SqlError outOfRange(UTF8String text, String type) {
+    return new SqlError("22003", "\"" + TextInput.trimmed(text) + "\" is out of range for type " + type);
+  }
+}

@@ -1,0 +1,114 @@
+package tailgate.functions.numeric;
+
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.math.MathContext;
+import java.math.RoundingMode;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DayTimeIntervalType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.YearMonthIntervalType;
+import tailgate.errors.SqlError;
+
+/**
+ * Conversions of exact numbers to values of a SQL type. They round half away from zero, as
+ * PostgreSQL's numeric does, and throw 22003 if the value is out of range.
+ */
+public final class Numbers {
+  private Numbers() {}
+
+  /** Returns a number as Catalyst's value of a numeric or interval type. */
+  public static Object of(BigDecimal value, DataType type) {
+    if (type instanceof DecimalType d) return decimal(value, d);
+    if (type == DataTypes.DoubleType) return finite(value.doubleValue());
+    if (type == DataTypes.FloatType) return (float) finite(value.floatValue());
+    if (type == DataTypes.LongType) return integer(value, 63, "bigint").longValue();
+    if (type == DataTypes.IntegerType) return integer(value, 31, "integer").intValue();
+    if (type == DataTypes.ShortType) return integer(value, 15, "smallint").shortValue();
+    if (type == DataTypes.ByteType) return integer(value, 7, "tinyint").byteValue();
+    if (type instanceof DayTimeIntervalType) return integer(value, 63, "interval").longValue();
+    if (type instanceof YearMonthIntervalType) return integer(value, 31, "interval").intValue();
+    throw new IllegalArgumentException("a number cannot be of type " + type.catalogString());
+  }
+
+  /** Returns a sum divided by a count, as a value of a type. */
+  public static Object quotient(BigDecimal sum, long count, DataType type) {
+    BigDecimal divisor = BigDecimal.valueOf(count);
+    if (type == DataTypes.DoubleType || type == DataTypes.FloatType) {
+      return of(sum.divide(divisor, MathContext.DECIMAL128), type);
+    }
+    return of(sum.divide(divisor, type instanceof DecimalType d ? d.scale() : 0, RoundingMode.HALF_UP), type);
+  }
+
+  private static Decimal decimal(BigDecimal value, DecimalType type) {
+    if (integerDigits(value) > type.precision()) throw fieldOverflow();
+    BigDecimal rounded = rounded(value, type.scale());
+    if (rounded.precision() > type.precision()) throw fieldOverflow();
+    return Decimal.apply(rounded, type.precision(), type.scale());
+  }
+
+  private static BigInteger integer(BigDecimal value, int bits, String typeName) {
+    if (integerDigits(value) <= bits) {
+      BigInteger integer = rounded(value, 0).unscaledValue();
+      if (integer.bitLength() <= bits) return integer;
+    }
+    throw new SqlError(typeName.equals("interval") ? "22008" : "22003", typeName + " out of range");
+  }
+
+  /**
+   * Returns the number of digits before the decimal point; negative for a number below 0.1, by its
+   * zeros after the point. A message of a few bytes may denote a number with 2³¹ digits, so this is
+   * checked before the number is expanded.
+   */
+  private static long integerDigits(BigDecimal value) {
+    return value.signum() == 0 ? 0 : (long) value.precision() - value.scale();
+  }
+
+  private static BigDecimal rounded(BigDecimal value, int scale) {
+    if (value.signum() == 0 || integerDigits(value) < -scale) return BigDecimal.valueOf(0, scale);
+    return value.setScale(scale, RoundingMode.HALF_UP);
+  }
+
+  private static double finite(double value) {
+    if (Double.isInfinite(value)) throw overflow();
+    return value;
+  }
+
+  /** Returns 22003, for a floating-point result that is too large. */
+  public static SqlError overflow() { return new SqlError("22003", "value out of range: overflow"); }
+
+  /** Returns 22003, for a numeric result that has too many digits. */
+  static SqlError fieldOverflow() { return new SqlError("22003", "numeric field overflow"); }
+
+  /**
+   * Parses a JSON number that has no exponent, at most 18 characters and at most {@code scale}
+   * digits after the decimal point. Returns null for other numbers, which need the slower {@link
+   * #of}.
+   */
+  public static Decimal parseShort(char[] text, int from, int length, int precision, int scale) {
+    if (length > 18 || precision > 18) return null;
+    boolean negative = text[from] == '-';
+    long value = 0;
+    int digits = 0;
+    int fractionDigits = -1;  // -1 before the decimal point
+    for (int i = negative ? 1 : 0; i < length; i++) {
+      char c = text[from + i];
+      if (c >= '0' && c <= '9') {
+        value = value * 10 + c - '0';
+        if (value != 0) digits++;
+        if (fractionDigits >= 0) fractionDigits++;
+      } else if (c == '.' && fractionDigits < 0) {
+        fractionDigits = 0;
+      } else {
+        return null;
+      }
+    }
+    if (fractionDigits > scale) return null;
+    int zeros = scale - Math.max(fractionDigits, 0);
+    if (digits + zeros > precision) return null;
+    for (int i = 0; i < zeros; i++) value *= 10;
+    return Decimal.createUnsafe(negative ? -value : value, precision, scale);
+  }
+}

@@ -1,0 +1,56 @@
+package tailgate.functions.time;
+
+import static tailgate.Expressions.assertResults;
+
+import org.junit.jupiter.api.Test;
+
+/** Casts of text to dates, timestamps and intervals. */
+class TimeInputTest {
+  @Test
+  void castsText() {
+    assertResults("tg_text_to_date(x)",
+        "2020-02-29", "2020-02-29",
+        "20200229", "2020-02-29",
+        "1/2/2020", "2020-01-02",
+        "Jan 2, 2020", "2020-01-02",
+        "2 January 2020", "2020-01-02",
+        "2020-01-02 10:00", "2020-01-02",
+        "epoch", "1970-01-01",
+        "2019-02-29", "22008 date/time field value out of range: \"2019-02-29\"",
+        "2020-13-01", "22008 date/time field value out of range: \"2020-13-01\"",
+        "x", "22007 invalid input syntax for type date: \"x\"",
+        "", "22007 invalid input syntax for type date: \"\"");
+    assertResults("tg_text_to_timestamp(x)",
+        "2020-01-02 03:04:05.1234567", "2020-01-02 03:04:05.123457",
+        "2020-01-02T03:04", "2020-01-02 03:04:00",
+        "2020-01-02 24:00:00", "2020-01-03 00:00:00",
+        "2020-01-02", "2020-01-02 00:00:00",
+        "2020-01-02 03:04:05+02", "2020-01-02 03:04:05",
+        "2020-01-02 11:04 PM", "2020-01-02 23:04:00",
+        "2020-01-02 25:00", "22008 date/time field value out of range: \"2020-01-02 25:00\"",
+        "2020-01-02 03:04:05 x!", "22007 invalid input syntax for type timestamp: \"2020-01-02 03:04:05 x!\"");
+    assertResults("tg_text_to_timestamptz(x)",
+        "2020-01-02 03:04:05+02", "2020-01-02 01:04:05",
+        "2020-01-02T03:04:05.5Z", "2020-01-02 03:04:05.5",
+        "2020-01-02 03:04:05 -03:30", "2020-01-02 06:34:05",
+        "2020-07-02 03:04:05 Europe/Berlin", "2020-07-02 01:04:05",
+        "2020-01-02 03:04:05 Mars/Olympus", "22023 time zone \"Mars/Olympus\" not recognized",
+        "2020-01-02", "2020-01-02 00:00:00");
+    assertResults("tg_text_to_timestamptz(x, 'America/New_York')",
+        "2020-01-02 03:04:05", "2020-01-02 08:04:05");
+    assertResults("tg_to_timestamp(cast(x as double))",
+        "1.5", "1970-01-01 00:00:01.5",
+        "1577934245.123456", "2020-01-02 03:04:05.123456",
+        "NaN", "22008 timestamp cannot be NaN",
+        "Infinity", "22008 timestamp out of range: \"Infinity\"");
+  }
+
+  @Test
+  void castsTextToIntervals() {
+    assertResults("tg_interval_to_text(tg_text_to_interval(x))",
+        "1-2", "1 year 2 mons",
+        "3 4:05:06", "3 days 04:05:06",
+        "P1Y2M3DT4H", "1 year 2 mons 3 days 04:00:00",
+        "1 day 2 days", "22007 invalid input syntax for type interval: \"1 day 2 days\"");
+  }
+}

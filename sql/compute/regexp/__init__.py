@@ -1,0 +1,1 @@
+"""Functions of regular expressions, and the translation of their patterns."""

@@ -1,0 +1,49 @@
+"""Calls that are NULL whatever their other arguments are: a strict function of a NULL that is written out.
+
+    jsonb_set(a #- b, NULL, c)   ──►   NULL          a #- b, which may fail, is not computed, as in PostgreSQL
+
+Only after a query is bound: until then a NULL argument must not hide an aggregate beside it.
+
+Source: PostgreSQL 15, src/backend/optimizer/util/clauses.c simplify_function().
+"""
+
+from __future__ import annotations
+
+from sql.plan import Call, Limit, Literal, Relation, Scalar, Values
+from sql.relations import inputs, scalars_of, with_inputs, with_scalars
+from sql.rewrite import rebuilt
+
+
+def folded(plan: Relation) -> Relation:
+    """The plan with such calls replaced. Relations that stand in several places of it still do."""
+    made: dict[int, Relation] = {}
+
+    def visit(node: Relation) -> Relation:
+        found = made.get(id(node))
+        if found is None:
+            found = _node(with_inputs(node, tuple(map(visit, inputs(node)))))
+            made[id(node)] = found
+        return found
+
+    return visit(plan)
+
+
+def _node(node: Relation) -> Relation:
+    if isinstance(node, Values):
+        rows = tuple(tuple(map(_scalar, row)) for row in node.rows)
+        same = all(a is b for old, new in zip(node.rows, rows, strict=True) for a, b in zip(old, new, strict=True))
+        return node if same else Values(rows, node.columns)
+    if isinstance(node, Limit) or all(_scalar(s) is s for s in scalars_of(node)):
+        return node
+    return with_scalars(node, _scalar)
+
+
+def _scalar(scalar: Scalar) -> Scalar:
+    made = rebuilt(scalar, _scalar)
+    return Literal(None, made.type, made.position) if isinstance(made, Call) and _is_null(made) else made
+
+
+def _is_null(call: Call) -> bool:
+    """A set-returning function of NULL has no rows, which is not NULL."""
+    strict = call.function.strict and call.function.kind != "set"
+    return strict and any(isinstance(a, Literal) and a.value is None for a in call.arguments)

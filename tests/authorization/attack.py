@@ -1,0 +1,393 @@
+"""Roles that try to learn a value, and what tells whether they did: every byte that they receive is looked at.
+
+boss        owns the canary, and reads it all the time, so that it is in caches, look-ups and followed relations
+low, helper cooperate: random statements over the wire, in both protocols, and over Presto's HTTP
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from struct import pack
+
+import psycopg
+import pyarrow as pa
+
+from gateway.presto import main as presto
+from gateway.protocol.backend import frame
+from lake.catalog import ERRORS, Catalog
+from lake.passwords import verifier
+from lake.types import arrow_schema
+from sql.statements import parse, split
+from tests.authorization.grammar import Grammar, Step
+from tests.authorization.world import World
+from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync, cut
+
+NUMBER = 7382194650183726541  # int8; no other value of these worlds begins with these digits
+WORD = "cnry-8f2e61d7"
+VERIFIER = str(verifier("of nobody"))  # of a password: in pg_authid, which is for superusers
+ANSWER_S = 120.0  # after which a silent server counts as stopped
+FOLLOW_MS = 60  # that a statement which may go on for ever is given
+ATTACKERS = {"low": "lo", "helper": "he"}
+
+SET_UP = {
+    "tailgate": [
+        *(f"CREATE ROLE {role} LOGIN" for role in ("boss", "low", "helper")),
+        "CREATE ROLE staff",
+        f"CREATE ROLE vault PASSWORD '{VERIFIER}'",
+        "GRANT staff TO low, helper",
+        *(f"CREATE SCHEMA {schema} AUTHORIZATION {role}" for schema, role in (("lo", "low"), ("he", "helper"), ("own", "boss"))),
+        "GRANT CREATE ON SCHEMA public TO boss, low",
+    ],
+    "low": ["GRANT USAGE ON SCHEMA lo TO PUBLIC"],
+    "helper": ["GRANT USAGE ON SCHEMA he TO PUBLIC"],
+    "boss": [
+        "GRANT USAGE ON SCHEMA own TO PUBLIC",
+        "CREATE TABLE salaries (n bigint PRIMARY KEY, name text)",
+        f"INSERT INTO salaries VALUES ({NUMBER}, '{WORD}')",
+        "CREATE TABLE hidden (n bigint PRIMARY KEY, name text)",
+        f"INSERT INTO hidden VALUES (1, '{WORD}'), ({NUMBER}, 'x')",
+        "CREATE TABLE own.hidden (n bigint PRIMARY KEY, name text DEFAULT 'd', CHECK (n > 0))",
+        f"INSERT INTO own.hidden VALUES (1, '{WORD}'), ({NUMBER}, 'x')",
+        "GRANT INSERT ON own.hidden TO low, helper",
+        "CREATE TABLE own.open (n bigint PRIMARY KEY, name text)",
+        "GRANT SELECT, INSERT ON own.open TO low, staff",
+        "CREATE MATERIALIZED VIEW m AS SELECT n, name FROM salaries",
+        "CREATE MATERIALIZED VIEW own.m AS SELECT n, name FROM salaries",
+        "CREATE INDEX ON own.m (n)",
+        "CREATE VIEW own.kept AS SELECT n, name FROM salaries",
+        "CREATE MATERIALIZED VIEW own.bad AS SELECT n, name FROM salaries",
+        "CREATE VIEW own.names AS SELECT count(*) AS n, 'x' AS name FROM salaries",
+        "CREATE VIEW own.calls AS SELECT lo.f0() AS n, 'x' AS name UNION ALL SELECT he.f0(), 'y'",
+        "CREATE MATERIALIZED VIEW own.calls_m AS SELECT lo.f0() AS n, 'x' AS name",
+        "GRANT SELECT ON own.names TO low, helper",
+        "GRANT SELECT ON own.calls TO low, helper",
+        "GRANT SELECT ON own.calls_m TO low, helper",
+        "CREATE FUNCTION own.f() RETURNS bigint LANGUAGE SQL AS 'SELECT max(n) FROM salaries'",
+        "CREATE FUNCTION own.g(a bigint) RETURNS bigint LANGUAGE SQL AS 'SELECT a + max(n) FROM salaries'",
+        "CREATE FUNCTION own.h() RETURNS TABLE (n bigint, name text) LANGUAGE SQL AS 'SELECT n, name FROM salaries'",
+        "CREATE SOURCE clicks FROM KAFKA BROKER 'k' TOPIC 't' FORMAT TEXT",
+        "CREATE SOURCE own.clicks FROM KAFKA BROKER 'k' TOPIC 't' FORMAT TEXT",
+        f"CREATE SECRET word AS '{WORD}'",
+        f"CREATE SECRET own.word AS '{WORD}'",
+        "CREATE CONNECTION own.far TO KAFKA (BROKER 'k', SASL MECHANISMS 'PLAIN', SASL USERNAME 'u', SASL PASSWORD SECRET own.word)",
+        "CREATE SINK own.sink FROM own.m INTO KAFKA BROKER 'k' TOPIC 't' KEY (n) NOT ENFORCED FORMAT JSON ENVELOPE UPSERT",
+        "CREATE SUBSCRIPTION own.sub FROM own.m",
+    ],
+}  # fmt: skip
+# What each of the attackers has at first, and makes again when it is gone.
+OWN = {
+    **{f"t{i}": f"CREATE TABLE {{}}.t{i} (n bigint PRIMARY KEY, name text)" for i in range(2)},
+    **{f"f{i}": f"CREATE FUNCTION {{}}.f{i}() RETURNS bigint LANGUAGE SQL AS 'SELECT {i}::bigint'" for i in range(2)},
+    **{f"g{i}": f"CREATE FUNCTION {{}}.g{i}(a bigint) RETURNS bigint LANGUAGE SQL AS 'SELECT a + {i}'" for i in range(2)},
+    **{
+        f"h{i}": f"CREATE FUNCTION {{}}.h{i}() RETURNS TABLE (n bigint, name text) LANGUAGE SQL AS 'SELECT n, name FROM {{}}.t{i}'"
+        for i in range(2)
+    },
+    **{f"v{i}": f"CREATE VIEW {{}}.v{i} AS SELECT n, name FROM {{}}.t{i % 2}" for i in range(3)},
+    **{f"m{i}": f"CREATE MATERIALIZED VIEW {{}}.m{i} AS SELECT n, name FROM {{}}.t{i}" for i in range(2)},
+    "b0": "CREATE SUBSCRIPTION {}.b0 FROM {}.t0",
+}
+# What boss and the superuser do meanwhile: they read what is theirs, and what others have put there.
+CALLS = "calls"  # begins the names of views of boss's that call functions of others, and go with these
+MEANWHILE = [
+    ("boss", "CREATE OR REPLACE VIEW own.calls AS SELECT lo.f0() AS n, 'x' AS name UNION ALL SELECT he.f0(), 'y'"),
+    ("boss", "CREATE MATERIALIZED VIEW own.calls_m AS SELECT lo.f0() AS n, 'x' AS name"),
+    ("boss", "GRANT SELECT ON own.calls TO low, helper"),
+    ("boss", "GRANT SELECT ON own.calls_m TO low, helper"),
+    ("boss", f"SELECT name FROM salaries WHERE n = {NUMBER}"),
+    ("boss", f"SELECT n, name FROM own.m WHERE n = {NUMBER}"),
+    ("boss", "SELECT max(x.n)::bigint FROM salaries AS x"),
+    ("boss", "TABLE salaries"),
+    ("boss", "TABLE own.bad"),
+    ("boss", "SELECT n, name FROM own.kept"),
+    ("boss", "TABLE own.calls"),
+    ("boss", "SELECT own.f(), lo.f0()"),
+    ("boss", "INSERT INTO own.open SELECT count(*), 'x' FROM own.open ON CONFLICT DO NOTHING"),
+    ("boss", "CREATE OR REPLACE VIEW own.names AS SELECT count(*) AS n, 'x' AS name FROM salaries"),
+    ("boss", f"UPDATE hidden SET name = '{WORD}' WHERE n = 1"),
+    ("tailgate", f"SELECT '{WORD}', {NUMBER}"),
+    ("tailgate", "TABLE lo.v0"),
+    ("tailgate", "TABLE he.v1"),
+    ("tailgate", "SELECT lo.f0(), he.f1()"),
+    ("tailgate", "INSERT INTO lo.t0 SELECT lo.f0(), 'x' ON CONFLICT DO NOTHING"),
+    ("tailgate", "INSERT INTO he.t1 SELECT n, name FROM lo.v0 ON CONFLICT DO NOTHING"),
+    ("tailgate", "SELECT * FROM tailgate.materialized_views"),
+    ("tailgate", "SELECT * FROM pg_stat_activity"),
+]
+
+
+def spellings() -> list[bytes]:
+    """How the canary looks in bytes: as text, in binary formats, as hexadecimal digits and in base64."""
+    digits = str(NUMBER)
+    found = [
+        VERIFIER.encode(),
+        VERIFIER.encode().hex().encode(),
+        digits[:10].encode(),
+        f"{digits[0]}.{digits[1:10]}".encode(),
+        pack(">q", NUMBER),
+        pack(">d", float(NUMBER)),
+    ]
+    found.append(b"".join(pack(">h", int(part)) for part in ("738", "2194", "6501", "8372")))  # numeric
+    found += [WORD.encode(), WORD.upper().encode(), WORD[::-1].encode(), WORD.encode().hex().encode(), digits.encode().hex().encode()]
+    # of base64 the letters that do not depend on where the text begins
+    found += [base64.b64encode(b"." * shift + WORD.encode())[4 if shift else 0 : -4] for shift in range(3)]
+    return found
+
+
+class Leak(AssertionError):
+    """A role has received the canary."""
+
+
+class Attacker:
+    """One session of a role. `received`: how many bytes; `kinds`: statements by kind and outcome."""
+
+    def __init__(self, world: World, user: str, choose: random.Random, kinds: Counter[tuple[str, str]], presto_port: int) -> None:
+        self.world, self.user, self.kinds = world, user, kinds
+        self.grammar = Grammar(choose, ATTACKERS[user])
+        self.received, self.sent = 0, 0
+        self._choose, self._port = choose, presto_port
+        self._history: list[str] = []
+        self._client: Client | None = None
+
+    def attack(self) -> int:
+        """One statement, or a few that belong together; how many."""
+        steps = self.grammar.statements()
+        for step in steps:
+            self._history = [*self._history[-300:], step.text]
+            self.sent += 1
+            if step.text.startswith("presto:"):
+                outcome = self._over_http(step.text.removeprefix("presto:"))
+            else:
+                outcome = self._over_wire(step)
+            self.kinds[_kind(step.text), outcome] += 1
+        return len(steps)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _look(self, data: bytes) -> None:
+        self.received += len(data)
+        for spelling in SPELLINGS:
+            if spelling in data:
+                raise Leak(f"{self.user} received {spelling!r}", data[-2000:], self._history[-40:])
+
+    # ---- the wire --------------------------------------------------------------------------------------------------------------
+
+    def _over_wire(self, step: Step) -> str:
+        if self._client is None:
+            self._client = Client.connect("127.0.0.1", self.world.served.port, self.user, "shop", search_path=self._path())
+        client = self._client
+        if step.follows:
+            client.send(Query(f"SET statement_timeout = {FOLLOW_MS}"))
+            self._until_ready(client)
+        if step.parameters is None:
+            client.send(Query(step.text))
+        else:
+            binary = self._choose.randrange(2)
+            client.send(
+                Parse("", step.text)
+                + Describe("S", "")
+                + Bind("", "", list(step.parameters), [], [binary])
+                + Describe("P", "")
+                + Execute()
+                + Sync()
+            )
+        outcome = self._until_ready(client)
+        if step.follows and self._client is not None:
+            client.send(Query("SET statement_timeout = 0"))
+            self._until_ready(client)
+        return outcome
+
+    def _path(self) -> str:
+        return self._choose.choice(("public", f"{self.grammar.schema}, public", "own, public"))
+
+    def _until_ready(self, client: Client) -> str:
+        """The tag's first word, or the SQLSTATE of the first error."""
+        outcome = ""
+        while True:
+            began = time.monotonic()
+            message = client.message(ANSWER_S)
+            if message is None:
+                assert time.monotonic() - began < ANSWER_S, ("no answer", self.user, self._history[-5:])
+                self.close()
+                return outcome or "closed"
+            letter, body = message
+            self._look(body)
+            if letter == "G":
+                client.send(frame(b"d", b"5\tx\n") + frame(b"c", b""))
+            elif letter == "E" and not (len(outcome) == 5 and outcome[0].isdigit()):
+                outcome = _sqlstate(body)
+            elif letter == "C" and not outcome:
+                outcome = "ok"
+            elif letter == "Z":
+                return outcome or "ok"
+
+    # ---- Presto ----------------------------------------------------------------------------------------------------------------
+
+    def _over_http(self, text: str) -> str:
+        """The statement over Presto's HTTP, at most a few pages of it."""
+        url, body = f"http://127.0.0.1:{self._port}/v1/statement", text.encode()
+        outcome = "ok"
+        for page in range(4):
+            headers = {"X-Trino-User": self.user, "X-Trino-Schema": self.grammar.schema}
+            request = urllib.request.Request(url, body if page == 0 else None, headers, method="POST" if page == 0 else "GET")
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    data = answer.read()
+            except urllib.error.HTTPError as error:
+                self._look(error.read())
+                return "http"
+            self._look(data)
+            document = json.loads(data or b"{}")
+            if "error" in document:
+                outcome = document["error"]["message"].rpartition("SQLSTATE ")[2][:5]
+            if "nextUri" not in document:
+                return outcome
+            url = document["nextUri"]
+        with contextlib.suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(urllib.request.Request(url, method="DELETE"), timeout=60).close()
+        return outcome
+
+
+SPELLINGS = spellings()
+
+
+def _sqlstate(body: bytes) -> str:
+    at = 0
+    while body[at : at + 1] not in (b"\0", b""):
+        code = chr(body[at])
+        value, at = cut(body, at + 1)
+        if code == "C":
+            return value
+    return "?"
+
+
+def _kind(text: str) -> str:
+    try:
+        (part, *more) = split(text.removeprefix("presto:"))
+        kind = "several" if more else type(parse(part.text)).__name__
+    except Exception:  # noqa: BLE001  # not a statement of ours
+        kind = "other"
+    return f"Presto {kind}" if text.startswith("presto:") else kind
+
+
+class Attack:
+    """The world, and the roles that attack it: `users`, some of ATTACKERS, with two sessions each. `close` at the end."""
+
+    def __init__(self, path: Path, seed: int, users: Sequence[str] = tuple(ATTACKERS)) -> None:
+        self._users = users
+        self.world = World(path / "lake")
+        self._choose = random.Random(seed)
+        for user, texts in SET_UP.items():
+            self.world.sql(user, *texts)
+            if user in ATTACKERS:
+                self._restore(user)
+        self._spoil()
+        self._server = presto.Server(0, f"127.0.0.1:{self.world.served.port}")
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.kinds: Counter[tuple[str, str]] = Counter()
+        port = self._server.server_address[1]
+        self.attackers = [Attacker(self.world, user, random.Random(self._choose.random()), self.kinds, port) for user in (*users, *users)]
+        self._victims = {user: self.world.connect(user, prepare_threshold=None) for user in ("boss", "tailgate")}
+        self._before = self._theirs(self.world.writer.catalog)
+
+    def _spoil(self) -> None:
+        """`own.bad` fails with the canary in its error, and the engine quotes the canary wherever it says how things are."""
+        world = self.world
+        bad = next(i for i in world.writer.catalog.visible if i.name == "bad")
+        message = f'invalid input syntax for type integer: "{WORD} {NUMBER}"'
+        row = pa.table([["22P02"], [message], [1]], schema=arrow_schema(ERRORS, weight=True))
+        world.writer.append([(bad.errors, row)])
+        said = {"status": "failing", "error": message, "last_error": message}
+        world.errors = {"views": {"own.bad": said, "m": said}, "sources": {"clicks": said, "own.clicks": said}, "sinks": {"own.sink": said}}
+
+    def run(self, count: int) -> None:
+        """Sends that many statements. Raises Leak, or AssertionError if what is not theirs changed."""
+        sent = 0
+        while sent < count:
+            attacker = self._choose.choice(self.attackers)
+            sent += attacker.attack()
+            if self._choose.random() < 0.05:
+                self._meanwhile()
+            if self._choose.random() < 0.02:
+                self._choose.choice(self.attackers).close()  # a session ends, another one begins
+            if self._choose.random() < 0.02:
+                self._restore(self._choose.choice(self._users))
+            if self._theirs(self.world.writer.catalog) != self._before:
+                raise AssertionError("something that is not theirs has changed", attacker.user, attacker._history[-5:])
+        self._check_rows()
+
+    def _restore(self, user: str) -> None:
+        """Makes again what an attacker has dropped."""
+        catalog, schema = self.world.writer.catalog, ATTACKERS[user]
+        there = {i.name for i in catalog.visible if catalog.schema_of(i).name == schema}
+        with self.world.connect(user) as connection:
+            for name, text in OWN.items():
+                if name not in there:
+                    with contextlib.suppress(psycopg.Error):  # what it is made of may be something else now
+                        connection.execute(text.replace("{}", schema).encode())
+
+    def _meanwhile(self) -> None:
+        user, text = self._choose.choice(MEANWHILE)
+        with contextlib.suppress(Exception):  # a view of theirs may be gone, or fail
+            self._victims[user].execute(text.encode())
+        self._before = self._theirs(self.world.writer.catalog)
+
+    def _theirs(self, catalog: Catalog) -> object:
+        """All items, roles and schemas that are not the attackers', and grants on them."""
+        mine = {catalog.role(name).id for name in (*self._users, "staff")}
+        items = {i.id: i for i in catalog.items.values() if i.owner not in mine and not i.name.startswith(CALLS)}
+        schemas = {s.id: s for s in catalog.schemas.values() if s.owner not in mine}
+        known = {*items, *schemas, *(s.id for s in catalog.all_schemas().values() if s.owner not in mine)}
+        roles = {
+            r.id: (r.name, r.login, r.superuser, r.verifier, r.member_of, {o: g for o, g in r.grants.items() if o in known})
+            for r in catalog.roles.values()
+        }
+        return items, schemas, roles
+
+    def _check_rows(self) -> None:
+        """Tables that nobody was granted anything on hold what they held."""
+        lake, catalog = self.world.lake, self.world.lake.catalog()
+        held = {
+            (catalog.schema_of(i).name, i.name): sorted(tuple(r.values()) for r in lake.snapshot(i.id).to_pylist())
+            for i in catalog.visible
+            if i.kind == "table" and i.name in ("salaries", "hidden")
+        }
+        assert held["public", "salaries"] == [(NUMBER, WORD, 1)], held
+        assert held["public", "hidden"] == [(1, WORD, 1), (NUMBER, "x", 1)], held
+        assert {(1, WORD, 1), (NUMBER, "x", 1)} <= set(held["own", "hidden"]), held
+
+    @property
+    def received(self) -> int:
+        return sum(a.received for a in self.attackers)
+
+    def close(self) -> None:
+        for attacker in self.attackers:
+            attacker.close()
+        for victim in self._victims.values():
+            victim.close()
+        self._server.shutdown()
+        self._server.server_close()
+        self.world.close()
+
+
+def table(kinds: Counter[tuple[str, str]]) -> str:
+    """Statements by kind: how many, how many succeeded, and which errors the others had."""
+    lines = []
+    for kind in sorted({k for k, _ in kinds}):
+        outcomes = {o: n for (k, o), n in kinds.items() if k == kind}
+        errors = ", ".join(f"{o} {n}" for o, n in sorted(outcomes.items(), key=lambda p: -p[1]) if o != "ok")
+        lines.append(f"{kind:24} {sum(outcomes.values()):6} {outcomes.get('ok', 0):6}  {errors}")
+    return "\n".join(lines)

@@ -1,0 +1,317 @@
+"""Random statements of every kind, for a role that may read little: what it says to get more, by chance.
+
+Clauses that take an expression get one that may read anything (`expressions`); clauses that take a name get any name, that of a
+temporary view too. Most statements are valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tests.authorization.expressions import Expressions
+
+ROLES = ("low", "helper", "boss", "tailgate", "PUBLIC", "staff")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One statement. `follows`: it may go on for ever. `parameters`: of the extended protocol, if it is sent so."""
+
+    text: str
+    follows: bool = False
+    parameters: tuple[str, ...] | None = None
+
+
+class Grammar(Expressions):
+    def statements(self) -> list[Step]:
+        """One statement, or a few that belong together."""
+        made = self.r.choices(list(WEIGHTS), list(WEIGHTS.values()))[0](self)
+        steps = [Step(step) if isinstance(step, str) else step for step in ([made] if isinstance(made, (str, Step)) else made)]
+        return [replace(step, follows=step.follows or " AS OF " in step.text) for step in steps]  # a time to come may be long
+
+    def reads(self) -> str:
+        as_of = f" AS OF {self.of('', 'AT LEAST ')}{self.time()}" if self.r.random() < 0.15 else ""
+        return self.query() + as_of
+
+    def parameters(self) -> Step:
+        """By the extended protocol, in the binary format."""
+        text = self.of(
+            "SELECT a.n, $1::text AS name FROM {} AS a", "SELECT $1::text, ({})", "SELECT a.name FROM {} AS a WHERE a.n = $1::bigint"
+        )
+        inside = self.one_value("max(x.n)::bigint") if "({})" in text else self.source()
+        return Step(text.format(inside), parameters=(str(self.r.randrange(9)),))
+
+    def looks_up(self) -> Step | str:
+        relation = self.of("salaries", "own.m", "own.open", self.own("t"))
+        if self.r.random() < 0.5:
+            return Step(f"SELECT name FROM {relation} WHERE n = $1", parameters=(str(self.r.randrange(3)),))
+        return f"SELECT n, name FROM {relation} WHERE n = {self.r.randrange(3)}"
+
+    def follows(self) -> Step:
+        what = self.some((2, self.relation), (2, lambda: f"({self.query()})"))
+        if self.r.random() < 0.5:
+            as_of = f" AS OF {self.time()}" if self.r.random() < 0.4 else ""
+            return Step(f"TAIL {what}{self.of('', ' WITH (SNAPSHOT)', ' WITH (PROGRESS)')}{as_of}", follows=True)
+        up_to = f" UP TO {self.time()}" if self.r.random() < 0.5 else ""
+        as_of = f" AS OF {self.time()}" if self.r.random() < 0.3 else ""
+        return Step(f"SUBSCRIBE {what}{as_of}{up_to}", follows=True)
+
+    def cursor(self) -> list[Step]:
+        hold = self.of("", "", " WITH HOLD")
+        what = self.some((3, self.query), (1, lambda: f"TAIL {self.relation()}"), (1, lambda: f"TAIL ({self.query()}) AS OF {self.time()}"))
+        fetch = self.of("FETCH ALL c", "FETCH 2 FROM c", "FETCH 1 c WITH (timeout = '0.01s')", "MOVE 1 c", "FETCH BACKWARD 1 c")
+        texts = ["BEGIN", f"DECLARE c {self.of('', 'BINARY ', 'SCROLL ')}CURSOR{hold} FOR {what}"]
+        if self.r.random() < 0.2:
+            texts.append(f"SET ROLE {self.of(*ROLES)}")
+        texts += [fetch, self.of("COMMIT", "ROLLBACK", "CLOSE c")]
+        return [
+            *(Step(t, follows="TAIL" in what and t.startswith("FETCH")) for t in texts),
+            Step("FETCH ALL c"),
+            Step("CLOSE ALL"),
+            Step("ROLLBACK"),
+        ]
+
+    def prepared(self) -> list[str]:
+        body = self.some(
+            (2, self.query),
+            (1, lambda: "SELECT $1::text, $2::bigint"),
+            (1, lambda: f"INSERT INTO {self.own('t')} VALUES ($2, $1)"),
+            (1, lambda: f"SELECT a.n + $2, $1 FROM {self.source()} AS a"),
+        )
+        arguments = f"({self.text()}, {self.number()})" if "$2" in body else ""
+        types = "(text, bigint)" if "$2" in body else ""
+        return [f"PREPARE p {types} AS {body}", f"EXECUTE p {arguments}", f"EXECUTE p {arguments}", "DEALLOCATE p"]
+
+    def copies(self) -> Step | str:
+        options = self.of("", " (FORMAT csv)", " (FORMAT binary)", " CSV HEADER")
+        return self.some(
+            (2, lambda: f"COPY ({self.query()}) TO STDOUT{options}"), (1, lambda: f"COPY {self.relation()} TO STDOUT{options}")
+        )
+
+    def copies_in(self) -> str:
+        return f"COPY {self.some((2, lambda: self.own('t')), (1, self.relation))} FROM STDIN"
+
+    def target(self) -> str:
+        return self.some((5, lambda: self.own("t")), (1, lambda: "own.open"), (1, lambda: "own.hidden"), (1, self.relation))
+
+    def returning(self) -> str:
+        return f" RETURNING {self.of('*', 'n', self.number(), self.text())}" if self.r.random() < 0.4 else ""
+
+    def inserts(self) -> str:
+        rows = self.some(
+            (2, self.query),
+            (2, lambda: f"VALUES ({self.number()}, {self.text()})"),
+            (0.5, lambda: "DEFAULT VALUES"),
+            (0.5, lambda: f"(name) SELECT {self.text()}"),
+        )
+        conflict = self.some(
+            (3, lambda: ""),
+            (1, lambda: " ON CONFLICT DO NOTHING"),
+            (1, lambda: f" ON CONFLICT (n) DO UPDATE SET name = {self.text()} WHERE {self.truth()}"),
+        )
+        return f"INSERT INTO {self.target()} {rows}{conflict}{self.returning()}"
+
+    def updates(self) -> str:
+        table = self.target()
+        if self.r.random() < 0.4:
+            using = f" USING {self.source()} AS b" if self.r.random() < 0.3 else ""
+            return f"DELETE FROM {table} AS a{using} WHERE {self.truth(('a.n',))}{self.returning()}"
+        of = f" FROM {self.source()} AS b" if self.r.random() < 0.3 else ""
+        value = self.text(("b.n",)) if of else self.text(("a.n",))
+        return f"UPDATE {table} AS a SET name = {value}{of} WHERE {self.truth(('a.n',))}{self.returning()}"
+
+    def shows(self) -> str:
+        name = self.name()
+        return self.of(
+            "SHOW MATERIALIZED VIEWS FROM own", "SHOW MATERIALIZED VIEWS", "SHOW SOURCES FROM own", "SHOW SINKS FROM own",
+            "SHOW SUBSCRIPTIONS FROM own", "SHOW ERRORS", f"SHOW ERRORS FROM {name}", "SHOW SECRETS FROM own", "SHOW CONNECTIONS",
+            "SHOW OBJECTS", f"SHOW CREATE VIEW {name}", f"SHOW CREATE MATERIALIZED VIEW {name}", f"SHOW CREATE SINK {name}",
+            f"SHOW COLUMNS FROM {name}",
+            f"SHOW INDEXES FROM {name}", "SHOW ALL", "SHOW search_path", "SHOW TOPICS", "PRINT 't' FROM BEGINNING", "SHOW FUNCTIONS",
+            "SHOW TABLES", f"SHOW CREATE CONNECTION {name}", f"SHOW CREATE SOURCE {name}", f"SHOW CREATE SUBSCRIPTION {name}",
+            "SHOW SCHEMAS", "SHOW DATABASES", f"SHOW CREATE FUNCTION {self.of('own.f', 'own.h', self.own('f'))}", "SHOW VIEWS LIKE '%'",
+        )  # fmt: skip
+
+    def explains(self) -> str:
+        return self.some(
+            (2, lambda: f"EXPLAIN {self.query()}"),
+            (1, lambda: f"EXPLAIN MATERIALIZED VIEW {self.name()}"),
+            (1, lambda: f"EXPLAIN CREATE MATERIALIZED VIEW x AS {self.query()}"),
+            (0.5, lambda: f"EXPLAIN VALUE SCHEMA FOR SINK {self.name()}"),
+            (0.5, lambda: f"EXPLAIN TAIL {self.relation()}"),
+        )
+
+    def catalog(self) -> str:
+        relation = self.of(
+            "pg_stat_activity", "pg_class", "pg_attribute", "pg_attrdef", "pg_proc", "pg_views", "pg_matviews", "pg_indexes", "pg_roles",
+            "pg_user", "pg_authid", "pg_shadow", "pg_constraint", "pg_depend", "pg_description", "pg_settings", "pg_stats",
+            "pg_statistic", "pg_type",
+            "information_schema.columns", "information_schema.tables", "information_schema.views", "information_schema.routines",
+            "tailgate.sources", "tailgate.sinks", "tailgate.materialized_views", "tailgate.secrets", "tailgate.connections",
+            "tailgate.subscriptions", "tailgate.tables", "pg.made_roles", "pg.pg_class",
+        )  # fmt: skip
+        return self.some(
+            (3, lambda: f"SELECT * FROM {relation}"),
+            (
+                1,
+                lambda: (
+                    f"SELECT pg_get_viewdef('{self.name()}'::regclass), {self.of('current_user', 'version()', 'current_schemas(true)')}"
+                ),
+            ),
+            (1, lambda: f"SELECT * FROM {relation} AS a, {self.relation()} AS b"),
+            (1, lambda: f"SELECT (SELECT count(*) FROM {relation}), has_table_privilege('{self.name()}', 'SELECT')"),
+            (1, lambda: f"SELECT obj_description('{self.name()}'::regclass), pg_relation_size('{self.name()}'), col_description(1, 1)"),
+            (1, lambda: "SELECT pg_cancel_backend(pid), pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'boss'"),
+            (
+                0.5,
+                lambda: f"SELECT set_config('{self.of('role', 'search_path', 'tailgate.as_of')}', '{self.of('boss', 'own', '1')}', false)",
+            ),
+        )
+
+    def settings(self) -> list[str] | str:
+        return self.some(
+            (3, lambda: f"SET ROLE {self.of(*ROLES)}"),
+            (1, lambda: f"SET SESSION AUTHORIZATION {self.of(*ROLES)}"),
+            (3, lambda: f"SET search_path = {self.of('lo, public', 'own, public', 'public', 'he, lo', 'own, lo, he', 'pg_temp, public')}"),
+            (1, lambda: f"SET tailgate.as_of = '{self.r.randrange(10**12)}'"),
+            (1, lambda: "RESET ALL"),
+            (1, lambda: "RESET tailgate.as_of"),
+            (1, lambda: "DISCARD ALL"),
+            (0.5, lambda: "SET transaction_read_only = off"),
+            (0.5, lambda: "UNLISTEN *"),
+        )
+
+    def blocks(self) -> list[str]:
+        inside = [
+            self.some((3, self.reads), (2, self.inserts), (1, self.updates), (1, lambda: f"TRUNCATE {self.target()}")) for _ in range(2)
+        ]
+        if self.r.random() < 0.4:
+            inside = [inside[0], "SAVEPOINT a", inside[1], "ROLLBACK TO a", "RELEASE a"]
+        mode = self.of("", " ISOLATION LEVEL SERIALIZABLE", " READ ONLY")
+        return [f"{self.of('BEGIN', 'START TRANSACTION')}{mode}", *inside, self.of("COMMIT", "ROLLBACK")]
+
+    def temporary(self) -> str:
+        name = self.of("salaries", "word", "clicks", "m", "hidden", "v0", "t0", "open", "sub", "far", "sink")
+        if self.r.random() < 0.2:
+            return f"DROP VIEW IF EXISTS pg_temp.{name} CASCADE"
+        return f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {self.within(self.query)}"
+
+    def view(self) -> list[str] | str:
+        replaces = self.of("OR REPLACE ", "OR REPLACE ", "")
+        name = self.some((6, lambda: self.own("v")), (1, self.name))
+        return f"CREATE {replaces}VIEW {name} AS {self.within(self.query)}"
+
+    def materialized(self) -> str:
+        name = self.some((6, lambda: self.own("m")), (1, self.name))
+        return f"CREATE {self.of('OR REPLACE ', 'OR REPLACE ', '')}MATERIALIZED VIEW {name} AS {self.within(self.query)}"
+
+    def function(self) -> str:
+        letter = self.of("f", "f", "g", "h")
+        head, body, returns = {
+            "f": ("()", f"SELECT {self.within(self.number)}", "bigint"),
+            "g": ("(a bigint)", f"SELECT a + {self.within(self.number)}", "bigint"),
+            "h": ("()", self.within(self.query), "TABLE (n bigint, name text)"),
+        }[letter]
+        if letter == "g" and self.r.random() < 0.3:
+            head = f"(a bigint DEFAULT {self.call()})"
+        name = self.some((6, lambda: self.own(letter)), (1, lambda: f"own.{letter}"))
+        wrapped = self.of(f"'{body.replace(chr(39), chr(39) * 2)}'", f"$${body}$$")
+        if letter == "f" and self.r.random() < 0.2:
+            return f"CREATE OR REPLACE FUNCTION {name}{head} RETURNS {returns} LANGUAGE SQL RETURN ({body})"
+        return f"CREATE OR REPLACE FUNCTION {name}{head} RETURNS {returns} LANGUAGE SQL {self.of('', 'STRICT ', 'STABLE ')}AS {wrapped}"
+
+    def table(self) -> str:
+        default = f" DEFAULT {self.some((1, lambda: self.text()), (1, self.call))}" if self.r.random() < 0.2 else ""
+        check = f", CHECK ({self.truth()})" if self.r.random() < 0.15 else ""
+        name = self.some((5, lambda: self.own("t")), (1, self.name))
+        return f"CREATE TABLE IF NOT EXISTS {name} (n bigint PRIMARY KEY, name text{default}{check})"
+
+    def kafka(self) -> str:
+        into = "INTO KAFKA BROKER 'k' TOPIC 't'"
+        sasl = "BROKER 'k', SASL MECHANISMS 'PLAIN', SASL USERNAME 'u', SASL PASSWORD"
+        return self.some(
+            (2, lambda: f"CREATE SINK {self.own('k')} FROM {self.name()} {into} KEY (n) NOT ENFORCED FORMAT JSON ENVELOPE UPSERT"),
+            (2, lambda: f"CREATE SINK {self.own('k')} FROM ({self.query()}) {into} FORMAT JSON ENVELOPE DEBEZIUM"),
+            (1, lambda: f"CREATE SOURCE {self.own('s')} FROM KAFKA BROKER 'k' TOPIC 't' FORMAT TEXT"),
+            (1, lambda: f"CREATE SOURCE {self.own('s')} FROM KAFKA CONNECTION {self.name()} (TOPIC 't') FORMAT TEXT"),
+            (1, lambda: f"CREATE SINK {self.own('k')} FROM {self.own('m')} INTO KAFKA CONNECTION {self.name()} (TOPIC 't') FORMAT JSON"),
+            (1, lambda: f"CREATE SECRET {self.own('w')} AS 'x'"),
+            (1, lambda: f"ALTER SECRET {self.of('', 'IF EXISTS ')}{self.name()} AS 'x'"),
+            (1, lambda: f"CREATE CONNECTION {self.own('c')} TO KAFKA ({sasl} SECRET {self.name()})"),
+            (1, lambda: f"VALIDATE CONNECTION {self.name()}"),
+            (1, lambda: f"{self.of('PAUSE', 'RESUME')} SOURCE {self.name()}"),
+            (1, lambda: f"{self.of('RETRY', 'DELETE')} DEAD LETTERS OF {self.name()}"),
+            (1, lambda: f"ALTER SOURCE {self.name()} {self.of('REFRESH SCHEMA', 'RESUME AT EARLIEST')}"),
+        )  # fmt: skip
+
+    def subscriptions(self) -> list[Step] | Step | str:
+        sub = self.some((4, lambda: self.own("b")), (1, lambda: "own.sub"))
+        wait = Step(f"FETCH 5 FROM SUBSCRIPTION {sub} WITH (timeout = '0.01s')", follows=True)
+        kind = self.r.randrange(4)
+        if kind == 0:
+            return f"CREATE SUBSCRIPTION {sub} FROM {self.relation()}"
+        if kind == 1:
+            return f"DROP SUBSCRIPTION IF EXISTS {sub}"
+        return [wait, Step(f"ACKNOWLEDGE {sub} UP TO {self.time()}"), Step(f"ACKNOWLEDGE {sub} UP TO {1000 + self.r.randrange(9)}")]
+
+    def indexes(self) -> str:
+        return self.of(f"CREATE INDEX ON {self.name()} (n)", f"CREATE INDEX {self.of('i0', 'i1')} ON {self.own('t')} (name)")
+
+    def changes(self) -> str:
+        kind = self.of("VIEW", "MATERIALIZED VIEW", "TABLE", "SOURCE", "SINK", "SECRET", "CONNECTION", "SUBSCRIPTION", "INDEX")
+        name = self.name()
+        function = self.of("own.f()", "own.h()", self.own("f"), self.own("g"))
+        return self.some(
+            (2, lambda: f"ALTER {kind} {self.of('', 'IF EXISTS ')}{name} RENAME TO {self.of('v0', 'v1', 't1', 'mine', 'salaries')}"),
+            (2, lambda: f"ALTER {kind} {name} SET SCHEMA {self.of('lo', 'he', 'own', 'public')}"),
+            (2, lambda: f"DROP {kind} {self.of('', 'IF EXISTS ')}{name}{self.of('', ' CASCADE')}"),
+            (1, lambda: f"DROP FUNCTION {self.of('', 'IF EXISTS ')}{function}{self.of('', ' CASCADE')}"),
+            (1, lambda: f"COMMENT ON {kind} {name} IS 'x'"),
+            (0.5, lambda: f"COMMENT ON COLUMN {name}.n IS 'x'"),
+            (0.5, lambda: f"COMMENT ON FUNCTION {self.of('own.f()', self.own('f'))} IS 'x'"),
+            (0.5, lambda: f"COMMENT ON SCHEMA {self.of('lo', 'own', 'public')} IS 'x'"),
+            (0.5, lambda: f"ALTER SCHEMA {self.of('lo', 'he', 'own')} {self.of('RENAME TO boss', 'OWNER TO helper', 'OWNER TO boss')}"),
+            (0.3, lambda: f"CREATE SCHEMA {self.of('boss', 'x')}"),
+            (0.3, lambda: f"DROP SCHEMA {self.of('own', 'public')} CASCADE"),
+        )  # fmt: skip
+
+    def grants(self) -> str:
+        to = self.of("low", "helper", "PUBLIC", "staff")
+        what = self.of("SELECT", "ALL", "INSERT", "UPDATE, DELETE")
+        gives = self.of(("GRANT", "TO"), ("REVOKE", "FROM")) if self.r.random() < 0.5 else ("GRANT", "TO")
+        return self.some(
+            (3, lambda: f"{gives[0]} {what} ON {self.own_relation()} {gives[1]} {to}"),
+            (3, lambda: f"{gives[0]} {what} ON {self.name()} {gives[1]} {to}"),
+            (1, lambda: f"{gives[0]} SELECT ON ALL TABLES IN SCHEMA {self.of('own', 'lo', 'public')} {gives[1]} {to}"),
+            (1, lambda: f"{gives[0]} {self.of('USAGE', 'CREATE')} ON SCHEMA {self.of('lo', 'he', 'own', 'public')} {gives[1]} {to}"),
+            (1, lambda: f"{gives[0]} USAGE ON SECRET {self.name()} {gives[1]} {to}"),
+            (1, lambda: f"{gives[0]} USAGE ON CONNECTION {self.name()} {gives[1]} {to}"),
+            (1, lambda: f"{gives[0]} {self.of('boss', 'staff', 'tailgate', 'low')} {gives[1]} {self.of('low', 'helper')}"),
+            (0.5, lambda: f"CREATE ROLE {self.of('x', 'y')} SUPERUSER LOGIN"),
+            (0.5, lambda: f"ALTER ROLE {self.of('low', 'boss', 'helper')} {self.of('SUPERUSER', 'NOLOGIN', chr(76) + 'OGIN')}"),
+            (0.3, lambda: f"DROP ROLE {self.of('boss', 'staff', 'x')}"),
+        )
+
+    def truncates(self) -> str:
+        return f"TRUNCATE {self.target()}"
+
+    def several(self) -> str:
+        """Some statements in one message."""
+        return "; ".join(self.r.choice((self.reads, self.inserts, self.temporary, self.shows))() for _ in range(2))
+
+    def presto(self) -> Step:
+        return Step(
+            "presto:"
+            + self.some((5, self.query), (1, self.shows), (1, self.inserts), (1, self.view), (1, lambda: f"TAIL {self.relation()}"))
+        )
+
+
+# kinds of statements, with how often each comes
+WEIGHTS: dict[Callable[[Grammar], object], float] = {
+    Grammar.reads: 14, Grammar.parameters: 4, Grammar.looks_up: 3, Grammar.follows: 1, Grammar.cursor: 2, Grammar.prepared: 3,
+    Grammar.copies: 3, Grammar.copies_in: 1, Grammar.inserts: 6, Grammar.updates: 4, Grammar.truncates: 0.3, Grammar.shows: 3,
+    Grammar.explains: 3, Grammar.catalog: 4, Grammar.settings: 3, Grammar.blocks: 2, Grammar.temporary: 4, Grammar.view: 5,
+    Grammar.materialized: 3, Grammar.function: 6, Grammar.table: 2, Grammar.kafka: 5, Grammar.subscriptions: 2, Grammar.indexes: 0.7,
+    Grammar.changes: 4, Grammar.grants: 5, Grammar.several: 2, Grammar.presto: 1.5,
+}  # fmt: skip

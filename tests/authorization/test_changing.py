@@ -1,0 +1,243 @@
+"""A statement changes exactly the objects whose owner was asked for; names are resolved once."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from lake.errors import SerializationFailure, TailgateError
+from lake.names import Name
+from lake.resolution import Resolution
+from sql.resolving import resolve
+from tests.authorization.conftest import CANARY, made, refused
+from tests.authorization.world import World
+
+# What boss has under names that a temporary view may have too.
+OF_BOSS = [
+    "CREATE SECRET word AS 'unsaid'",
+    "CREATE SOURCE clicks FROM KAFKA BROKER 'k' TOPIC 't' FORMAT TEXT",
+    "CREATE VIEW v AS SELECT n FROM salaries",
+    "CREATE MATERIALIZED VIEW m AS SELECT n FROM salaries",
+]
+HIDDEN = [
+    ("salaries", "GRANT SELECT ON salaries TO low"),
+    ("salaries", "REVOKE ALL ON salaries FROM boss"),
+    ("word", "ALTER SECRET word AS 'mine'"),
+    ("word", "ALTER SECRET IF EXISTS word AS 'mine'"),
+    ("word", "GRANT USAGE ON SECRET word TO low"),
+    ("word", "DROP SECRET word"),
+    ("word", "CREATE CONNECTION lo.c TO KAFKA (BROKER 'k', SASL MECHANISMS 'PLAIN', SASL USERNAME 'u', SASL PASSWORD SECRET word)"),
+    ("clicks", "PAUSE SOURCE clicks"),
+    ("clicks", "RESUME SOURCE clicks"),
+    ("clicks", "RETRY DEAD LETTERS OF clicks"),
+    ("clicks", "DELETE DEAD LETTERS OF clicks"),
+    ("clicks", "DELETE DEAD LETTERS OF clicks WHERE value IS NULL"),
+    ("clicks", "ALTER SOURCE clicks REFRESH SCHEMA"),
+    ("clicks", "ALTER SOURCE clicks RESUME AT EARLIEST"),
+    ("clicks", "DROP SOURCE clicks"),
+    ("clicks", "ALTER SOURCE clicks RENAME TO mine"),
+    ("clicks", "COMMENT ON SOURCE clicks IS 'mine'"),
+    ("v", "CREATE OR REPLACE VIEW public.v AS SELECT 1 AS n"),
+    ("v", "COMMENT ON VIEW public.v IS 'mine'"),
+    ("v", "DROP VIEW public.v"),
+    ("m", "CREATE OR REPLACE MATERIALIZED VIEW m AS SELECT 1 AS n"),
+    ("m", "CREATE OR REPLACE MATERIALIZED VIEW public.m AS SELECT 1 AS n"),
+    ("m", "CREATE INDEX ON m (n)"),
+    ("m", "CREATE SUBSCRIPTION lo.s FROM m"),
+    ("salaries", "CREATE SINK lo.s FROM salaries INTO KAFKA BROKER 'k' TOPIC 't' KEY (n) FORMAT JSON ENVELOPE UPSERT"),
+    ("salaries", "CREATE SINK lo.s FROM (SELECT n FROM salaries) INTO KAFKA BROKER 'k' TOPIC 't' FORMAT JSON ENVELOPE DEBEZIUM"),
+    ("salaries", "CREATE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL AS 'SELECT sum(n) FROM salaries'"),
+    ("salaries", "CREATE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL RETURN (SELECT sum(n) FROM salaries)"),
+    ("salaries", "CREATE MATERIALIZED VIEW lo.x AS SELECT n FROM salaries"),
+    ("m", "EXPLAIN MATERIALIZED VIEW m"),
+    ("salaries", "EXPLAIN CREATE MATERIALIZED VIEW x AS SELECT n FROM salaries"),
+]
+
+
+@pytest.fixture(scope="module")
+def hidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """With what boss has; low may create in public, so that its names are no obstacle."""
+    world = made(tmp_path_factory.mktemp("hidden"))
+    world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO low")
+    world.sql("boss", *OF_BOSS)
+    yield world
+    world.close()
+
+
+def of_boss(world: World) -> object:
+    catalog = world.lake.catalog()
+    boss = catalog.role("boss").id
+    return [i for i in catalog.items.values() if i.owner == boss], dict(catalog.roles), catalog.schemas
+
+
+@pytest.mark.parametrize(("name", "text"), HIDDEN, ids=lambda part: part)
+def test_a_temporary_view_stands_for_nothing_else(hidden: World, name: str, text: str) -> None:
+    """Seen: the gateway asked for the ownership of the temporary view, and the engine changed what has its name."""
+    before = of_boss(hidden)
+    with hidden.connect("low") as low:
+        low.execute(f"CREATE TEMPORARY VIEW {name} AS SELECT 1 AS n")
+        with pytest.raises(psycopg.Error) as raised:
+            low.execute(text.encode())
+        assert raised.value.sqlstate not in ("XX000", "40001"), raised.value
+        assert str(CANARY) not in str(raised.value)
+    assert of_boss(hidden) == before
+
+
+OWNED = [
+    "CREATE OR REPLACE VIEW public.v AS SELECT 1 AS n",
+    "CREATE OR REPLACE MATERIALIZED VIEW public.m AS SELECT 1 AS n",
+    "CREATE OR REPLACE FUNCTION public.f() RETURNS int LANGUAGE SQL AS 'SELECT 2'",
+]
+
+
+@pytest.mark.parametrize("text", OWNED)
+def test_to_replace_is_to_own(world: World, text: str) -> None:
+    world.sql("boss", *OF_BOSS, "CREATE FUNCTION f() RETURNS int LANGUAGE SQL AS 'SELECT 1'")
+    world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO low")
+    before = world.lake.catalog().items
+    error = refused(world, "low", text)
+    assert (error.diag.message_primary or "").startswith("must be owner of")
+    refused(world, "low", text.replace("public.", ""))
+    # a function with other arguments is another one
+    world.sql("low", "CREATE OR REPLACE FUNCTION public.f(int) RETURNS int LANGUAGE SQL AS 'SELECT $1'")
+    assert {i: world.lake.catalog().items[i] for i in before} == before
+
+
+def test_a_changed_function_is_asked_of_the_owners_above_it(world: World) -> None:
+    """Seen: what the function reads was asked of nobody."""
+    world.sql("low", "CREATE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL AS 'SELECT 1::bigint'", "CREATE VIEW lo.v AS SELECT lo.f()")
+    refused(world, "low", "CREATE OR REPLACE FUNCTION lo.f() RETURNS bigint LANGUAGE SQL AS 'SELECT sum(n) FROM salaries'")
+    assert world.sql("low", "TABLE lo.v") == [(1,)]
+
+
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+def test_a_changed_function_needs_what_the_views_above_it_may_read(world: World, kind: str) -> None:
+    """The function's owner may read it, the owner of the view above may not."""
+    world.sql("boss", "CREATE FUNCTION own.f() RETURNS bigint LANGUAGE SQL AS 'SELECT 1::bigint'", "GRANT USAGE ON SCHEMA own TO low")
+    world.sql("low", f"CREATE {kind} lo.v AS SELECT own.f()")
+    error = refused(world, "boss", "CREATE OR REPLACE FUNCTION own.f() RETURNS bigint LANGUAGE SQL AS 'SELECT sum(n) FROM salaries'")
+    assert error.diag.message_primary == "permission denied for table salaries"
+    assert error.diag.message_detail == f"{kind.lower()} lo.v is made of it, and its owner may not read that."
+    assert world.sql("low", "TABLE lo.v") == [(1,)]
+
+
+def test_a_changed_view_needs_what_the_views_above_it_may_call(world: World) -> None:
+    """A materialized view keeps rows of what its owner may not read if a view below it gets another text: that one's owner may."""
+    world.sql("boss", "CREATE VIEW own.below AS SELECT 1 AS n", "GRANT USAGE ON SCHEMA own TO low", "GRANT SELECT ON own.below TO low")
+    world.sql("low", "CREATE MATERIALIZED VIEW lo.m AS SELECT n FROM own.below")
+    world.sql("boss", "CREATE OR REPLACE VIEW own.below AS SELECT n FROM salaries")  # boss grants it
+    assert world.sql("low", "TABLE lo.m") == [(CANARY,)]
+    world.sql("boss", "REVOKE SELECT ON own.below FROM low")
+    refused(world, "boss", "CREATE OR REPLACE VIEW own.below AS SELECT n + 1 AS n FROM salaries")
+
+
+def test_the_schema_of_a_role_s_name_is_not_made_by_others(world: World) -> None:
+    """`$user` is the first schema of the path: whoever could give a schema the name of a role would be in front of all its names."""
+    refused(world, "low", "ALTER SCHEMA lo RENAME TO boss")
+    refused(world, "low", "ALTER SCHEMA lo OWNER TO boss")
+
+
+def test_to_rename_is_to_create(world: World) -> None:
+    world.sql("tailgate", "GRANT CREATE ON SCHEMA own TO low", "GRANT USAGE ON SCHEMA own TO low")
+    world.sql("low", "CREATE VIEW own.w AS SELECT 1 AS n")
+    world.sql("tailgate", "REVOKE CREATE ON SCHEMA own FROM low")
+    refused(world, "low", "ALTER VIEW own.w RENAME TO x")
+
+
+# ---- resolved once --------------------------------------------------------------------------------------------------------
+
+
+class Between:
+    """Runs something between the check of a statement and its execution, once: `with Between(world, …):`."""
+
+    def __init__(self, world: World, change: Callable[[], object], times: int = 1) -> None:
+        self._world, self._change, self._left = world, change, times
+        self._execute = world.execute
+        self.seen = 0
+
+    def __enter__(self) -> Between:
+        self._world.execute = self._late
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._world.execute = self._execute
+
+    def _late(self, *arguments: Any) -> dict[str, Any]:
+        self.seen += 1
+        if self._left:
+            self._left -= 1
+            self._world.execute = self._execute
+            self._change()
+            self._world.execute = self._late
+        return self._execute(*arguments)
+
+
+def test_what_takes_a_name_meanwhile_is_not_what_was_checked(world: World) -> None:
+    """low drops its view and somebody else's gets the name: the statement is checked again, and refused."""
+    world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO low")
+    world.sql("low", "CREATE VIEW public.v AS SELECT 1 AS n")
+    with Between(world, lambda: (world.sql("low", "DROP VIEW public.v"), world.sql("boss", "CREATE VIEW v AS SELECT n FROM salaries"))):
+        refused(world, "low", "GRANT SELECT ON v TO helper")
+    assert world.lake.catalog().role("helper").grants == {}
+
+
+CHANGES = [
+    ("DROP VIEW lo.v", "CREATE VIEW lo.v AS SELECT 2 AS n"),
+    ("CREATE OR REPLACE VIEW lo.v AS SELECT 2 AS n",),
+    ("ALTER VIEW lo.v RENAME TO w",),
+    ("CREATE ROLE another",),
+    ("GRANT SELECT ON lo.v TO helper",),
+    ("REVOKE USAGE ON SCHEMA public FROM PUBLIC",),
+    ("ALTER SCHEMA lo OWNER TO helper",),
+]
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids=lambda texts: texts[0])
+def test_the_engine_refuses_what_was_checked_of_something_else(world: World, changes: tuple[str, ...]) -> None:
+    """40001, and the gateway looks the names up again."""
+    world.sql("low", "CREATE VIEW lo.v AS SELECT 1 AS n")
+    text = "COMMENT ON VIEW lo.v IS 'mine'"
+    resolution = resolve(text, world.lake.catalog(), world.lake.catalog())
+    world.sql("tailgate", *changes)
+    with pytest.raises(SerializationFailure):
+        world.execute(text, {"role": "low"}, resolution, None)
+    before = world.lake.catalog()
+    again = resolve(text, before, before)
+    if before.find(Name("v", "lo")) is not None:
+        world.execute(text, {"role": "low"}, again, None)
+
+
+def test_what_has_nothing_to_do_with_it_may_change(world: World) -> None:
+    world.sql("low", "CREATE VIEW lo.v AS SELECT 1 AS n", "CREATE VIEW lo.w AS SELECT 1 AS n")
+    text = "COMMENT ON VIEW lo.v IS 'mine'"
+    resolution = resolve(text, world.lake.catalog(), world.lake.catalog())
+    world.sql("low", "DROP VIEW lo.w", "CREATE VIEW lo.x AS SELECT n FROM lo.v")
+    world.sql("boss", "INSERT INTO salaries VALUES (1)", "ALTER TABLE salaries RENAME TO wages")
+    world.execute(text, {"role": "low"}, resolution, None)
+
+
+def test_a_statement_whose_names_change_all_the_time_fails_with_40001(world: World) -> None:
+    world.sql("low", "CREATE VIEW lo.v AS SELECT 0 AS n")
+    count = itertools.count(1)
+    with Between(world, lambda: world.sql("low", f"CREATE OR REPLACE VIEW lo.v AS SELECT {next(count)} AS n"), times=100):
+        refused(world, "low", "GRANT SELECT ON lo.v TO helper", sqlstate="40001")
+    with Between(world, lambda: world.sql("low", f"CREATE OR REPLACE VIEW lo.v AS SELECT {next(count)} AS n"), times=2) as between:
+        world.sql("low", "GRANT SELECT ON lo.v TO helper")
+    assert between.seen == 3
+
+
+def test_names_of_a_resolution_mean_nothing_else(world: World) -> None:
+    """The engine asks nobody for a name that the gateway did not look up."""
+    world.sql("boss", "CREATE VIEW v AS SELECT n FROM salaries")
+    catalog = world.lake.catalog()
+    nothing = resolve("", catalog, catalog)
+    with pytest.raises(TailgateError) as raised:
+        world.execute("GRANT SELECT ON v TO low", {"role": "low"}, nothing, None)
+    assert raised.value.sqlstate == "42P01"
+    resolution = resolve("TABLE v", catalog, catalog)
+    assert Resolution.from_json(json.loads(json.dumps(resolution.to_json()))) == resolution

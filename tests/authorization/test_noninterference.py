@@ -1,0 +1,60 @@
+"""Data that a role may not read has no influence on the bytes that it receives, and a role changes only what it owns.
+
+A role alone, or two roles that cooperate, send random statements of every kind (`grammar`). A value that only a table of another role
+holds appears in no byte that they receive. TAILGATE_STATEMENTS sets the number of statements, TAILGATE_SEED the choice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from lake.errors import TailgateError
+from sql.statements import Empty, Statement, parse, split
+from tests.authorization.attack import Attack, table
+from tests.authorization.grammar import Grammar
+
+SHORT, FULL = 300, 20_000
+USERS = {"one role": ("low",), "two roles that cooperate": ("low", "helper")}
+TRIES = 20_000  # until every kind of statement has come
+SUCCEEDING_MIN = 0.3  # of the statements: refused statements show little
+
+
+def attacked(path: Path, seed: int, users: Sequence[str], count: int) -> None:
+    attack = Attack(path, seed, users)
+    try:
+        attack.run(count)
+    finally:
+        print(table(attack.kinds))
+        sent, succeeded = sum(attack.kinds.values()), sum(n for (_, outcome), n in attack.kinds.items() if outcome == "ok")
+        print(f"{', '.join(users)}: {sent} statements, {succeeded} succeeded, {attack.received} bytes received, seed {seed}")
+        attack.close()
+    assert succeeded > sent * SUCCEEDING_MIN
+
+
+def test_every_kind_of_statement_is_sent(seed: int) -> None:
+    grammar, missing = Grammar(random.Random(seed), "lo"), set(get_args(Statement)) - {Empty}
+    for _ in range(TRIES):
+        for step in grammar.statements():
+            with contextlib.suppress(TailgateError):
+                missing -= {type(parse(part.text)) for part in split(step.text)}
+        if not missing:
+            return
+    raise AssertionError("extend the grammar", missing)
+
+
+@pytest.mark.parametrize("users", USERS.values(), ids=USERS)
+def test_short(tmp_path: Path, seed: int, users: Sequence[str]) -> None:
+    attacked(tmp_path, seed, users, int(os.environ.get("TAILGATE_STATEMENTS", SHORT)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("users", USERS.values(), ids=USERS)
+def test_full(tmp_path: Path, seed: int, users: Sequence[str]) -> None:
+    attacked(tmp_path, seed, users, FULL)

@@ -1,0 +1,45 @@
+"""Commands and files that documents name exist: `make` targets, options of `tailgate`, paths in CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+import cli
+from tests.docs.pages import DOCS
+
+ROOT = DOCS.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
+COMMAND = re.compile(r"^(?:\$ |    )?(?:\.venv/bin/)?tailgate ((?:up|demo|engine|gateway|presto|sinks)\b[^#\n]*)$", re.MULTILINE)
+MAKE = re.compile(r"(?:^(?:\$ |    )|`)make ([a-z][a-z-]*)", re.MULTILINE)
+PATH = re.compile(r"`((?:bench|docs|engine|gateway|lake|sinks|sql|tests)/[\w/.-]+)`")
+
+
+def test_every_command_line_is_one_that_the_program_takes() -> None:
+    lines = [(page.name, line) for page in PAGES for line in COMMAND.findall(page.read_text())]
+    assert len(lines) > 1
+    for page, line in lines:
+        try:
+            cli.parser().parse_args(shlex.split(line))
+        except SystemExit:
+            pytest.fail(f"{page}: tailgate {line}")
+
+
+def test_every_make_target_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    missing = {(page.name, name) for page in PAGES for name in MAKE.findall(page.read_text()) if name not in targets}
+    assert not missing
+
+
+def test_every_file_that_contributing_names_exists() -> None:
+    paths = PATH.findall((ROOT / "CONTRIBUTING.md").read_text())
+    assert len(paths) > 40
+    assert not [path for path in paths if not (ROOT / path).exists()]
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (DOCS / "README.md").read_text()
+    missing = [page.name for page in DOCS.glob("*.md") if page.name != "README.md" and f"({page.name})" not in index]
+    assert not missing, f"docs/README.md does not link {', '.join(missing)}"

@@ -1,0 +1,107 @@
+"""An engine in the process of the test: its statements, writes, rounds and sweeps are calls, whose file operations a test can make fail."""
+
+from __future__ import annotations
+
+import json
+import struct
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from engine.runtime.engine import Engine
+from engine.runtime.installing import Installation
+from engine.runtime.statements import Statements
+from engine.runtime.writes import Writes
+from lake import Lake
+from lake.catalog import Item
+from lake.entry import stream
+from lake.retention import sweep
+from lake.tables import Follower
+from lake.types import arrow_schema
+from lake.writing import open_epoch
+from sql.resolving import resolve
+from tests.engine.runtime.parts import rows
+
+COMMIT_S = 60.0
+
+
+class Waiting:
+    """The client of a statement, who waits for the answer."""
+
+    def tell(self, notice: dict[str, Any]) -> None:
+        pass
+
+    def gone(self) -> bool:
+        return False
+
+
+class Inside:
+    """One life of an engine, from its start to `end`. `ended`: what it ended with by itself, or None."""
+
+    def __init__(self, session: Any, path: Path) -> None:
+        self.lake = Lake.create(path)
+        self.writer = open_epoch(self.lake, take_over=True)
+        self.engine = Engine(self.lake, session, self.writer, 1)
+        self.installation = Installation(self.engine)
+        self.statements = Statements(self.engine, self.installation)
+        self.writes = Writes(self.engine.inbox, lambda: self.engine.catalog, self.engine.enter)
+        self.follower = Follower(self.lake, self.writer.epoch)
+        self.ended: BaseException | None = None
+        self.installation.recover()
+        self._thread = threading.Thread(target=self._run, name="engine")
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.engine.run()
+        except BaseException as error:  # noqa: BLE001  # the test looks at it
+            self.ended = error
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def end(self) -> None:
+        self.engine.stop()
+        self._thread.join(COMMIT_S)
+        assert not self.alive
+        self.writer.close()
+
+    def execute(self, sql: str) -> dict[str, Any]:
+        catalog = self.engine.catalog
+        return self.statements.execute(sql, {}, resolve(sql, catalog, catalog), Waiting())
+
+    def insert(self, table: str, *added: tuple[Any, ...], wait: bool = True) -> int:
+        """Acknowledged when this returns: the number in the inbox. With `wait`, its tick is in the log."""
+        body = write_body(self.engine.catalog.relation(table), added)
+        number = int(self.writes.write(body)["number"])
+        if wait:
+            self.wait(number)
+        return number
+
+    def wait(self, number: int) -> None:
+        """Returns when the tick that read an entry of the inbox is in the log, or the engine has ended."""
+        self.engine.wait_inbox(number, lambda: self.alive)
+
+    def round(self) -> None:
+        self.follower.round()
+
+    def sweep(self) -> None:
+        sweep(self.writer)
+
+    def rows(self, name: str) -> Counter[tuple[Any, ...]]:
+        """As another process sees the relation."""
+        return rows(Lake(self.lake.path), name)
+
+
+def write_body(table: Item, added: Sequence[tuple[Any, ...]]) -> bytes:
+    """The body of `POST /write` that adds rows to a table and has read nothing."""
+    schema = arrow_schema(table.columns, weight=True)
+    columns = [*zip(*added, strict=True), [1] * len(added)]
+    changes = stream(pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema))
+    head = json.dumps({"base": 0, "reads": [], "parts": [{"table": table.id, "changes": len(changes), "keys": 0}]})
+    return struct.pack(">I", len(head)) + head.encode() + changes

@@ -1,0 +1,219 @@
+"""Any file operation of a running engine fails: what was acknowledged is there once, and engine, log and readers agree.
+
+A step is a statement, a write with its tick, a round or a sweep. One of its file operations fails, in whichever thread that is, before
+it is done or after. Then either the engine continues, or it has ended by itself and another one begins.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.runtime import engine as engine_module
+from lake import Lake, files
+from lake.errors import CrashShutdown, TailgateError, Uncertain
+from tests.engine.runtime.inside import Inside
+from tests.lake.life import short_history
+
+STEPS = ("create table", "create view", "insert", "replace view", "drop view", "round", "sweep")
+CASES = 10  # of the short form
+OPERATIONS_MAX = 60  # of one step
+SETTLED_S = 60.0
+CREATE_VIEW = "CREATE MATERIALIZED VIEW w AS SELECT v, count(*) AS n, {} AS a FROM t GROUP BY v"
+
+
+class Fault:
+    """Lets one operation of the lake's files fail. `failed` names it, or is None if there were fewer."""
+
+    def __init__(self, number: int, after: bool, code: int) -> None:
+        self._number, self._after, self._code = number, after, code
+        self._count = itertools.count()
+        self._lock = threading.Lock()
+        self.failed: tuple[str, Path] | None = None
+
+    def __enter__(self) -> Fault:
+        files.hook = self._operation
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        files.hook = None
+
+    def _operation(self, name: str, path: Path, action: Callable[[], Any]) -> Any:
+        with self._lock:
+            failing = next(self._count) == self._number
+        result = action() if self._after or not failing else None
+        if failing:
+            self.failed = name, path
+            raise OSError(self._code, os.strerror(self._code), str(path))
+        return result
+
+
+class World:
+    """A lake, its engine of the moment, and what the lake must hold."""
+
+    def __init__(self, session: Any, path: Path) -> None:
+        self._session, self._path = session, path
+        self.table: set[tuple[int, int]] = set()
+        self.unknown: set[tuple[int, int]] = set()  # written, and neither acknowledged nor refused
+        self.lives = 0
+        self._keys = itertools.count(1)
+        self._tables = itertools.count()
+        self._start()
+        self.inside.execute("CREATE TABLE t (k int8 PRIMARY KEY, v int8)")
+        self.inside.execute(CREATE_VIEW.format(0))
+
+    def _start(self) -> None:
+        self.lives += 1
+        self.inside = Inside(self._session, self._path)
+
+    def close(self) -> None:
+        self.inside.end()
+
+    def step(self, name: str) -> None:
+        match name:
+            case "create table":
+                self.inside.execute(f"CREATE TABLE t{next(self._tables)} (k int8)")
+            case "create view":
+                self.inside.execute(CREATE_VIEW.format(0))
+            case "replace view":
+                self.inside.execute(CREATE_VIEW.format(next(self._keys)).replace("CREATE", "CREATE OR REPLACE", 1))
+            case "drop view":
+                self.inside.execute("DROP MATERIALIZED VIEW w")
+            case "insert":
+                self.insert()
+            case "round":
+                self.inside.round()
+            case "sweep":
+                self.inside.sweep()
+
+    def prepare(self, name: str) -> None:
+        """Brings about what the step needs."""
+        view = "w" in {i.name for i in self.inside.engine.catalog.visible}
+        if name == "create view" and view:
+            self.inside.execute("DROP MATERIALIZED VIEW w")
+        elif name in ("replace view", "drop view") and not view:
+            self.inside.execute(CREATE_VIEW.format(0))
+        elif name in ("round", "sweep"):
+            for _ in range(3):
+                self.insert()
+                if name == "sweep":
+                    self.inside.round()
+
+    def insert(self) -> None:
+        key = next(self._keys)
+        row = (key, key % 3)
+        self.unknown.add(row)
+        try:
+            number = self.inside.insert("t", row, wait=False)
+        except (Uncertain, CrashShutdown):
+            raise
+        except (TailgateError, OSError):
+            self.unknown.remove(row)
+            raise
+        self.unknown.remove(row)
+        self.table.add(row)
+        self.inside.wait(number)
+
+    def fail(self, name: str, fault: Fault) -> str:
+        """Runs a step with a failure, and checks what is left. Returns what was seen."""
+        self.prepare(name)
+        before = names(self.inside.engine.catalog)
+        error: Exception | None = None
+        with fault:
+            try:
+                self.step(name)
+            except (TailgateError, OSError) as raised:
+                error = raised
+            self._settle()
+        seen = f"{name}: {fault.failed}, {error!r}, {self.inside.ended!r}"
+        if self.inside.ended is not None:
+            assert isinstance(self.inside.ended, TailgateError | OSError), seen
+            self.inside.end()
+            self._start()
+        elif error is not None and name != "insert":
+            assert names(self.inside.engine.catalog) == before, seen
+        if error is None and name in ("create view", "replace view"):
+            assert "w" in names(Lake(self._path).catalog()), seen
+        if error is None and name == "drop view":
+            assert "w" not in names(Lake(self._path).catalog()), seen
+        self.check(seen)
+        return seen
+
+    def _settle(self) -> None:
+        """Returns when the engine has ended, or has committed all that was written."""
+        inside, deadline = self.inside, time.monotonic() + SETTLED_S
+        while inside.alive and (inside.engine._fatal is not None or inside.engine.newest.inbox < inside.engine.inbox.newest):
+            assert time.monotonic() < deadline, "the engine neither continues nor ends"
+            time.sleep(0.02)
+
+    def check(self, seen: str) -> None:
+        self.insert()
+        self._settle()
+        engine = self.inside.engine
+        with engine.boundary:
+            reader = Lake(self._path)
+            assert reader.log.newest() is not None, seen
+            assert reader.log.newest().n == engine.newest.n, seen  # type: ignore[union-attr]
+            assert reader.catalog() == engine.catalog == engine.writer.catalog, seen
+        rows = self.inside.rows("t")
+        assert set(rows.values()) == {1}, seen
+        assert self.table <= set(rows) <= self.table | self.unknown, seen
+        self.table, self.unknown = set(rows), set()  # type: ignore[arg-type]
+        if "w" in names(reader.catalog()):
+            counts = Counter(v for _, v in self.table)
+            assert {(v, n) for v, n, _ in self.inside.rows("w")} == set(counts.items()), seen
+
+
+def names(catalog: Any) -> set[str]:
+    return {i.name for i in catalog.visible if i.ready}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from engine.runtime import session
+
+    running = session.start(tmp_path_factory.mktemp("spark"), 2)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def world(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    short_history(monkeypatch)
+    monkeypatch.setattr(engine_module, "RETRY_S", 0.1)
+    world = World(session, tmp_path / "lake")
+    yield world
+    world.close()
+
+
+def test_any_file_operation_may_fail(world: World) -> None:
+    """One of each step, and some by chance."""
+    chance = random.Random(4)
+    steps = [*STEPS, *(chance.choice(STEPS) for _ in range(CASES - len(STEPS)))]
+    for step in steps:
+        print(world.fail(step, Fault(chance.randrange(8), chance.random() < 0.5, chance.choice([errno.ENOSPC, errno.EIO]))))
+
+
+@pytest.mark.long
+def test_every_file_operation_may_fail(world: World) -> None:
+    count = 0
+    for step, after, code in itertools.product(STEPS, (False, True), (errno.ENOSPC, errno.EIO)):
+        for number in range(OPERATIONS_MAX):
+            fault = Fault(number, after, code)
+            print(number, "after" if after else "before", world.fail(step, fault), flush=True)
+            if fault.failed is None:
+                break
+            count += 1
+        else:
+            raise AssertionError(f"{step} has more than {OPERATIONS_MAX} operations")
+    print(f"{count} failures, {world.lives} lives of the engine")

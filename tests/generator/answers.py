@@ -1,0 +1,166 @@
+"""Two answers side by side: whether they agree, as far as docs/sql/differences.md promises.
+
+same        equal rows                        refused    Tailgate does not know it, by name (0A000, 42883)
+failed      both end in an error              limit      a limit that PostgreSQL has not (54000, 54001)
+evaluated   a row fails in one of them alone: which rows an expression is asked of is open
+more        Tailgate answers what PostgreSQL refuses, as documented
+else        what is wrong, in a few words that stay the same while a statement shrinks
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from decimal import Decimal, InvalidOperation
+
+from lake.types import FACTS
+from tests.generator.servers import Answer, Result
+
+BY_OID = {f.oid: f.name for f in FACTS.values()} | {f.array_oid: f.name + "[]" for f in FACTS.values()}
+AGREED = frozenset({"same", "refused", "failed", "limit", "evaluated", "more"})
+INTERNAL = ("XX000", "58000")
+REFUSED = ("0A000", "42883")
+LIMITS = ("54000", "54001")
+# what PostgreSQL refuses, and Tailgate answers
+MORE = ("FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",)
+# errors of rows that have other SQLSTATEs than theirs
+OF_ROWS = (
+    "timestamps cannot be binned into intervals containing months or years",
+    "invalid Unicode escape",
+    "requested character too large",
+    "null character not permitted",
+)
+BINARY = frozenset("int2 int4 int8 bool text varchar bpchar bytea date timestamp timestamptz uuid".split())  # the same bytes everywhere
+TEXT, NAME = FACTS["text"].oid, FACTS["name"].oid  # what functions take a name of an encoding as
+TOLERANCE = {"float8": 1e-11, "float4": 1e-5}
+NUMERIC_DIGITS = Decimal("1e-13")
+
+
+def verdict(theirs: Answer, ours: Answer, *, sorted: bool = False, binary: bool = False) -> str:
+    if ours.hung:
+        return "hang"
+    if ours.gone:
+        return "crash"
+    if ours.sqlstate in INTERNAL:
+        return f"internal error {ours.sqlstate}"
+    if theirs.hung or theirs.gone or theirs.sqlstate in ("57014", "53200", "54001"):
+        return "same"  # there is nothing to compare with
+    if ours.failed:
+        return _failed(theirs, ours)
+    if theirs.failed:
+        if of_rows(theirs):
+            return "evaluated"
+        return "more" if theirs.message.startswith(MORE) else f"rows, not {theirs.sqlstate}"
+    return compared(theirs, ours, sorted=sorted, binary=binary)
+
+
+def of_rows(answer: Answer) -> bool:
+    """Whether it is a row that failed."""
+    format = answer.sqlstate == "42601" and not answer.message.startswith(("syntax error", "each ", "VALUES ", "SELECT "))
+    return answer.sqlstate[:2] in ("21", "22") or answer.message.startswith(OF_ROWS) or format
+
+
+def _failed(theirs: Answer, ours: Answer) -> str:
+    if ours.sqlstate in REFUSED and theirs.sqlstate != "42883":
+        return "refused"
+    if ours.sqlstate in LIMITS:
+        return "limit"
+    if theirs.failed and (theirs.sqlstate == ours.sqlstate or of_rows(theirs) or of_rows(ours)):
+        return "failed"
+    if of_rows(ours):
+        return "evaluated"
+    return f"error {ours.sqlstate}, not {theirs.sqlstate or 'rows'}"
+
+
+def compared(theirs: Answer, ours: Answer, *, sorted: bool = False, binary: bool = False) -> str:
+    parameters = [[TEXT if t == NAME else t for t in answer.parameters] for answer in (theirs, ours)]
+    if parameters[0] != parameters[1]:
+        return f"types of parameters: {_names(ours.parameters)}, not {_names(theirs.parameters)}"
+    if [t.split()[0] for t in theirs.tags] != [t.split()[0] for t in ours.tags]:
+        return f"tags: {ours.tags}, not {theirs.tags}"
+    if len(theirs.results) != len(ours.results):
+        return "number of results"
+    for one, other in zip(theirs.results, ours.results, strict=True):
+        found = _results(one, other, sorted=sorted, binary=binary)
+        if found != "same":
+            return found
+    if Counter(theirs.copied.splitlines()) != Counter(ours.copied.splitlines()):
+        return "copied rows"
+    return "same"
+
+
+def _names(oids: list[int]) -> list[str]:
+    return [BY_OID.get(t, str(t)) for t in oids]
+
+
+def _results(theirs: Result, ours: Result, *, sorted: bool, binary: bool) -> str:
+    if theirs.names != ours.names:
+        return "names of columns"
+    if theirs.types != ours.types:
+        return f"types of columns: {_names(ours.types)}, not {_names(theirs.types)}"
+    types = [t if not binary else "bytes" if t in BINARY else "unknown" for t in _names(theirs.types)]
+    one, other = ([tuple(normal(v, t) for v, t in zip(row, types, strict=True)) for row in a.rows] for a in (theirs, ours))
+    if len(one) != len(other):
+        return "number of rows"
+    if one == other or (not sorted and Counter(one) == Counter(other)):
+        return "same"
+    if sorted and Counter(one) == Counter(other):
+        return "order of rows"
+    if not any(t.removesuffix("[]") in ("float4", "float8", "numeric") for t in types):
+        return "rows"
+    return "same" if _close(one, other, types) else "rows"
+
+
+def normal(value: bytes | None, type: str) -> object:
+    """A value so that equal ones are equal, whatever they look like."""
+    if value is None or type == "bytes":
+        return value
+    text = value.decode(errors="replace")
+    try:
+        match type:
+            case "unknown":
+                return True
+            case "numeric":
+                return "NaN" if text == "NaN" else Decimal(text).normalize()
+            case "float4" | "float8":
+                number = float(text)
+                return "NaN" if math.isnan(number) else number
+            case "jsonb":
+                return json.dumps(json.loads(text, parse_float=_number, parse_int=_number), sort_keys=True)
+            case "numeric[]" | "float8[]" | "float4[]":
+                return tuple("NULL" if v == "NULL" else "NaN" if v == "NaN" else Decimal(v).normalize() for v in text[1:-1].split(",") if v)
+            case "bpchar":
+                return text.rstrip(" ")
+    except (ValueError, InvalidOperation):
+        pass
+    return text
+
+
+def _number(text: str) -> str:
+    return str(Decimal(text).normalize() + 0)
+
+
+def _close(one: list[tuple[object, ...]], other: list[tuple[object, ...]], types: list[str]) -> bool:
+    """Whether each row has a partner that differs in last digits alone."""
+    left = list(other)
+    for row in one:
+        for i, candidate in enumerate(left):
+            if all(_alike(a, b, t) for a, b, t in zip(row, candidate, types, strict=True)):
+                del left[i]
+                break
+        else:
+            return False
+    return True
+
+
+def _alike(a: object, b: object, type: str) -> bool:
+    if a == b:
+        return True
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(_alike(x, y, type.removesuffix("[]")) for x, y in zip(a, b, strict=True))
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=TOLERANCE.get(type, 1e-11), abs_tol=1e-12)
+    if isinstance(a, Decimal) and isinstance(b, Decimal):
+        return a.is_finite() and b.is_finite() and abs(a - b) <= max(abs(a) * NUMERIC_DIGITS, NUMERIC_DIGITS)
+    return False

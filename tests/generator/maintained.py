@@ -1,0 +1,107 @@
+"""Random queries as materialized views of a running engine, made, read, followed and dropped through a gateway like anybody's.
+
+CREATE MATERIALIZED VIEW ──► SELECT, TAIL ──► writes to its tables ──► SELECT, TAIL ──► DROP        each SELECT beside PostgreSQL
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tests.generator import world
+from tests.generator.answers import of_rows, verdict
+from tests.generator.comparing import ATTEMPTS, template
+from tests.generator.queries import Queries
+from tests.generator.servers import Answer, Server
+from tests.generator.statements import unfollowed
+from tests.generator.values import quoted
+from tests.generator.views import TYPES, named
+
+BATCH = 10  # views that are there at a time
+WRITES = 6
+AGREED = frozenset({"same", "failed", "evaluated"})
+
+
+@dataclass
+class Materialized:
+    """Runs the views of a seed on two servers with the same tables, which it writes to."""
+
+    seed: str
+    theirs: Server
+    ours: Server
+    verdicts: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+    _fresh: int = 1000  # keys of rows that are inserted
+
+    def batch(self, number: int) -> list[str]:
+        """What is wrong with the views of a batch."""
+        wrong, made = [], {}
+        for i in range(number * BATCH, (number + 1) * BATCH):
+            query = self._query(i)
+            answer = self.ours.query(f"CREATE MATERIALIZED VIEW g{i} AS {query}")
+            found = self._created(answer, query)
+            if found == "made":
+                made[i] = query
+            else:
+                self.verdicts[found] += 1
+                if found not in ("refused", "failed"):
+                    wrong.append(f"{found}: view {i} of seed {self.seed}: {answer.sqlstate} {answer.message}\n{query}")
+        r = random.Random(f"{self.seed}/writes {number}")
+        verdicts = {i: {self._compared(i, query)} for i, query in made.items()}
+        for _ in range(WRITES):
+            self._write(r)
+        for i, query in made.items():
+            verdicts[i].add(self._compared(i, query))
+            followed = self._followed(i)
+            if followed != "same":
+                verdicts[i].add(f"follower: {followed}")
+            self.ours.execute(f"DROP MATERIALIZED VIEW g{i}")
+        for i, found in verdicts.items():
+            bad = sorted(found - AGREED)
+            self.verdicts[bad[0] if bad else max(found)] += 1
+            wrong += [f"{f}: view {i} of seed {self.seed}\n{made[i]}" for f in bad]
+        return wrong
+
+    def _query(self, number: int) -> str:
+        for attempt in range(ATTEMPTS):
+            r = random.Random(f"{self.seed}/materialized {number}/{attempt}")
+            queries = Queries(r, world.RELATIONS)
+            types = [r.choice(TYPES) for _ in range(r.randint(1, 3))]
+            query = named(queries.select(types, [], r.choice([1, 2, 2, 3]), labelled=True).text, len(types))
+            if not of_rows(self.theirs.query(query)):
+                break
+        return query
+
+    def _created(self, answer: Answer, query: str) -> str:
+        if not answer.failed:
+            return "made"
+        theirs = self.theirs.query(query)
+        found = verdict(theirs, answer)
+        if found == "refused":
+            self.refusals[template(answer.message)] += 1
+        return "failed" if found in ("evaluated", "limit") else found
+
+    def _compared(self, number: int, query: str) -> str:
+        theirs, ours = self.theirs.query(query), self.ours.query(f"SELECT * FROM g{number}")
+        if theirs.sqlstate == "0A000":
+            return "same"
+        return verdict(theirs, ours)
+
+    def _followed(self, number: int) -> str:
+        """What a follower gets is what a SELECT does."""
+        read = self.ours.query(f"SELECT * FROM g{number}")
+        steps = ("BEGIN", f"DECLARE c CURSOR FOR TAIL g{number}", "FETCH ALL c WITH (timeout = '0s')", "COMMIT")
+        follower = unfollowed(self.ours.run(steps))
+        return "same" if read.failed and follower.failed else verdict(read, follower)
+
+    def _write(self, r: random.Random) -> None:
+        """The same rows to both, or from both."""
+        table = r.choice(world.TABLES)
+        column, _ = table.columns[0]
+        text = f"DELETE FROM {table.name} WHERE {column} = {r.randint(0, 5)}"
+        if r.random() < 0.7:
+            row, self._fresh = world.row(table, self._fresh, r), self._fresh + 1
+            text = f"INSERT INTO {table.name} VALUES ({', '.join('NULL' if v is None else quoted(v) for v in row)})"
+        for server in (self.theirs, self.ours):
+            server.execute(text)

@@ -1,0 +1,463 @@
+"""Random queries: every clause of SELECT, over tables and views, in forms whose answer is one bag of rows.
+
+LIMIT, DISTINCT ON and window functions that count rows stand only where the order decides, up to rows that are equal.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from tests.generator import signatures
+from tests.generator.expressions import COMPARED, DEPTH, Expressions, Name, Scope
+from tests.generator.signatures import Signature
+from tests.generator.trees import Node, expression, fixed, listed, node, optional
+
+SHOWN = (
+    "int4", "int4", "text", "text", "int8", "numeric", "float8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid",
+    "int2", "float4", "bytea", "time", "int4[]", "text[]", "bool", "int4", "text",
+)  # fmt: skip
+INEXACT = ("numeric", "float8", "float4")  # types whose last digits may differ at the top
+NAMES_MAX = 12  # columns by which rows are sorted
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table or view. `key`: a column that identifies a row."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """What FROM holds. `key`: columns that identify a row, None if all columns do not (equal rows are alike then)."""
+
+    node: Node
+    scope: Scope
+
+
+@dataclass(frozen=True)
+class Query:
+    """`columns`: types of its outputs. `sorted`: whether its rows come in one order."""
+
+    node: Node
+    columns: list[str]
+    sorted: bool = False
+
+
+@dataclass
+class Queries:
+    random: random.Random
+    relations: tuple[Relation, ...]
+    parameters: list[tuple[str, str | None]] | None = None
+    windows: bool = True
+    used: set[Signature] = field(default_factory=set)
+    clauses: set[str] = field(default_factory=set)
+    _aliases: int = 0
+    _ctes: list[Relation] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.expressions = Expressions(self.random, self._subquery, self.parameters, self.used)
+
+    def query(self) -> Query:
+        """A whole query."""
+        r = self.random
+        types = [r.choice(SHOWN) for _ in range(r.choice([1, 1, 2, 2, 3, 4]))]
+        depth = r.choice([1, 1, 2, 2, 3])
+        clauses, before = self._with(depth), list(self._ctes)
+        try:
+            exact = r.random() < 0.7
+            made = self._top(types, depth, exact)
+        finally:
+            self._ctes = before[: len(before) - len(clauses)]
+        if clauses:
+            self.clauses.add("WITH")
+            return Query(node("query", optional("WITH ", listed(clauses), " "), made.node), made.columns, made.sorted)
+        return made
+
+    def _top(self, types: list[str], depth: int, exact: bool) -> Query:
+        r = self.random
+        luck = r.random()
+        if luck < 0.12:
+            return Query(self._combined(types, [], depth), types)
+        if luck < 0.2:
+            return Query(self._values(types, [], depth), types)
+        if luck < 0.26:
+            relation = r.choice(self.relations)
+            self.clauses.add("TABLE")
+            return Query(node("query", f"TABLE {relation.name}"), [t for _, t in relation.columns])
+        if luck < 0.36:
+            return self._sorted(types, depth)
+        return Query(self.select(types, [], depth, exact=exact), types)
+
+    def _subquery(self, types: list[str], scope: Scope, depth: int) -> Node:
+        """For an expression: of one row at most, if it is a scalar's."""
+        if depth <= 0:
+            return node("query", "SELECT ", listed([self.expressions.expression(t, scope, 0) for t in types], least=len(types)))
+        r = self.random
+        if len(types) == 1 and r.random() < 0.5:
+            source = self._from(scope, depth - 1)
+            where = self._where(source.scope + scope, depth - 1)
+            call = self.aggregate(types[0], source.scope, depth - 1)
+            if call is not None:
+                return node("query", "SELECT ", call, " FROM ", source.node, where)
+        inner = self.select(types, scope, depth - 1)
+        self.clauses.add("LIMIT 1")
+        order = ", ".join(f"{i + 1}" for i in range(len(types)))
+        return node("query", "SELECT * FROM (", inner, f") AS q ORDER BY {order} LIMIT 1")
+
+    def alias(self) -> str:
+        self._aliases += 1
+        return f"q{self._aliases}"
+
+    # ---- WITH, set operations, VALUES ------------------------------------------------------------------------------------------------
+
+    def _with(self, depth: int) -> list[Node]:
+        out: list[Node] = []
+        for _ in range(self.random.choice([0, 0, 0, 0, 0, 1, 1, 2])):
+            types = [self.random.choice(SHOWN) for _ in range(self.random.randint(1, 3))]
+            name = self.alias()
+            columns = tuple((f"c{i}", t) for i, t in enumerate(types))
+            hint = self.random.choice(["", "", "MATERIALIZED ", "NOT MATERIALIZED "])
+            inner = self._combined(types, [], depth - 1) if self.random.random() < 0.2 else self.select(types, [], max(depth - 1, 1))
+            out.append(node("cte", f"{name} ({', '.join(c for c, _ in columns)}) AS {hint}(", inner, ")"))
+            self._ctes.append(Relation(name, columns))
+        return out
+
+    def _combined(self, types: list[str], outer: Scope, depth: int) -> Node:
+        r = self.random
+        word = r.choice(["UNION", "UNION ALL", "INTERSECT", "EXCEPT", "UNION ALL", "INTERSECT ALL", "EXCEPT ALL"])
+        self.clauses.add(word)
+        sides = []
+        for _ in range(2):
+            nested = depth > 1 and r.random() < 0.2
+            side = self._combined(types, outer, depth - 1) if nested else self.select(types, outer, max(depth - 1, 0))
+            sides.append(node("query", "(", side, ")") if nested or r.random() < 0.6 else side)
+        return node("query", sides[0], f" {word} ", sides[1])
+
+    def _values(self, types: list[str], outer: Scope, depth: int) -> Node:
+        self.clauses.add("VALUES")
+        rows = []
+        for _ in range(self.random.randint(1, 3)):
+            cells = [self.expressions.expression(t, outer, self.random.randint(0, 1)) for t in types]
+            rows.append(node("row", "(", listed(cells, least=len(cells)), ")"))
+        return node("query", "VALUES ", listed(rows))
+
+    def _sorted(self, types: list[str], depth: int) -> Query:
+        """Sorted by all outputs, perhaps cut."""
+        r = self.random
+        inner = self.select(types, [], depth, labelled=True)
+        order = list(range(len(types)))
+        r.shuffle(order)
+        keys = [node("key", f"{i + 1}" if r.random() < 0.5 else f"o{i}", self.direction()) for i in order]
+        parts = [fixed(" ORDER BY ", listed(keys))]
+        if r.random() < 0.7:
+            parts.append(optional(self._cut()))
+        return Query(node("query", "SELECT * FROM (", inner, ") AS q", *parts), types, True)
+
+    def _cut(self) -> str:
+        r = self.random
+        self.clauses.add("LIMIT")
+        count, skipped = r.randint(0, 5), r.randint(0, 3)
+        return r.choice(
+            [
+                f" LIMIT {count}",
+                f" LIMIT {count} OFFSET {skipped}",
+                f" OFFSET {skipped} ROWS",
+                f" OFFSET {skipped} FETCH NEXT {count} ROWS ONLY",
+                f" FETCH FIRST {count} ROWS WITH TIES",
+                " FETCH FIRST ROW ONLY",
+                " LIMIT ALL",
+                f" LIMIT {count} + 1",
+            ]
+        )
+
+    def direction(self) -> str:
+        return self.random.choice(["", "", "", " DESC", " ASC", " NULLS FIRST", " DESC NULLS LAST", " NULLS LAST"])
+
+    # ---- SELECT ----------------------------------------------------------------------------------------------------------------------
+
+    def select(self, types: list[str], outer: Scope, depth: int, *, exact: bool = True, labelled: bool = False) -> Node:
+        """A SELECT of columns of these types."""
+        r = self.random
+        if depth <= 0 and r.random() < 0.4:
+            return node("query", "SELECT ", self._outputs([self.expressions.expression(t, outer, 1) for t in types], labelled))
+        source = self._from(outer, depth)
+        where = self._where(source.scope + outer, depth)
+        luck = r.random()
+        if luck < 0.25:
+            return self._grouped(types, source, where, outer, depth, labelled)
+        if luck < 0.35 and self.windows:
+            return self._windowed(types, source, where, outer, depth, labelled)
+        distinct = ""
+        if r.random() < 0.1:
+            distinct, exact = "DISTINCT ", True
+            self.clauses.add("DISTINCT")
+        outputs = [self.expressions.expression(t, source.scope + outer, depth, exact=exact or t not in INEXACT) for t in types]
+        if distinct and r.random() < 0.4 and not outer:
+            return self._distinct_on(types, outputs, source, where)
+        return node("query", f"SELECT {distinct}", self._outputs(outputs, labelled), " FROM ", source.node, where)
+
+    def _distinct_on(self, types: list[str], outputs: list[Node], source: Source, where: Node) -> Node:
+        self.clauses.add("DISTINCT ON")
+        on = ", ".join(f"o{i}" for i in range(self.random.randint(1, len(outputs))))
+        order = ", ".join(f"o{i}{self.direction()}" for i in range(len(outputs)))
+        inner = node("query", "SELECT ", self._outputs(outputs, True), " FROM ", source.node, where)
+        return node("query", f"SELECT DISTINCT ON ({on}) * FROM (", inner, f") AS q ORDER BY {order}")
+
+    def _outputs(self, made: list[Node], labelled: bool) -> Node:
+        out = []
+        for i, output in enumerate(made):
+            label = f" AS o{i}" if labelled else self.random.choice(["", "", f" AS l{i}", f' AS "L {i}"'])
+            out.append(node("output", output, label))
+        return listed(out, least=len(out))
+
+    def _where(self, scope: Scope, depth: int) -> Node:
+        if self.random.random() < 0.5:
+            return node("clause")
+        self.clauses.add("WHERE")
+        return optional(" WHERE ", self.expressions.condition(scope, depth))
+
+    # ---- GROUP BY --------------------------------------------------------------------------------------------------------------------
+
+    def _grouped(self, types: list[str], source: Source, where: Node, outer: Scope, depth: int, labelled: bool) -> Node:
+        r = self.random
+        self.clauses.add("GROUP BY")
+        names = [n for n in source.scope if n.exact]
+        keys = r.sample(names, min(len(names), r.choice([0, 1, 1, 2])))
+        if r.random() < 0.25:
+            of = r.choice(COMPARED)
+            keys.append(Name(self.expressions.expression(of, source.scope, 1), of))
+        keys = [k for k in keys if not _constant(k.node.text)]
+        calls = [c for c in (self._aggregate_name(source.scope, depth) for _ in range(r.randint(1, 2))) if c is not None]
+        wanted = [self.aggregate(t, source.scope, depth - 1) if r.random() < 0.5 else None for t in types]
+        scope = [*keys, *calls]
+        if self.windows and r.random() < 0.1:
+            call = self._window_call(r.choice(["int8", "int4", "numeric"]), scope)
+            wanted = [w if w is not None or t != call.type else call.node for t, w in zip(types, wanted, strict=True)]
+        made = [w if w is not None else self.expressions.expression(t, scope, 1) for t, w in zip(types, wanted, strict=True)]
+        parts: list[Node | str] = ["SELECT ", self._outputs(made, labelled), " FROM ", source.node, where]
+        if keys:
+            parts.append(self._keys([k.node for k in keys]))
+        elif r.random() < 0.1:
+            parts.append(optional(" GROUP BY ()"))
+        if r.random() < 0.3:
+            self.clauses.add("HAVING")
+            parts.append(optional(" HAVING ", self.expressions.condition(scope, 1)))
+        return node("query", *parts)
+
+    def _keys(self, keys: list[Node]) -> Node:
+        r, plain = self.random, listed(keys)
+        if r.random() < 0.8:
+            return optional(" GROUP BY ", plain)
+        self.clauses.add("GROUPING SETS")
+        word = r.choice(["ROLLUP (", "CUBE (", "GROUPING SETS ((), ", "GROUPING SETS ("])
+        return optional(f" GROUP BY {word}", plain, ")")
+
+    def _aggregate_name(self, scope: Scope, depth: int) -> Name | None:
+        type = self.random.choice(["int8", "int8", "int4", "text", "numeric", "bool", "date", "float8", "jsonb", "int4[]", "text[]"])
+        call = self.aggregate(type, scope, depth - 1)
+        return None if call is None else Name(call, type)
+
+    def aggregate(self, type: str, scope: Scope, depth: int) -> Node | None:
+        """An exact aggregate that returns a type, if there is one."""
+        r = self.random
+        signature = signatures.pick(signatures.AGGREGATES, type, r, exact=True)
+        if signature is None:
+            return None
+        self.used.add(signature)
+        expressions = Expressions(r, None, self.parameters, self.used)
+        types = signature.arguments
+        depth = min(depth, 1)
+        name = signature.name
+        if name in ("mode", "percentile_disc"):
+            order = node(
+                "clause", " WITHIN GROUP (ORDER BY ", expressions.expression(_ordered(signature), scope, depth), self.direction(), ")"
+            )
+            given = node("clause", r.choice(["0", "0.25", "0.5", "1"]) if name != "mode" else "")
+            if type.endswith("[]") and name == "percentile_disc":
+                given = node("clause", "ARRAY[0.2, 0.5]::float8[]")
+            return expression(type, f"{name}(", given, ")", order, self._filter(expressions, scope))
+        if not types:
+            return expression(type, "count(*)", self._filter(expressions, scope))
+        arguments = [expressions.expression(t, scope, depth) for t in types]
+        if any(_constant(a.text) for a in arguments) and r.random() < 0.8 and not scope:
+            return None
+        distinct, order = "", node("clause")
+        if name in ("array_agg", "string_agg", "jsonb_agg", "jsonb_object_agg"):
+            keys = [node("key", a, self.direction()) for a in arguments]
+            if name == "string_agg":
+                arguments[1] = expression(types[1], "','" if type == "text" else "'\\x00'::bytea")
+                keys = keys[:1]
+            order = fixed(" ORDER BY ", listed(keys))
+        elif r.random() < 0.2:
+            distinct = "DISTINCT "
+        return expression(type, f"{name}({distinct}", listed(arguments, least=len(arguments)), order, ")", self._filter(expressions, scope))
+
+    def _filter(self, expressions: Expressions, scope: Scope) -> Node:
+        if self.random.random() < 0.8:
+            return node("clause")
+        self.clauses.add("FILTER")
+        return optional(" FILTER (WHERE ", expressions.condition(scope, 1), ")")
+
+    # ---- windows ---------------------------------------------------------------------------------------------------------------------
+
+    def _windowed(self, types: list[str], source: Source, where: Node, outer: Scope, depth: int, labelled: bool) -> Node:
+        self.clauses.add("OVER")
+        calls = [self._window_call(t, source.scope, counting=i == 0) if self.random.random() < 0.6 else None for i, t in enumerate(types)]
+        scope = source.scope + [c for c in calls if c is not None] + outer
+        made = [c.node if c is not None else self.expressions.expression(t, scope, 1) for t, c in zip(types, calls, strict=True)]
+        return node("query", "SELECT ", self._outputs(made, labelled), " FROM ", source.node, where)
+
+    def _window_call(self, type: str, scope: Scope, *, counting: bool = True) -> Name:
+        """`counting`: it may count rows. Of equal rows two calls might count different ones first."""
+        r = self.random
+        expressions = Expressions(r, None, self.parameters, self.used)
+        names = [n for n in scope if n.exact]
+        split = node("clause")
+        if names and r.random() < 0.6:
+            split = optional("PARTITION BY ", listed([n.node for n in r.sample(names, r.randint(1, min(2, len(names))))]), " ")
+        luck = r.random()
+        total = [node("key", n.node, self.direction()) for n in names]
+        if counting and luck < 0.6 and 0 < len(total) <= NAMES_MAX:
+            r.shuffle(total)
+            order = fixed("ORDER BY ", listed(total))
+            value = expressions.expression(type, scope, 1)
+            numbers = {
+                "int8": ["row_number()", "rank()", "dense_rank()"],
+                "float8": ["percent_rank()", "cume_dist()"],
+                "int4": ["ntile(3)"],
+            }
+            if type in numbers and r.random() < 0.5:
+                return Name(expression(type, r.choice(numbers[type]), " OVER (", split, order, ")"), type, type != "float8")
+            call = r.choice(["lag({}, 1)", "lead({})", "first_value({})", "last_value({})", "nth_value({}, 2)", "lag({}, 2, NULL)"])
+            before, after = call.split("{}")
+            frame = optional(self._frame(rows=True)) if r.random() < 0.5 else node("clause")
+            return Name(expression(type, before, value, after, " OVER (", split, order, frame, ")"), type)
+        call = self.aggregate(type, scope, 1)
+        for _ in range(3):
+            if call is None or "DISTINCT" in call.text or "WITHIN" in call.text or "ORDER BY" in call.text:
+                call = self.aggregate(type, scope, 1)
+        if call is None or "DISTINCT" in call.text or "WITHIN" in call.text or "ORDER BY" in call.text:
+            call = expression("int8", "count(*)")
+            type = "int8"
+        keys = [node("key", n.node, self.direction()) for n in r.sample(names, min(len(names), r.randint(0, 2)))]
+        order = optional("ORDER BY ", listed(keys)) if keys else node("clause")
+        frame = optional(self._frame(rows=False)) if r.random() < 0.3 and keys else node("clause")
+        return Name(expression(type, call, " OVER (", split, order, frame, ")"), type)
+
+    def _frame(self, *, rows: bool) -> str:
+        r = self.random
+        mode = r.choice(["ROWS", "ROWS", "RANGE", "GROUPS"]) if rows else r.choice(["RANGE", "GROUPS"])
+        ends = ["UNBOUNDED PRECEDING", "2 PRECEDING", "1 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "2 FOLLOWING", "UNBOUNDED FOLLOWING"]
+        if mode == "RANGE":
+            ends = [ends[0], ends[3], ends[6]]
+        start = r.randint(0, len(ends) - 2)
+        exclude = r.choice(["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS"]) if rows else ""
+        return f" {mode} BETWEEN {ends[start]} AND {ends[r.randint(max(start, 1), len(ends) - 1)]}{exclude}"
+
+    # ---- FROM ------------------------------------------------------------------------------------------------------------------------
+
+    def _from(self, outer: Scope, depth: int) -> Source:
+        r = self.random
+        source = self._item(outer, depth)
+        for _ in range(r.choice([0, 0, 0, 1, 1, 2]) if depth > 0 else r.choice([0, 0, 1])):
+            if len(source.scope) > NAMES_MAX:
+                break
+            source = self._joined(source, outer, depth)
+        return source
+
+    def _joined(self, left: Source, outer: Scope, depth: int) -> Source:
+        r = self.random
+        if depth > 0 and r.random() < 0.15:
+            return self._lateral(left, outer, depth)
+        right = self._item(outer, depth - 1)
+        scope = left.scope + right.scope
+        kind = r.choice(["JOIN", "JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", ","])
+        self.clauses.add(kind)
+        equal = self._equality(left.scope, right.scope)
+        if kind in ("CROSS JOIN", ",") or (equal is None and kind == "FULL JOIN"):
+            kind = "CROSS JOIN" if kind != "," else ","
+            return Source(node("from", left.node, f"{kind} " if kind == "," else f" {kind} ", right.node), scope)
+        on: Node = equal if equal is not None else self.expressions.condition(scope, 1)
+        if equal is not None and r.random() < 0.3 and kind != "FULL JOIN":
+            on = expression("bool", "(", listed([equal, self.expressions.condition(scope + outer, 1)], " AND "), ")")
+        return Source(node("from", left.node, f" {kind} ", right.node, " ON ", on), scope)
+
+    def _equality(self, left: Scope, right: Scope) -> Node | None:
+        pairs = [(a, b) for a in left for b in right if a.type == b.type and a.exact and b.exact and a.type not in ("float4", "float8")]
+        if not pairs:
+            return None
+        a, b = self.random.choice(pairs)
+        sign = self.random.choice(["=", "=", "=", "=", "IS NOT DISTINCT FROM"])
+        return expression("bool", a.node, f" {sign} ", b.node)
+
+    def _lateral(self, left: Source, outer: Scope, depth: int) -> Source:
+        self.clauses.add("LATERAL")
+        types = [self.random.choice(SHOWN) for _ in range(self.random.randint(1, 2))]
+        name = self.alias()
+        inner = self.select(types, left.scope + outer, depth - 1, labelled=True)
+        scope = left.scope + [Name(expression(t, f"{name}.o{i}"), t) for i, t in enumerate(types)]
+        word = self.random.choice([" CROSS JOIN LATERAL (", " LEFT JOIN LATERAL ("])
+        on = " ON true" if "LEFT" in word else ""
+        return Source(node("from", left.node, word, inner, f") AS {name}{on}"), scope)
+
+    def _item(self, outer: Scope, depth: int) -> Source:
+        r, name = self.random, self.alias()
+        luck = r.random()
+        if depth > 0 and luck < 0.15:
+            types = [r.choice(SHOWN) for _ in range(r.randint(1, 3))]
+            inner = self.select(types, [], depth - 1, labelled=True)
+            self.clauses.add("subquery in FROM")
+            return Source(node("from", "(", inner, f") AS {name}"), [Name(expression(t, f"{name}.o{i}"), t) for i, t in enumerate(types)])
+        if luck < 0.2:
+            types = [r.choice(SHOWN) for _ in range(r.randint(1, 2))]
+            rows = self._values(types, [], 0)
+            columns = ", ".join(f"v{i}" for i in range(len(types)))
+            scope = [Name(expression(t, f"{name}.v{i}"), t) for i, t in enumerate(types)]
+            return Source(node("from", "(", rows, f") AS {name} ({columns})"), scope)
+        if luck < 0.27:
+            return self._function(name)
+        if self._ctes and luck < 0.5:
+            relation = r.choice(self._ctes)
+        else:
+            relation = r.choice(self.relations)
+        scope = [Name(expression(t, f"{name}.{c}"), t) for c, t in relation.columns]
+        return Source(node("from", f"{relation.name} AS {name}"), scope)
+
+    def _function(self, name: str) -> Source:
+        """A set-returning function of constants."""
+        self.clauses.add("function in FROM")
+        r = self.random
+        text, type = r.choice(
+            [
+                ("generate_series(1, 3)", "int4"),
+                ("generate_series(5, 1, -2)", "int4"),
+                ("generate_series(1::int8, 2)", "int8"),
+                ("generate_series('2024-01-30'::timestamp, '2024-03-01', '10 days')", "timestamp"),
+                ("unnest(ARRAY['a', 'b', NULL])", "text"),
+                ("unnest('{1,2,2}'::int4[])", "int4"),
+                ("jsonb_array_elements('[1, {\"a\": 2}, null]')", "jsonb"),
+                ('jsonb_object_keys(\'{"a": 1, "b": 2}\')', "text"),
+                ("regexp_split_to_table('a b c', ' ')", "text"),
+                ("string_to_table('a,b', ',')", "text"),
+            ]
+        )
+        if r.random() < 0.3:
+            scope = [Name(expression(type, f"{name}.v"), type), Name(expression("int8", f"{name}.n"), "int8")]
+            return Source(node("from", f"{text} WITH ORDINALITY AS {name} (v, n)"), scope)
+        return Source(node("from", f"{text} AS {name} (v)"), [Name(expression(type, f"{name}.v"), type)])
+
+
+def _ordered(signature: Signature) -> str:
+    return signature.arguments[-1]
+
+
+def _constant(text: str) -> bool:
+    """Whether a key would be a number of a column, or no expression of columns at all."""
+    return not any(c == "." for c in text)
+
+
+__all__ = ["DEPTH", "Queries", "Query", "Relation"]

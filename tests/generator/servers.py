@@ -1,0 +1,172 @@
+"""A server as a test sees it: statements sent on the wire, and what came back, with a limit of time."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from struct import unpack_from
+
+from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync
+
+ANSWER_S = 20.0  # for one statement: what takes longer is a hang
+
+
+@dataclass
+class Result:
+    """The rows of one statement. `types`: oids of the columns."""
+
+    names: list[str] = field(default_factory=list)
+    types: list[int] = field(default_factory=list)
+    rows: list[tuple[bytes | None, ...]] = field(default_factory=list)
+
+
+@dataclass
+class Answer:
+    """To one or several statements. `sqlstate` and `message`: of an error; `hung` and `gone` if there was no answer."""
+
+    results: list[Result] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    parameters: list[int] = field(default_factory=list)
+    copied: bytes = b""
+    sqlstate: str = ""
+    message: str = ""
+    hung: bool = False
+    gone: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.sqlstate) or self.hung or self.gone
+
+    def add(self, other: Answer) -> None:
+        self.results += other.results
+        self.tags += other.tags
+        self.parameters += other.parameters
+        self.copied += other.copied
+        self.sqlstate, self.message, self.hung, self.gone = other.sqlstate, other.message, other.hung, other.gone
+
+
+class Server:
+    """One connection to a server, made again when it was lost."""
+
+    def __init__(self, name: str, port: int, user: str = "postgres", database: str = "postgres", setup: tuple[str, ...] = ()) -> None:
+        self.name, self.port, self.user, self.database, self.setup = name, port, user, database, setup
+        self._client: Client | None = None
+        self._status = "I"
+
+    def client(self) -> Client:
+        if self._client is None:
+            self._client = Client.connect("127.0.0.1", self.port, self.user, self.database)
+            for statement in self.setup:
+                self.query(statement)
+        return self._client
+
+    def close(self) -> None:
+        if self._client is not None:
+            with contextlib.suppress(OSError):
+                self._client.close()
+        self._client = None
+
+    def run(self, statements: Iterable[str], cleanup: Iterable[str] = ()) -> Answer:
+        """Statements one after the other, up to the first that fails; then what cleans up, in any case."""
+        answer = Answer()
+        for statement in statements:
+            answer.add(self.query(statement))
+            if answer.failed:
+                break
+        self.settle()
+        for statement in cleanup:
+            self.query(statement)
+        return answer
+
+    def settle(self) -> None:
+        """Ends a transaction that was left open."""
+        if self._client is not None and self._status != "I":
+            self.query("ROLLBACK")
+
+    def query(self, text: str) -> Answer:
+        """By the simple protocol."""
+        return self._ask(Query(text))
+
+    def execute(self, text: str) -> None:
+        """A statement that must succeed."""
+        answer = self.query(text)
+        if answer.failed:
+            raise AssertionError(f"{self.name}: {answer.sqlstate} {answer.message}: {text[:500]}")
+
+    def prepared(self, text: str, values: list[str | None], oids: tuple[int, ...] = (), results: tuple[int, ...] = ()) -> Answer:
+        """By the extended protocol, with values as text."""
+        parts = Parse("", text, oids) + Describe("S", "") + Bind("", "", list(values), (), list(results)) + Execute() + Sync()
+        answer = self._ask(parts)
+        self.settle()
+        return answer
+
+    def _ask(self, data: bytes) -> Answer:
+        answer = Answer()
+        try:
+            client = self.client()
+            client.send(data)
+            for letter, body in self._messages(client, answer):
+                _note(answer, letter, body)
+        except OSError:
+            answer.gone = True
+        if answer.hung or answer.gone:
+            self.close()
+        return answer
+
+    def _messages(self, client: Client, answer: Answer) -> Iterator[tuple[str, bytes]]:
+        end = time.monotonic() + ANSWER_S
+        while True:
+            message = client.message(max(end - time.monotonic(), 0.01))
+            if message is None:
+                if time.monotonic() >= end:
+                    answer.hung = True
+                else:
+                    answer.gone = True
+                return
+            if message[0] == "Z":
+                self._status = message[1].decode()
+                return
+            yield message
+
+
+def _note(answer: Answer, letter: str, body: bytes) -> None:
+    match letter:
+        case "T":
+            result, at = Result(), 2
+            for _ in range(unpack_from("!H", body)[0]):
+                name, at = _cut(body, at)
+                result.names.append(name)
+                result.types.append(unpack_from("!I", body, at + 6)[0])
+                at += 18
+            answer.results.append(result)
+        case "D":
+            at, row = 2, []
+            for _ in range(unpack_from("!H", body)[0]):
+                (length,) = unpack_from("!i", body, at)
+                at += 4
+                row.append(None if length < 0 else body[at : at + length])
+                at += max(length, 0)
+            answer.results[-1].rows.append(tuple(row))
+        case "t":
+            answer.parameters = list(unpack_from(f"!{unpack_from('!H', body)[0]}I", body, 2))
+        case "d":
+            answer.copied += body
+        case "C":
+            answer.tags.append(_cut(body, 0)[0])
+        case "E":
+            at = 0
+            while body[at : at + 1] != b"\0":
+                value, end = _cut(body, at + 1)
+                if body[at : at + 1] == b"C":
+                    answer.sqlstate = value
+                elif body[at : at + 1] == b"M":
+                    answer.message = value
+                at = end
+
+
+def _cut(body: bytes, at: int) -> tuple[str, int]:
+    """A text that ends in a zero, and where the next begins. PostgreSQL may quote bytes that are no text."""
+    end = body.index(b"\0", at)
+    return body[at:end].decode(errors="replace"), end + 1

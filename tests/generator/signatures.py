@@ -1,0 +1,135 @@
+"""The function catalogue as signatures of concrete types, by what they return: every function, operator and cast that both have.
+
+A polymorphic row is a signature for each of a few element types. What PostgreSQL has not, what changes by itself and what depends
+on the order of rows without saying so is left out, and named here.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+
+from lake.types import FACTS
+from sql.functions.aggregates import REGRESSIONS, VARIANCES
+from sql.functions.catalogue import ROWS
+from sql.functions.entry import Function
+from sql.functions.mathematics import LAST_DIGIT
+from tests.sql.arguments import declared, restricted_values
+from tests.sql.samples import ANY
+
+ELEMENTS = ("int4", "text", "int8", "date", "numeric", "float8", "bool", "jsonb")
+COMPATIBLE = ("int4", "text", "date", "float8")
+ANYTHING = ("int4", "text", "bool", "date", "int8", "interval", "uuid", "jsonb", "timestamp", "int4[]", "text[]")
+
+OURS = frozenset("max_by min_by latest_by_offset earliest_by_offset json_agg json_object_agg mz_now mz_logical_timestamp".split())
+# differences that docs/sql/differences.md gives: the scale of a numeric, and text that shows it
+SCALES = frozenset("scale min_scale trim_scale".split())
+# rows that are no function by that name: their own syntax, or an index and a slice
+SYNTAX = frozenset("ARRAY [] [:] like_escape similar_to_escape".split())
+INEXACT = frozenset("avg sqrt exp ln log log10 power pow ^ |/ ||/ cbrt".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function with types of arguments and result. `exact`: its result is the same to the last digit."""
+
+    function: Function
+    arguments: tuple[str, ...]
+    result: str
+    exact: bool
+
+    @property
+    def name(self) -> str:
+        return self.function.name.partition(":")[0]
+
+
+def _concrete(function: Function) -> list[tuple[tuple[str, ...], str]]:
+    """Lists of arguments and the result of each."""
+    names = function.arguments
+    families = {"anyelement", "anyarray", "anycompatible", "anycompatiblearray", "any"} & set(names)
+    if not families:
+        result = function.result
+        if callable(result):
+            made = result(tuple(map(declared, names)))
+            result = made.name + ("[]" if made.is_array else "")
+        return [(names, result)]
+    out = []
+    elements = ANYTHING if families == {"any"} else COMPATIBLE if any(f.startswith("anycompatible") for f in families) else ELEMENTS
+    for element in elements:
+        if function.name == "array_agg" and element.endswith("[]"):
+            continue
+        meant = {"anyelement": element, "anycompatible": element, "any": element, "anyarray": f"{element}[]",
+            "anycompatiblearray": f"{element}[]"}  # fmt: skip
+        arguments = tuple(meant.get(n, n) for n in names)
+        result = function.result
+        if callable(result):
+            made = result(tuple(map(declared, arguments)))
+            result = made.name + ("[]" if made.is_array else "")
+        out.append((arguments, meant.get(result, result)))
+    return out
+
+
+def _left_out(function: Function) -> bool:
+    name = function.name
+    return (
+        name in OURS
+        or name in SCALES
+        or name in SYNTAX
+        or function.volatility != "immutable"
+        or (function.kind != "window" and not function.duckdb)
+    )
+
+
+def _exact(function: Function, arguments: tuple[str, ...]) -> bool:
+    if function.note == LAST_DIGIT or function.name in INEXACT or function.name in (*VARIANCES, *REGRESSIONS):
+        return False
+    if function.name == "percentile_cont" or (function.name == "sum" and arguments[0].startswith("float")):
+        return False
+    return not (function.name == "/" and "numeric" in arguments)
+
+
+def _shows_scale(function: Function, arguments: tuple[str, ...], result: str) -> bool:
+    """Whether the text or document that comes out shows the scale of a numeric."""
+    given = {a.removesuffix("[]") for a in arguments}
+    return "numeric" in given and result.removesuffix("[]") in ("text", "jsonb", "varchar", "bpchar", "name")
+
+
+KNOWN = frozenset(FACTS) - {"record", "unknown"}
+ALL: tuple[Signature, ...] = tuple(
+    Signature(function, arguments, result, _exact(function, arguments))
+    for function in ROWS
+    if not _left_out(function)
+    for arguments, result in _concrete(function)
+    if all(t.removesuffix("[]") in KNOWN for t in (*arguments, result)) and not _shows_scale(function, arguments, result)
+)
+
+
+def _by_result(*kinds: str) -> dict[str, dict[str, list[Signature]]]:
+    found: dict[str, dict[str, list[Signature]]] = defaultdict(lambda: defaultdict(list))
+    for signature in ALL:
+        if signature.function.kind in kinds:
+            found[signature.result][f"{signature.function.kind} {signature.name}"].append(signature)
+    return {result: dict(names) for result, names in found.items()}
+
+
+SCALARS = _by_result("function", "operator", "prefix", "cast")
+AGGREGATES = _by_result("aggregate")
+TYPES = tuple(sorted(SCALARS))
+
+
+def pick(found: dict[str, dict[str, list[Signature]]], type: str, chance: random.Random, *, exact: bool) -> Signature | None:
+    """One that returns a type: each name as likely as any other."""
+    names = found.get(type)
+    if not names:
+        return None
+    for _ in range(5):
+        signature = chance.choice(names[chance.choice(list(names))])
+        if signature.exact or not exact:
+            return signature
+    return None
+
+
+def samples(signature: Signature, index: int) -> list[str | None]:
+    """What an argument is taken from, if not all of its type is of use; empty if it is."""
+    return [v for v in restricted_values(signature.function, index, signature.arguments[index]) if v != ANY]

@@ -1,0 +1,211 @@
+"""A life of a lake without an engine: ticks, statements, writes, rounds and sweeps, and beside it what was acknowledged."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake import Lake, checkpoints, merging, reading, retention, segments, subscriptions, tending
+from lake.catalog import SUBSCRIPTION, Change, Item
+from lake.entry import stream
+from lake.errors import CannotConnectNow
+from lake.inbox import TABLE, Inbox, Record
+from lake.retention import sweep
+from lake.tables import Follower
+from lake.types import INT8, TEXT, Field
+from lake.writing import Writer, open_epoch
+from tests.lake.relations import History, add, changes, item
+
+COLUMNS = (Field("a", INT8), Field("b", TEXT))
+KEYED, BAG = item(16384, COLUMNS, (0,)), item(16385, COLUMNS, None)
+FEED = Item(16386, SUBSCRIPTION, "feed", depends=(BAG.id,), options={"retention_ms": 86_400_000, "snapshot": False, "progress": False})
+STEPS = ("tick", "large", "statement", "write", "consume", "acknowledge", "round", "sweep")
+
+
+def short_history(patch: pytest.MonkeyPatch, retain_ms: int = 0) -> None:
+    """Everything is old at once, and few rows and entries are many."""
+    for module, name, value in (
+        (reading, "RETAIN_HISTORY_MS", retain_ms),
+        (segments, "ENTRIES", 3),
+        (retention, "ENTRIES", 3),
+        (retention, "AGE_MIN_MS", 0),
+        (tending, "GRACE_S", 0.0),
+        (tending, "COMMITS_MAX", 3),
+        (checkpoints, "RECENT_MS", 0),
+        (checkpoints, "SPACING_MS", 1),
+        (merging, "FEW_ROWS", 3),
+    ):
+        patch.setattr(module, name, value)
+
+
+class Life:
+    """`history`, `inbox_entries` and `acknowledged` are what its callers were told. What failed is in `unknown` until it is found out."""
+
+    def __init__(self, path: Path, seed: int = 0) -> None:
+        self.chance = random.Random(seed)
+        self.path = path
+        self.history = History()
+        self.inbox_entries: dict[int, bytes] = {}
+        self.consumed = 0
+        self.acknowledged = 0
+        self.keyed: dict[int, str] = {}
+        self.unknown: list[Callable[[Lake], None]] = []
+        self.views = 0
+        self.start()
+        if not self.lake.catalog().items:
+            self._append({}, kind="catalog", catalog=Change(put=(KEYED, BAG)))
+            subscriptions.begin(self.lake, FEED, self.writer.newest.n, self.writer.newest.time)
+            self._append({}, kind="catalog", catalog=Change(put=(FEED,)))
+            self.acknowledged = subscriptions.place(self.lake, FEED.id).time  # type: ignore[union-attr]
+
+    def start(self) -> None:
+        """Another engine begins."""
+        self.lake = Lake.create(self.path)
+        self.writer: Writer = open_epoch(self.lake, take_over=True)
+        self.inbox = Inbox(self.lake, self.writer.epoch, self.writer.newest.inbox)
+        self.follower = Follower(self.lake, self.writer.epoch)
+
+    def step(self, name: str) -> None:
+        getattr(self, name)()
+
+    def tick(self) -> None:
+        key = self.chance.randrange(6)
+        before, after = self.keyed.get(key), str(self.chance.randrange(100))
+        rows = [([key, after], 1), *([([key, before], -1)] if before is not None and before != after else [])]
+        if before == after:
+            rows = []
+        bag = [([self.chance.randrange(3), "x"], 1)]
+
+        def done() -> None:
+            self.keyed[key] = after
+
+        self._append({KEYED.id: changes(KEYED, rows), BAG.id: changes(BAG, bag)}, done=done)
+
+    def large(self) -> None:
+        """A tick with changes that leave the JVM as a file."""
+        table = changes(BAG, [([n, "large"], 1) for n in range(50)])
+        path = self.path.parent / f"spilled-{self.writer.newest.n}"
+        path.write_bytes(stream(table))
+        self._append({BAG.id: table}, given=[(BAG.id, path)])
+        path.unlink()
+
+    def statement(self) -> None:
+        """A catalog change."""
+        self.views += 1
+        view = Item(16400 + self.views % 3, "view", f"v{self.views}", COLUMNS)
+        self._append({}, kind="catalog", catalog=Change(put=(view,)))
+
+    def write(self) -> None:
+        content = f"write {self.chance.random()}".encode()
+        number = self.inbox.write([Record(f"{TABLE}1", None, content)])
+        assert number not in self.inbox_entries
+        self.inbox_entries[number] = content
+
+    def consume(self) -> None:
+        """The tick that reads the inbox."""
+        upto = self.inbox.newest
+        list(self.inbox.read(self.consumed, upto))
+        self._append({}, inbox=upto, done=lambda: self._consumed(upto))
+        self.inbox.remove(0, upto)
+
+    def acknowledge(self) -> None:
+        time = self.history.entries[-1][0].time
+        subscriptions.acknowledge(self.lake, FEED.id, time)
+        self.acknowledged = time
+
+    def round(self) -> None:
+        self.follower.round()
+
+    def sweep(self) -> None:
+        sweep(self.writer)
+
+    def _consumed(self, upto: int) -> None:
+        self.consumed = upto
+
+    def _append(
+        self,
+        made: dict[int, pa.Table],
+        *,
+        given: list[tuple[int, Any]] | None = None,
+        done: Callable[[], None] = lambda: None,
+        **fields: Any,
+    ) -> None:
+        n = self.writer.newest.n + 1
+        epoch = self.writer.epoch
+
+        def found(lake: Lake) -> None:
+            """Whether an append that failed came into the log after all."""
+            newest = lake.log.newest()
+            if newest is not None and newest.n >= n and lake.log.header(n).epoch == epoch:
+                self.history.entries.append((lake.log.header(n), made))
+                done()
+
+        self.unknown.append(found)
+        header = self.writer.append(given if given is not None else list(made.items()), **fields)
+        self.unknown.remove(found)
+        self.history.entries.append((header, made))
+        done()
+
+    # ---- what must hold ----------------------------------------------------------------------------------------------------
+
+    def check(self, lake: Lake | None = None) -> None:
+        """All that was acknowledged is there, once, and nothing else."""
+        lake = lake or Lake(self.path)
+        for found in self.unknown:
+            found(lake)
+        self.unknown.clear()
+        newest = lake.log.newest()
+        assert newest is not None
+        assert newest.n >= self.history.entries[-1][0].n
+        self.history.check(lake, KEYED, BAG)
+        for relation in (KEYED, BAG):
+            assert self.history.at(relation.id, newest.time) == _now(lake, relation)
+        assert newest.inbox == self.consumed
+        place = subscriptions.place(lake, FEED.id)
+        assert place is not None
+        assert place.stopped is None
+        assert place.time >= self.acknowledged
+        assert place.time >= lake.since()
+        assert [e.header.n for e in lake.log.after(lake.log.first() - 1)] == list(range(lake.log.first(), newest.n + 1))
+        for n in range(lake.log.first(), newest.n + 1):
+            assert {KEYED.id, BAG.id, FEED.id} <= set(Lake(lake.path).catalog_at(n).items) or n <= 3
+
+    def check_inbox(self, inbox: Inbox) -> None:
+        """Every acknowledged write that no tick has read is to be read by the next, in its place."""
+        for number, content in self.inbox_entries.items():
+            if number > self.consumed:
+                ((_, value),) = inbox.read(number - 1, number)
+                assert value == content
+
+    def resume(self, path: Path | None = None) -> None:
+        """After the end of a life: what it left is whole before another begins, and after that goes on."""
+        self.path = path or self.path
+        with contextlib.suppress(CannotConnectNow):  # a gateway that is faster than the engine waits
+            self.check()
+        self.start()
+        self.follower.round()
+        self.check()
+        self.check_inbox(self.inbox)
+        self.inbox_entries = {n: c for n, c in self.inbox_entries.items() if n > self.consumed}
+        for number in range(self.consumed + 1, self.inbox.newest + 1):  # a write that was not acknowledged may be there too
+            ((_, value),) = self.inbox.read(number - 1, number)
+            self.inbox_entries.setdefault(number, bytes(value or b""))
+        self.check(self.lake)
+        for name in ("tick", "round", "write", "consume", "statement", "tick", "round", "sweep", "tick", "round", "sweep"):
+            self.step(name)
+        self.check()
+
+
+def _now(lake: Lake, relation: Item) -> Any:
+    from tests.lake.relations import snapshot
+
+    return snapshot(lake, relation)
+
+
+__all__ = ["BAG", "FEED", "KEYED", "STEPS", "Life", "add", "short_history"]

@@ -1,0 +1,135 @@
+"""Every file operation of a tick, a statement, a write, a round and a sweep fails in turn: engine, readers and log agree afterwards."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lake import Lake
+from lake.errors import IoError, Uncertain
+from tests.lake.disk import Disk
+from tests.lake.life import STEPS, Life, short_history
+
+SCRIPT = (
+    "tick",
+    "round",
+    "tick",
+    "write",
+    "statement",
+    "large",
+    "round",
+    "consume",
+    "tick",
+    "round",
+    "sweep",
+    "tick",
+    "round",
+    "write",
+    "tick",
+    "tick",
+)
+APPENDS = ("tick", "large", "statement", "consume")
+CASES = 10  # of the short form, by chance
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Life, Path]]:
+    """A life up to a point at which every step has much to do, and its folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        short_history(patch)
+        life = Life(tmp_path_factory.mktemp("begun") / "lake")
+        for step in SCRIPT:
+            life.step(step)
+        life.writer.close()
+        yield life, life.path
+
+
+def goes_on(begun: tuple[Life, Path], path: Path) -> Life:
+    """A copy of that life, with another engine."""
+    before, folder = begun
+    shutil.copytree(folder, path)
+    life = object.__new__(Life)
+    life.__dict__.update(before.__dict__)
+    life.chance = random.Random(1)
+    life.path, life.unknown = path, []
+    life.history = type(before.history)()
+    life.history.entries = list(before.history.entries)
+    life.inbox_entries, life.keyed = dict(before.inbox_entries), dict(before.keyed)
+    life.start()
+    return life
+
+
+def count(begun: tuple[Life, Path], step: str, folder: Path) -> int:
+    """The operations of a step."""
+    life = goes_on(begun, folder / "counted")
+    disk = Disk(life.path, folder / "shadow")
+    with disk.recording():
+        life.step(step)
+    return len(disk.operations)
+
+
+def fail(begun: tuple[Life, Path], step: str, number: int, after: bool, code: int, folder: Path) -> None:
+    """The operation fails, once. If it fails `after`, it was done all the same."""
+    life = goes_on(begun, folder / "lake")
+    disk = Disk(life.path, folder / "shadow")
+    newest = life.writer.newest
+    said = f"operation {number} of {step}, {'after' if after else 'before'}"
+    with disk.recording():
+        disk.fail_at(number, after, lambda: OSError(code, os.strerror(code)))
+        try:
+            life.step(step)
+            failed = False
+        except (Uncertain, OSError, IoError) as error:
+            failed = True
+            if isinstance(error, Uncertain) and step not in ("round", "sweep"):
+                with pytest.raises(Uncertain):  # nothing more enters,
+                    life.writer.append() if step != "write" else life.write()
+                life.start()  # the process ends, and another begins
+            elif step in APPENDS:
+                assert life.writer.newest == newest, said
+    said += f": {disk.faulted}"
+    print(said)
+    assert disk.faulted is not None or not failed, said
+    reader = Lake(life.path)
+    assert reader.log.newest() == life.lake.log.newest(), said
+    assert reader.catalog() == life.writer.catalog == life.lake.catalog(), said
+    life.check(reader)
+    life.check_inbox(life.inbox)
+    for again in (step, "write", "consume", "tick", "statement", "round", "sweep", "tick", "round", "sweep"):
+        life.step(again)
+    life.check()
+    life.writer.close()
+
+
+def every(begun: tuple[Life, Path], folder: Path) -> Iterator[tuple[str, int, bool, int]]:
+    for step in STEPS:
+        (folder / step).mkdir()
+        operations = range(count(begun, step, folder / step))
+        yield from itertools.product([step], operations, (False, True), (errno.ENOSPC, errno.EIO))
+
+
+def test_any_file_operation_may_fail(begun: tuple[Life, Path], tmp_path: Path) -> None:
+    """Some, by chance, of each step."""
+    cases = list(every(begun, tmp_path))
+    chance = random.Random(5)
+    for n, case in enumerate(chance.sample(cases, CASES)):
+        (tmp_path / str(n)).mkdir()
+        fail(begun, *case, tmp_path / str(n))
+        shutil.rmtree(tmp_path / str(n))
+
+
+@pytest.mark.long
+def test_every_file_operation_may_fail(begun: tuple[Life, Path], tmp_path: Path) -> None:
+    cases = list(every(begun, tmp_path))
+    print(f"{len(cases)} failures")
+    for n, case in enumerate(cases):
+        (tmp_path / str(n)).mkdir()
+        fail(begun, *case, tmp_path / str(n))
+        shutil.rmtree(tmp_path / str(n))

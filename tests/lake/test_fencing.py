@@ -1,0 +1,187 @@
+"""An engine is paused at any file operation, replaced, and resumed after its successor has removed entries: it changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lake import Lake, files
+from lake.errors import Replaced
+from lake.inbox import Inbox, Record
+from tests.lake.life import Life, short_history
+from tests.lake.test_failures import SCRIPT, begun, goes_on
+
+STEPS = ("tick", "large", "statement", "write", "round", "sweep")
+SUCCESSOR = (*("tick", "round", "write", "statement", "sweep") * 4, "consume", "large", "round", "sweep", "write", "tick")
+CASES = 5  # of the short form, by chance
+
+__all__ = ["begun"]
+
+
+class Pause:
+    """Before operation `number`, or after it, something else happens."""
+
+    def __init__(self, number: int, after: bool, action: Callable[[], None]) -> None:
+        self.number, self._after, self._action = number, after, action
+        self.done: tuple[str, Path] | None = None
+
+    def __enter__(self) -> Pause:
+        files.hook = self._operation
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        files.hook = None
+
+    def _operation(self, name: str, path: Path, action: Callable[[], Any]) -> Any:
+        self.number -= 1
+        if self.number != -1:
+            return action()
+        result = None
+        if self._after:
+            result = action()
+        self.done = (name, path)
+        files.hook = None
+        self._action()
+        files.hook = self._operation
+        return result if self._after else action()
+
+
+def contents(path: Path) -> dict[Path, bytes]:
+    """What a lake is made of, without what writers have half done."""
+    every = (p for p in path.rglob("*") if p.is_file())
+    return {p: p.read_bytes() for p in every if p.parent.parent.name != "writers" and not p.name.startswith(".")}
+
+
+def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, folder: Path) -> bool:
+    """Whether the step has this operation."""
+    old = goes_on(begun, folder / "lake")
+    new = object.__new__(Life)
+    made: dict[Path, bytes] = {}
+
+    def successor() -> None:
+        before = contents(old.path)
+        new.__dict__.update(old.__dict__)
+        new.chance = random.Random(2)
+        new.resume()
+        for name in SUCCESSOR:
+            new.step(name)
+        made.update({p: c for p, c in contents(old.path).items() if before.get(p) != c})
+
+    acknowledged = len(old.history.entries)
+    with Pause(number, after, successor) as pause:
+        try:
+            old.step(step)
+            raised = False
+        except Exception:  # noqa: BLE001  # whatever it meets: nothing is as it was
+            raised = True
+    if pause.done is None:
+        old.writer.close()
+        return False
+    said = f"operation {number} of {step}, {'after' if after else 'before'}: {pause.done}"
+    now = contents(old.path)
+    for path, content in made.items():
+        assert now.get(path) == content, (said, path)
+    if step == "write" and not raised:
+        return True  # its entry was taken over, or it was told after it was durable: `check_inbox` of the successor looks
+    if step in ("tick", "large", "statement") and not raised:
+        assert len(old.history.entries) == acknowledged + 1
+        assert old.history.entries[-1][0].n < new.writer.newest.n
+        assert Lake(old.path).log.first() > old.history.entries[-1][0].n
+    for forbidden in ("tick", "statement", "write", "round", "sweep"):
+        with pytest.raises((Replaced, FileNotFoundError)):
+            old.step(forbidden)
+    for path, content in made.items():
+        assert contents(old.path).get(path) == content, (said, path)
+    new.unknown.clear()
+    new.check()
+    new.check_inbox(new.inbox)
+    for name in ("tick", "statement", "write", "consume", "round", "sweep", "tick", "round"):
+        new.step(name)
+    new.check()
+    new.writer.close()
+    return True
+
+
+def every(begun: tuple[Life, Path], folder: Path) -> Iterator[tuple[str, int, bool]]:
+    from tests.lake.test_failures import count
+
+    for step in STEPS:
+        (folder / step).mkdir()
+        yield from itertools.product([step], range(count(begun, step, folder / step)), (False, True))
+
+
+def test_paused_and_replaced(begun: tuple[Life, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At some operations of each step, by chance."""
+    cases = list(every(begun, tmp_path))
+    for n, case in enumerate(random.Random(3).sample(cases, CASES)):
+        (tmp_path / str(n)).mkdir()
+        replaced(begun, *case, tmp_path / str(n))
+        shutil.rmtree(tmp_path / str(n))
+
+
+@pytest.mark.long
+def test_paused_and_replaced_at_every_operation(begun: tuple[Life, Path], tmp_path: Path) -> None:
+    cases = list(every(begun, tmp_path))
+    print(f"{len(cases)} pauses")
+    for n, case in enumerate(cases):
+        (tmp_path / str(n)).mkdir()
+        print(case)
+        replaced(begun, *case, tmp_path / str(n))
+        shutil.rmtree(tmp_path / str(n))
+
+
+@pytest.mark.parametrize("number", [0, 3, 6, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2, 4, 5, 7))])
+def test_an_engine_that_begins_is_paused(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has looked at the newest entry; when it goes on, that is no longer there."""
+    short_history(monkeypatch)
+    for after in (False, True):
+        life = Life(tmp_path / str(after) / "lake")
+        for step in SCRIPT:
+            life.step(step)
+
+        def lives_on(life: Life = life) -> None:
+            with contextlib.suppress(Replaced):
+                for name in SUCCESSOR:
+                    life.step(name)
+
+        later = object.__new__(Life)
+        later.__dict__.update(life.__dict__)
+        with Pause(number, after, lives_on):
+            later.start()
+        epochs = [e.header.epoch for e in Lake(life.path).log.after(Lake(life.path).log.first() - 1)]
+        assert epochs == sorted(epochs)
+        assert epochs[-1] == later.writer.epoch
+        with pytest.raises(Replaced):
+            life.tick()
+        life.unknown.clear()
+        life.check()
+        life.writer.close()
+        later.writer.close()
+
+
+def test_a_write_is_acknowledged_for_its_own_entry_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transient error of the file system after the link: the first client is told of it, and the second gets its own entry."""
+    life = Life(tmp_path / "lake")
+    inbox: Inbox = life.inbox
+    failed: list[Path] = []
+
+    def once(name: str, path: Path, action: Callable[[], Any]) -> Any:
+        if name == "fsync" and path == inbox.folder and not failed:
+            failed.append(path)
+            raise OSError(5, "Input/output error")
+        return action()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "hook", once)
+        with pytest.raises(Exception, match="could not fsync"):
+            inbox.write([Record("$table/1", None, b"one")])
+    assert failed
+    number = inbox.write([Record("$table/1", None, b"two")])
+    assert [bytes(value or b"") for _, value in inbox.read(0, number)] == [b"two"]

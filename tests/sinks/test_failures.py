@@ -1,0 +1,87 @@
+"""File operations of the sinks fail: no event is missing and none is there twice, and the sinks continue without a restart."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embedded.kafka import Kafka
+from embedded.registry import Registry
+from lake import files
+from sinks import worker
+from tests.sinks.feed import FIRST_SINK, Feed, copy, events, until
+from tests.sinks.test_worker import Running, reached
+
+FIRST_OPERATIONS = 8  # of a sink: its note, and its first report
+
+
+@contextmanager
+def failing(fails: Callable[[int], bool], *, after: bool) -> Iterator[list[str]]:
+    """The operations on files of sinks for whose numbers `fails` holds raise, before they are done or after. Yields their names."""
+    failed: list[str] = []
+    numbers = iter(range(1 << 62))
+    lock = threading.Lock()
+
+    def operation(name: str, path: Path, action: Callable[[], Any]) -> Any:
+        with lock:
+            fault = "sink-" in path.name and fails(next(numbers))
+        result = action() if after or not fault else None
+        if fault:
+            failed.append(name)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return result
+
+    files.hook = operation
+    try:
+        yield failed
+    finally:
+        files.hook = None
+
+
+def life(folder: Path, kafka: Kafka, registry: Registry, fails: Callable[[int], bool], *, after: bool) -> list[str]:
+    """A sink with a snapshot, from its creation on. Returns the operations that failed."""
+    feed, topic = Feed(folder / "lake"), f"failures-{uuid.uuid4().hex[:8]}"
+    feed.random_tick()
+    running = Running(feed)
+    try:
+        with failing(fails, after=after) as failed:
+            feed.create_sink(kafka.address, registry.url, topic)
+            for _ in range(10):
+                feed.random_tick()
+            until(lambda: events(kafka.address, topic) == feed.expected)
+        feed.random_tick()
+        until(lambda: reached(feed) and copy(feed.lake, FIRST_SINK)["status"] == "running")
+    finally:
+        running.stop()
+    assert events(kafka.address, topic) == feed.expected
+    assert copy(feed.lake)["status"] == "stopped"
+    return failed
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are frequent, so that many can fail."""
+    monkeypatch.setattr(worker, "COPY_INTERVAL", worker.COPY_INTERVAL / 20)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_many_file_operations_fail(tmp_path: Path, kafka: Kafka, registry: Registry, after: bool) -> None:
+    chance = random.Random(1)
+    failed = life(tmp_path, kafka, registry, lambda n: n == 0 or chance.random() < 0.2, after=after)
+    assert len(failed) >= 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(FIRST_OPERATIONS))
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_each_file_operation_fails(tmp_path: Path, kafka: Kafka, registry: Registry, number: int, after: bool) -> None:
+    assert len(life(tmp_path, kafka, registry, lambda n: n == number, after=after)) == 1

@@ -1,0 +1,110 @@
+"""What must be equal when everything has come to rest: views, tables, sinks, Delta tables and followers, each against a recompute.
+
+topics ──DuckDB, by Kafka's own client──► rows of the view over topics
+tables ──an ad-hoc SELECT on a gateway──► rows of the views over tables (Spark has kept them)
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from deltalake import DeltaTable
+
+from examples.shop.recompute import Topics, plain
+from lake import Lake
+from lake.names import Name
+from lake.stored import COUNT, table_path
+from tests.cdc.cases import difference
+from tests.cdc.folding import Misfit, fold, spelt
+
+ARRIVES_S = 300.0  # until what was written last is seen everywhere: seconds on an idle machine
+
+Row = tuple[Any, ...]
+Told = Callable[[str, "str | None"], None]
+
+
+def eventually(look: Callable[[], str | None], watch: Callable[[], None], seconds: float = ARRIVES_S) -> str | None:
+    """What is wrong, asked again for a while; None as soon as nothing is."""
+    deadline = time.monotonic() + seconds
+    while True:
+        watch()
+        try:
+            wrong = look()
+        except (psycopg.Error, OSError) as error:
+            wrong = f"{type(error).__name__}: {error}"
+        if wrong is None or time.monotonic() > deadline:
+            return wrong
+        time.sleep(0.5)
+
+
+def rows(connection: psycopg.Connection[Any], text: str) -> Counter[Row]:
+    return Counter(connection.execute(text).fetchall())  # type: ignore[call-overload]
+
+
+def views(connection: psycopg.Connection[Any], at: int, queries: Mapping[str, str], told: Told) -> None:
+    """Each view is its query, asked of the stored relations below it, both at one time of the log, which is `mz_now()` in a view."""
+    for name, query in queries.items():
+        query = query.replace("mz_now()", f"to_timestamp({at} / 1000.0)")  # outside a view it is the wall clock, which was moved
+        ours, theirs = rows(connection, f"SELECT * FROM {name} AS OF {at}"), rows(connection, f"{query} AS OF {at}")
+        told(f"view {name} is its query: {theirs.total()} rows", difference(ours, theirs))
+
+
+def view_over_topics(connection: psycopg.Connection[Any], topics: Topics, view: str, watch: Callable[[], None], told: Told) -> None:
+    expected, messages = topics.view()
+
+    def look() -> str | None:
+        ours = Counter(plain(row) for row in connection.execute(f"SELECT * FROM {view}").fetchall())  # type: ignore[call-overload]
+        return difference(ours, expected)
+
+    told(f"view {view} is the recompute of {messages} messages: {len(expected)} rows", eventually(look, watch))
+
+
+def sink(connection: psycopg.Connection[Any], topics: Topics, name: str, topic: str, envelope: str, relation: str, told: Told) -> None:
+    """The events of a sink, each of which must fit those before it, come to the rows of its relation."""
+    expected = Counter(spelt(row) for row in connection.execute(f"SELECT * FROM {relation}").fetchall())  # type: ignore[call-overload]
+    events, deadline = 0, time.monotonic() + ARRIVES_S
+    wrong: str | None = "nothing was read"
+    while wrong and time.monotonic() < deadline:
+        try:
+            found, events = fold(topics, topic, envelope)
+            wrong = difference(found, expected)
+        except Misfit as misfit:
+            wrong = str(misfit)
+            break
+        except KeyError:
+            wrong = f"there is no topic {topic}"
+        if wrong:
+            time.sleep(1)
+    told(f"sink {name}: {events} events fold to {relation}", wrong)
+
+
+def delta(connection: psycopg.Connection[Any], data: Path, relation: str, watch: Callable[[], None], told: Told) -> None:
+    """The Delta table of a relation has its rows, as any reader of Delta sees them."""
+    lake = Lake(data)
+    schema, _, name = relation.rpartition(".")
+    item = lake.catalog().relation(Name(name, schema or None))
+
+    def look() -> str | None:
+        table = DeltaTable(str(table_path(lake, item.id))).to_pyarrow_table()
+        found: Counter[Row] = Counter()
+        for row in table.to_pylist():
+            copies = row.pop(COUNT, 1)
+            found[spelt(row.values())] += copies
+        expected = Counter(spelt(row) for row in connection.execute(f"SELECT * FROM {relation}").fetchall())  # type: ignore[call-overload]
+        return difference(found, expected)
+
+    told(f"the Delta table of {relation} has its rows", eventually(look, watch, 60.0))
+
+
+def status(connection: psycopg.Connection[Any], told: Told) -> None:
+    """Nothing has stalled, failed or stopped, and no record became a dead letter."""
+    for kind, good in (("sources", "running"), ("sinks", "running"), ("materialized_views", "running")):
+        found = connection.execute(f"SELECT name, status, error FROM tailgate.{kind} WHERE status <> '{good}'").fetchall()  # type: ignore[call-overload]
+        told(f"all {kind.replace('_', ' ')} are running", "; ".join(map(str, found)) or None)
+    letters = connection.execute("SELECT name, dead_letters FROM tailgate.sources WHERE dead_letters > 0").fetchall()
+    told("no record became a dead letter", "; ".join(map(str, letters)) or None)

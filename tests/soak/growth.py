@@ -1,0 +1,98 @@
+"""How large folders and processes are while a run lasts, and whether they have stopped growing.
+
+samples every EVERY_S ──► the largest of the second quarter and of the last one ──► "grows" if the last is much larger
+
+Input and changes come at a steady rate, and what is kept is bounded by a retention shorter than a quarter of the run.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.embedded.sockets import descendants
+
+EVERY_S = 15.0
+FACTOR = 1.5  # between the quarters
+FOLDER_SLACK = 48 << 20  # bytes: segments, RocksDB files and a snapshot come and go as wholes
+MEMORY_SLACK = 200 << 20
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+# What stands in a process's command line → its name in the report.
+PROCESSES = {
+    "PythonGatewayServer": "engine's JVM",
+    "cli engine": "engine's Python",
+    "cli gateway": "gateway",
+    "cli sinks": "sinks",
+    "kafka.Kafka": "Kafka",
+    "embedded.registry": "registry",
+}
+
+
+class Growth:
+    """`folders`: by the names that the report has for them."""
+
+    def __init__(self, folders: Mapping[str, Path]) -> None:
+        self._folders = folders
+        self._began = self._next = time.monotonic()
+        self._sizes: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
+        self._memory: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
+
+    def step(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + EVERY_S
+        for name, folder in self._folders.items():
+            self._sizes[name].append((now - self._began, size(folder)))
+        for pid, words in descendants(os.getpid()).items():
+            for part, name in PROCESSES.items():
+                if part in words and not words.startswith("/bin/sh"):
+                    self._memory[name].append((now - self._began, resident(pid)))
+
+    def table(self) -> list[str]:
+        """Lines of Markdown: the largest of each quarter, in MiB."""
+        lines = ["| | 1st quarter | 2nd | 3rd | 4th |", "|---|---|---|---|---|"]
+        for kind, samples in (("", self._sizes), ("memory of the ", self._memory)):
+            for name in sorted(samples):
+                shown = (f"{largest / (1 << 20):.0f}" for largest in self._quarters(samples[name]))
+                lines.append(f"| {kind}{name} | {' | '.join(shown)} |")
+        return lines
+
+    def wrong(self) -> tuple[str | None, str | None]:
+        """What is wrong with the folders, and with the memory; None if nothing."""
+        return self._growing(self._sizes, FOLDER_SLACK), self._growing(self._memory, MEMORY_SLACK)
+
+    def _growing(self, samples: Mapping[str, list[tuple[float, int]]], slack: int) -> str | None:
+        found = []
+        for name, taken in samples.items():
+            _, second, _, last = self._quarters(taken)
+            if last > FACTOR * second + slack:
+                found.append(f"{name} grew from {second >> 20} to {last >> 20} MiB")
+        return "; ".join(found) or None
+
+    def _quarters(self, samples: list[tuple[float, int]]) -> list[int]:
+        end = max((at for at, _ in samples), default=0.0) + 1
+        return [max((n for at, n in samples if q <= 4 * at / end < q + 1), default=0) for q in range(4)]
+
+
+def size(folder: Path) -> int:
+    """Bytes that the files below a folder take."""
+    found = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found += os.lstat(os.path.join(place, name)).st_blocks * 512
+            except OSError:
+                continue  # it went meanwhile
+    return found
+
+
+def resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
+    except (OSError, IndexError):
+        return 0

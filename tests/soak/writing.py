@@ -1,0 +1,169 @@
+"""Writers of tables that go on whatever is killed, and what must be there afterwards.
+
+ledger (keyed), journal (a bag) and counters (one row a writer) are written in one block each time. What was acknowledged is there
+once, what was refused is not there, and what nobody answered is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import psycopg
+
+TABLES = (
+    "CREATE TABLE ledger (id bigint PRIMARY KEY, writer int NOT NULL, amount bigint NOT NULL, at timestamptz NOT NULL)",
+    "CREATE TABLE journal (writer int, id bigint)",
+    "CREATE TABLE counters (writer int PRIMARY KEY, n bigint NOT NULL)",
+)
+IDLE = psycopg.pq.TransactionStatus.IDLE
+STRIDE = 1_000_000_000  # ids of a writer begin at its number times this
+AGAIN_S = 0.2  # after an error
+KEPT = 5_000  # rows of a writer's that it changes and deletes; older ones stay as they are
+CERTAIN = {"40001", "23505"}  # SQLSTATEs of a COMMIT, or of a statement alone, that has changed nothing
+
+Connect: TypeAlias = Callable[[], "psycopg.Connection[Any]"]
+Amount: TypeAlias = "int | None"  # None: no such row
+
+
+class Writer(threading.Thread):
+    """About `rate` statements or blocks a second. `possible`: what `ledger` may hold for each id."""
+
+    def __init__(self, connect: Connect, number: int, rate: float, seed: int) -> None:
+        super().__init__(name=f"writer {number}", daemon=True)
+        self._connect, self.number, self._rate = connect, number, rate
+        self._random = random.Random(f"{seed} writer {number}")
+        self._ended = threading.Event()
+        self._next = number * STRIDE
+        self._own: list[int] = []  # certainly there, newest last
+        self.possible: dict[int, set[Amount]] = {}
+        self.inserted: dict[int, bool | None] = {}  # whether the block that inserts the id was committed; None: nobody said
+        self.acknowledged = self.refused = self.unanswered = 0
+        self.errors: Counter[str] = Counter()
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        connection: psycopg.Connection[Any] | None = None
+        try:
+            while not self._ended.wait(self._random.expovariate(self._rate)):
+                try:
+                    connection = connection or self._connect()
+                    self._one(connection)
+                except (psycopg.Error, OSError) as error:
+                    self.errors[described(error)] += 1
+                    self._ended.wait(AGAIN_S)
+                if connection is not None and (connection.closed or connection.info.transaction_status != IDLE):
+                    connection.close()
+                    connection = None
+        except BaseException as error:  # noqa: BLE001  # raised by stop()
+            self.error = error
+        if connection is not None:
+            connection.close()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join(120)
+        assert not self.is_alive(), f"{self.name} waits for ever"
+        if self.error is not None:
+            raise self.error
+
+    def _one(self, connection: psycopg.Connection[Any]) -> None:
+        chance = self._random.random()
+        if chance < 0.7 or not self._own:
+            self._insert(connection, 1)
+        elif chance < 0.75:
+            self._insert(connection, self._random.randint(2, 200))
+        elif chance < 0.95:
+            id, amount = self._random.choice(self._own), self._random.randrange(10**6)
+            self._alone(connection, f"UPDATE ledger SET amount = {amount} WHERE id = {id}", id, amount)
+        else:
+            id = self._own.pop(self._random.randrange(len(self._own)))
+            self._alone(connection, f"DELETE FROM ledger WHERE id = {id}", id, None)
+
+    def _insert(self, connection: psycopg.Connection[Any], count: int) -> None:
+        """New rows in both tables, and the counter, in one block."""
+        ids = range(self._next, self._next + count)
+        self._next += count
+        rows = [(id, self._random.randrange(10**6)) for id in ids]
+        for id in ids:
+            self.possible[id], self.inserted[id] = {None}, False
+        connection.execute("BEGIN")
+        values = ", ".join(f"({id}, {self.number}, {amount}, now())" for id, amount in rows)
+        connection.execute(f"INSERT INTO ledger VALUES {values}")  # type: ignore[call-overload]
+        values = ", ".join(f"({self.number}, {id})" for id in ids)
+        connection.execute(f"INSERT INTO journal VALUES {values}")  # type: ignore[call-overload]
+        connection.execute(f"UPDATE counters SET n = n + {count} WHERE writer = {self.number}")  # type: ignore[call-overload]
+        committed = self._ask(connection, "COMMIT")
+        for id, amount in rows:
+            self.inserted[id] = committed
+            if committed is not False:
+                self.possible[id] = {amount} if committed else {None, amount}
+        if committed:
+            self._own = [*self._own, *ids][-KEPT:]
+
+    def _alone(self, connection: psycopg.Connection[Any], text: str, id: int, amount: Amount) -> None:
+        done = self._ask(connection, text)
+        if done:
+            self.possible[id] = {amount}
+        elif done is None:
+            self.possible[id] |= {amount}
+            if id in self._own:
+                self._own.remove(id)  # what it is now is not known: left alone
+        elif amount is None:
+            self._own.append(id)
+
+    def _ask(self, connection: psycopg.Connection[Any], text: str) -> bool | None:
+        """Whether it took effect; None if nobody said."""
+        try:
+            connection.execute(text)  # type: ignore[call-overload]
+        except psycopg.Error as error:
+            self.errors[described(error)] += 1
+            if error.sqlstate in CERTAIN:
+                self.refused += 1
+                return False
+            self.unanswered += 1
+            return None
+        self.acknowledged += 1
+        return True
+
+
+def described(error: BaseException) -> str:
+    """SQLSTATE, or kind, and the first words of an error: what is counted."""
+    first = (str(error).splitlines() or [""])[0]
+    return f"{getattr(error, 'sqlstate', None) or type(error).__name__} {re.sub(r'[0-9]+', 'N', first)[:70]}"
+
+
+def begin(connection: psycopg.Connection[Any], writers: int) -> None:
+    for statement in TABLES:
+        connection.execute(statement)  # type: ignore[call-overload]
+    connection.execute(f"INSERT INTO counters SELECT g, 0 FROM generate_series(0, {writers - 1}) AS g")  # type: ignore[call-overload]
+
+
+def wrong(connection: psycopg.Connection[Any], writers: list[Writer]) -> str | None:
+    """What the tables miss, or hold too much of, in one block; None if nothing."""
+    with connection.transaction():
+        ledger: dict[int, int] = dict(connection.execute("SELECT id, amount FROM ledger").fetchall())
+        journal: Counter[int] = Counter(id for (id,) in connection.execute("SELECT id FROM journal").fetchall())
+        counters: dict[int, int] = dict(connection.execute("SELECT writer, n FROM counters").fetchall())
+    found: list[str] = []
+    for writer in writers:
+        for id, possible in writer.possible.items():
+            if ledger.get(id) not in possible:
+                found.append(f"ledger has {ledger.get(id)} for {id}, where it may be {possible}")
+            committed = writer.inserted[id]
+            copies = journal[id]
+            if copies not in ((0, 1) if committed is None else (int(committed),)):
+                found.append(f"journal has {id} {copies} times, and its block was {'not ' if not committed else ''}acknowledged")
+            if committed is None and len(possible) == 2 and (id in ledger) != (copies == 1):
+                found.append(f"half of the block of {id} is there: ledger {id in ledger}, journal {copies}")
+        copies = sum(journal[id] for id in writer.possible)
+        if counters.get(writer.number) != copies:
+            found.append(f"counter {writer.number} is {counters.get(writer.number)}, and its blocks have {copies} rows")
+    known = {id for writer in writers for id in writer.possible}
+    found += [f"ledger has {id}, which nobody wrote" for id in set(ledger) - known]
+    found += [f"journal has {id}, which nobody wrote" for id in set(journal) - known]
+    return None if not found else f"{len(found)} differences: " + "; ".join(found[:5])

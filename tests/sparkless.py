@@ -1,0 +1,162 @@
+"""The engine's statements without Spark and Kafka: what decides, resolves and changes the catalog is the real code.
+
+    engine.runtime.statements ──► Installation here: an entry of the log, and the rows of new views, by DuckDB
+
+Materialized views keep the rows with which they were filled.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from engine.plan.replacing import ANEW, switched
+from engine.runtime.statements import Statements
+from gateway.serving import mirror
+from gateway.serving.prepared import scans
+from gateway.serving.sandbox import open_sandbox
+from lake import Lake, subscriptions
+from lake.catalog import SUBSCRIPTION, Catalog, Change, Item, ready
+from lake.entry import Header
+from lake.inbox import Record
+from lake.types import WEIGHT, arrow_schema
+from lake.weights import negated, total
+from lake.writing import Writer
+from sql.definitions import bind_definition
+from sql.duckdb import render
+from sql.duckdb_functions import install
+
+
+class Engine:
+    """What `Statements` asks of an engine. `boundary` is held for each entry; `enter` takes records for the inbox."""
+
+    stopping = False
+
+    def __init__(self, lake: Lake, writer: Writer, boundary: Any, enter: Callable[[list[Record]], int] = lambda records: 0) -> None:
+        self.lake, self.writer, self.boundary, self.enter = lake, writer, boundary, enter
+        self.vault = SimpleNamespace(sealed=lambda value, id: f"sealed {id}")
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.writer.catalog
+
+    @property
+    def newest(self) -> Header:
+        return self.writer.newest
+
+    def wait_newer(self, after: int, timeout: float) -> Header:
+        return self.lake.log.wait(after, min(timeout, 0.2)) or self.newest
+
+    def wait_inbox(self, number: int, alive: Any) -> None:
+        pass
+
+    def resume(self, channels: Iterable[str]) -> None:
+        pass
+
+
+class Installation:
+    """Puts changes into the log; what is to be filled is filled at once, or stays empty unless it `fills`."""
+
+    def __init__(self, engine: Engine, *, fills: bool = True) -> None:
+        self.engine = engine
+        self.lock = threading.RLock()
+        self.settled = threading.Condition()
+        self.fills: dict[int, Any] = {}
+        self.failures: dict[int, Exception] = {}
+        self.switched: set[int] = set()
+        self.awaited: set[int] = set()
+        self._sandbox = open_sandbox(install, memory_limit="1GB") if fills else None
+
+    def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        return items
+
+    def install(self, change: Change, fill: tuple[Item, ...] = (), **_: object) -> Header:
+        engine = self.engine
+        for item in change.put:
+            if item.id not in engine.catalog.items:
+                if item.kind == "sink":
+                    engine.lake.hold(f"sink-{item.id}", engine.newest.n)
+                elif item.kind == SUBSCRIPTION:
+                    subscriptions.begin(engine.lake, item, engine.newest.n, engine.newest.time)
+        with engine.boundary:
+            header = engine.writer.append(kind="catalog", catalog=change)
+            coming = [i for i in fill if i.replaces]
+            if coming:
+                self._switch(coming)
+            elif fill:
+                header = self._fill(fill)
+        return header
+
+    def planned_anew(self, change: Change) -> list[Item]:
+        self.install(change)
+        return []
+
+    def settle(self) -> None:
+        pass
+
+    def close(self) -> None:
+        if self._sandbox is not None:
+            self._sandbox.close()
+
+    def _fill(self, items: Iterable[Item]) -> Header:
+        catalog = self.engine.catalog
+        changes = [(i.id, self._rows(i, catalog)) for i in items if i.kind == "materialized view"]
+        self.engine.writer.append(changes)
+        return self.engine.writer.append(kind="catalog", catalog=Change(put=tuple(ready(catalog[i.id]) for i in items)))
+
+    def _switch(self, coming: list[Item]) -> None:
+        """Replacements take their places in one entry, with the difference of the rows."""
+        engine, catalog = self.engine, self.engine.catalog
+        change = switched(coming, catalog, lambda item, after: item)
+        after = catalog.apply(change)
+        changes = []
+        for item in coming:
+            if item.kind == "materialized view":
+                id = item.id if item.options.get(ANEW) else item.replaces
+                rows = self._rows(after[id], after)
+                if id == item.replaces:
+                    rows = total(
+                        [negated(engine.lake.snapshot(id, engine.newest.time)), rows], arrow_schema(after[id].columns, weight=True)
+                    )
+                changes.append((id, rows))
+        engine.writer.append(changes, kind="catalog", catalog=change)
+        self.switched.update(i.id for i in coming)
+
+    def _rows(self, item: Item, catalog: Catalog) -> pa.Table:
+        plan = bind_definition(item, catalog).plan
+        schema = arrow_schema(item.columns, weight=True)
+        if self._sandbox is None:
+            return schema.empty_table()
+        cursor = self._sandbox.cursor()
+        try:
+            for relation in {s.relation for s in scans(plan)}:
+                shape = mirror.shape(catalog[relation])
+                mirror.create(cursor, shape, temporary=True)
+                mirror.fill(cursor, shape, self.engine.lake.snapshot(relation, self.engine.newest.time))
+            found = cursor.execute(render(plan)).to_arrow_table()
+        finally:
+            cursor.close()
+        found = found.append_column(WEIGHT, pa.array([1] * found.num_rows, pa.int64()))
+        return total([mirror.conform(found, schema)], schema)
+
+
+class WithoutKafka(Statements):
+    """Sources have a channel and no broker behind it; connections are believed. `close` at the end."""
+
+    def __init__(self, engine: Engine, *, fills: bool = True) -> None:
+        self.installation = Installation(engine, fills=fills)
+        super().__init__(engine, self.installation)  # type: ignore[arg-type]
+
+    def _on_channel(self, source: Item, catalog: Catalog) -> Item:
+        return replace(source, options={**source.options, "topic_id": "1", "channel": f"k#{source.id}/{source.options['topic']}"})
+
+    def _validate(self, connection: Item) -> None:
+        pass
+
+    def close(self) -> None:
+        self.installation.close()

@@ -1,0 +1,118 @@
+"""Prepared statements whose columns change under them: PostgreSQL refuses them with 0A000, and so do we."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from tests.statements.conftest import World
+from tests.wire.wire import Client, play
+
+pytestmark = pytest.mark.spark
+
+REFUSED = "cached plan must not change result type"
+
+
+@pytest.fixture
+def change(sql: psycopg.Connection, world: World) -> Callable[..., None]:
+    """Runs statements on another connection, and waits until the gateway knows the new catalog."""
+
+    def run(*statements: str) -> None:
+        with world.connect() as other:
+            for statement in statements:
+                other.execute(statement)
+
+    run("CREATE TABLE plans (a int PRIMARY KEY, b text)", "INSERT INTO plans VALUES (1, 'x')", "CREATE VIEW shown AS SELECT a FROM plans")
+    return run
+
+
+WIDER = ("CREATE OR REPLACE VIEW shown AS SELECT a, b FROM plans",)
+NARROWER = ("DROP VIEW shown", "CREATE VIEW shown AS SELECT FROM plans")
+OTHER_TYPE = ("DROP VIEW shown", "CREATE VIEW shown AS SELECT a::text AS a FROM plans")
+WIDER_TABLE = ("DROP VIEW shown", "DROP TABLE plans", "CREATE TABLE plans (a int PRIMARY KEY, b text, c int)")
+
+
+@pytest.mark.parametrize("changes", [WIDER, NARROWER, OTHER_TYPE], ids=["wider", "narrower", "other type"])
+@pytest.mark.parametrize("statement", ["SELECT * FROM shown", "TABLE shown"])
+def test_a_statement_of_the_extended_protocol(
+    sql: psycopg.Connection, change: Callable[..., None], statement: str, changes: tuple[str, ...]
+) -> None:
+    sql.execute(statement, prepare=True)
+    change(*changes)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match=REFUSED):
+        sql.execute(statement, prepare=True)
+
+
+@pytest.mark.parametrize("changes", [WIDER, NARROWER, OTHER_TYPE], ids=["wider", "narrower", "other type"])
+@pytest.mark.parametrize("prepared", [False, True], ids=["simple", "prepared"])
+def test_execute(sql: psycopg.Connection, change: Callable[..., None], changes: tuple[str, ...], prepared: bool) -> None:
+    sql.execute("PREPARE p AS SELECT * FROM shown")
+    assert sql.execute("EXECUTE p", prepare=prepared).fetchall() == [(1,)]
+    change(*changes)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match=REFUSED):
+        sql.execute("EXECUTE p", prepare=prepared)
+
+
+def test_a_write_is_refused_before_it_happens(sql: psycopg.Connection, change: Callable[..., None]) -> None:
+    insert = "INSERT INTO plans (a) VALUES (2) ON CONFLICT (a) DO NOTHING RETURNING *"
+    sql.execute(insert, prepare=True)
+    sql.execute(f"PREPARE p AS {insert}")
+    change(*WIDER_TABLE)
+    for statement in (insert, "EXECUTE p"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match=REFUSED):
+            sql.execute(statement, prepare=statement == insert)
+    assert sql.execute("SELECT count(*) FROM plans").fetchone() == (0,)
+
+
+def test_another_statement_or_cursor_of_the_same_name(sql: psycopg.Connection) -> None:
+    """EXECUTE and FETCH are not plans: they return what the name stands for now."""
+    sql.execute("PREPARE p AS SELECT 1 AS a")
+    assert sql.execute("EXECUTE p", prepare=True).fetchall() == [(1,)]
+    sql.execute("DEALLOCATE p")
+    sql.execute("PREPARE p AS SELECT 1 AS a, 'x' AS b")
+    assert sql.execute("EXECUTE p", prepare=True).fetchall() == [(1, "x")]
+    for query, expected in (("SELECT 1 AS a", (1,)), ("SELECT 1 AS a, 2 AS b", (1, 2)), ("SELECT", ())):
+        with sql.transaction():
+            sql.execute(f"DECLARE c CURSOR FOR {query}")
+            assert sql.execute("FETCH c", prepare=True).fetchall() == [expected]
+
+
+def test_a_follower_that_was_not_begun(world: World, change: Callable[..., None]) -> None:
+    client = Client.connect("127.0.0.1", world.served.port)
+    play("> Parse('s', 'subscribe shown')\n> Sync()", client)
+    change(*WIDER)
+    told = play("> Bind('', 's')\n> Sync()", client)
+    client.close()
+    assert f"< ErrorResponse S=ERROR C=0A000 M='{REFUSED}'" in told.splitlines()
+
+
+EXECUTING = """
+> Query('begin; prepare p as select 1 as a')
+> Parse('s', 'execute p')
+> Bind('x', 's', [], [], [1])
+> Sync()
+> Query('deallocate p; prepare p as select 1 as a, 2 as b')
+> Execute('x')
+> Sync()
+> Query('rollback')
+"""
+FETCHING = """
+> Query('begin; declare c cursor for select 1 as a')
+> Parse('s', 'fetch c')
+> Bind('x', 's', [], [], [1])
+> Sync()
+> Query('close c; declare c cursor for select 1 as a, 2 as b')
+> Execute('x')
+> Sync()
+> Query('rollback')
+"""
+
+
+@pytest.mark.parametrize("script", [EXECUTING, FETCHING], ids=["execute", "fetch"])
+def test_a_name_that_changes_its_meaning_between_bind_and_execute(world: World, script: str) -> None:
+    client = Client.connect("127.0.0.1", world.served.port)
+    told = [line for line in play(script, client).splitlines() if "ErrorResponse" in line]
+    client.close()
+    assert told == [f"< ErrorResponse S=ERROR C=0A000 M='{REFUSED}'"]

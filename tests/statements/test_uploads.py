@@ -1,0 +1,129 @@
+"""Uploads of the state's snapshots that hang or fail slow ticks down, and fail none."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from lake import Lake
+from tests.engine.runtime.mutating import mutated
+from tests.engine.runtime.parts import EngineProcess, rows, until
+from tests.tables.world import Served
+
+pytestmark = pytest.mark.spark
+
+# Every file of a snapshot is made by QuietFiles: none comes to an end as long as a file is there.
+OLD = "@Override public void setPermission(Path path, FsPermission permission) {}"
+HANG = """@Override public void setPermission(Path path, FsPermission permission) {{
+        if (!path.getName().contains(".zip")) return;
+        try {{
+          while (java.nio.file.Files.exists(java.nio.file.Path.of("{marker}"))) Thread.sleep(20);
+        }} catch (InterruptedException e) {{
+          Thread.currentThread().interrupt();
+        }}
+      }}"""
+FAIL = """@Override public void setPermission(Path path, FsPermission permission) {{
+        if (path.getName().contains(".zip") && java.nio.file.Files.exists(java.nio.file.Path.of("{marker}")))
+          throw new java.io.UncheckedIOException(new java.io.IOException("no space left on device"));
+      }}"""
+
+
+class World:
+    def __init__(self, folder: Path, limit: int | None) -> None:
+        self.folder, self.lake_folder = folder, folder / "lake"
+        self.limit = limit or 700
+        options = "" if limit is None else f" -Dtailgate.lineage.max={limit}"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TAILGATE_JAVA_OPTIONS", os.environ.get("TAILGATE_JAVA_OPTIONS", "") + options)
+            self.engine = EngineProcess(self.lake_folder)
+            self.engine.start()
+        self.lake = Lake(self.lake_folder)
+        self.served = Served(self.lake)
+        self.written = self.longest = 0
+        self.going = True
+
+    def write(self) -> None:
+        """A tick for each row, as fast as they are taken."""
+        with psycopg.connect(self.served.dsn, autocommit=True) as connection:
+            while self.going:
+                connection.execute("INSERT INTO numbers VALUES (%s)", [self.written])  # type: ignore[call-overload]
+                self.written += 1
+
+    def versions(self) -> int:
+        found = int(self.engine.get("/status")["state_versions"])
+        self.longest = max(self.longest, found)
+        return found
+
+    def end(self) -> None:
+        self.going = False
+        self.served.close()
+        self.engine.stop()
+
+
+def run(world: World, text: str, seconds: float) -> None:
+    """Writes go on while uploads hang or fail for some seconds, and are all there afterwards, also after a kill."""
+    marker = world.folder / "marker"
+    with psycopg.connect(world.served.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE numbers (n int)")
+        connection.execute("CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n, sum(n) AS total FROM numbers")
+    with mutated(world.engine, world.folder, "QuietFiles", OLD, text.format(marker=marker)):
+        writer = threading.Thread(target=world.write, daemon=True)
+        writer.start()
+        until(lambda: world.written > 20)
+        marker.touch()
+        ends, last = time.monotonic() + seconds, world.written
+        while time.monotonic() < ends:
+            time.sleep(0.2)
+            world.versions()
+        assert world.written > last
+        marker.unlink()
+        until(lambda: world.versions() < 0.4 * world.limit)
+        last = world.written
+        until(lambda: world.written > last + 20)
+        world.going = False
+        writer.join(30)
+        assert not writer.is_alive()
+    log = (world.folder / "engine.log").read_text()
+    assert "a tick failed" not in log
+    assert "CANNOT_LOAD" not in log
+    total = sum(range(world.written))
+    assert rows(world.lake, "counted") == {(world.written, total): 1}
+    world.engine.kill(jvm=True)
+    world.engine.start()
+    assert "is missing or damaged" not in (world.folder / "engine.log").read_text()
+    with psycopg.connect(world.served.dsn, autocommit=True) as connection:
+        connection.execute("INSERT INTO numbers VALUES (0)")
+        assert connection.execute("SELECT n, total FROM counted").fetchone() == (world.written + 1, total)
+
+
+@pytest.fixture
+def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    made = World(tmp_path, request.param)
+    yield made
+    made.end()
+
+
+@pytest.mark.parametrize("world", [40], indirect=True)
+def test_an_upload_that_hangs_slows_ticks_down(world: World) -> None:
+    run(world, HANG, 6.0)
+    assert 0.4 * 40 < world.longest <= 40
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("world", [40], indirect=True)
+def test_uploads_that_fail_slow_ticks_down(world: World) -> None:
+    run(world, FAIL, 20.0)
+    assert world.longest <= 44
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("world", [None], indirect=True)
+def test_an_upload_that_hangs_for_two_minutes(world: World) -> None:
+    run(world, HANG, 120.0)
+    assert world.longest <= 700
