@@ -10,23 +10,22 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from engine.ddl.history import DAY_MS, MONTH_MS
 from engine.ddl.refresh import READERS, knowing
 from lake.catalog import DEAD_LETTERS, Catalog, Change, Item
 from lake.errors import FeatureNotSupported, InvalidParameterValue
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.duckdb_functions import error_of, install
-from sql.input.times import to_interval
+from sql.input.intervals import to_interval
 from sql.properties import relations
 from sql.statements import Expression, QueryText
 
 AGE, BYTES = "dead_letter_retention_ms", "dead_letter_retention_bytes"  # options of a source
 RETENTION = {"dead letter retention": AGE, "dead letter retention bytes": BYTES}
-RETENTION_MS = 7 * 24 * 3_600_000
+RETENTION_MS = 7 * DAY_MS
 RETENTION_BYTES = 1 << 30  # of keys and values
 BYTES_MAX = 1 << 40
-DAY_MS = 24 * 3_600_000
-MONTH_MS = 30 * DAY_MS  # as PostgreSQL counts where a month is a length of time
 MEMORY = "512MB"
 TIME_S = 60.0  # that the condition of one DELETE may take
 

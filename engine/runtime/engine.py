@@ -183,7 +183,8 @@ class Engine:
         """A change of the catalog before the first circuit runs."""
         with self.boundary:
             self.append(kind="catalog", catalog=change)
-            self.catalog = self.catalog.apply(change)
+            with self.committed_change():
+                self.catalog = self.catalog.apply(change)
 
     def append(self, changes: Changes = (), **fields: Any) -> Header:
         """The next entry; call it inside the boundary."""

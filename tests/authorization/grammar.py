@@ -66,7 +66,7 @@ class Grammar(Expressions):
             texts.append(f"SET ROLE {self.of(*ROLES)}")
         texts += [fetch, self.of("COMMIT", "ROLLBACK", "CLOSE c")]
         return [
-            *(Step(t, follows="TAIL" in what and t.startswith("FETCH")) for t in texts),
+            *(Step(t, follows="TAIL" in what and t.startswith(("FETCH", "MOVE"))) for t in texts),
             Step("FETCH ALL c"),
             Step("CLOSE ALL"),
             Step("ROLLBACK"),

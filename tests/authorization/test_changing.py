@@ -37,6 +37,8 @@ HIDDEN = [
     ("clicks", "RETRY DEAD LETTERS OF clicks"),
     ("clicks", "DELETE DEAD LETTERS OF clicks"),
     ("clicks", "DELETE DEAD LETTERS OF clicks WHERE value IS NULL"),
+    ("clicks", "DELETE DEAD LETTERS OF clicks"),
+    ("clicks", "ALTER SOURCE clicks RESUME AT EARLIEST"),
     ("clicks", "ALTER SOURCE clicks REFRESH SCHEMA"),
     ("clicks", "ALTER SOURCE clicks RESUME AT EARLIEST"),
     ("clicks", "DROP SOURCE clicks"),

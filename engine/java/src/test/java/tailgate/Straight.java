@@ -97,7 +97,7 @@ public final class Straight {
   }
 
   private List<Sent> levels(List<InternalRow> batch, long time) {
-    List<InternalRow> sent = Tick.sources(running, partitions, batch.iterator());
+    List<InternalRow> sent = Tick.sources(running, time, partitions, batch.iterator());
     for (int level = 0; level < Stages.levels(running, ids); level++) {
       List<List<InternalRow>> placed = exchange(sent);
       sent = new ArrayList<>();
