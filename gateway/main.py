@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.memory import Memory, default, hold
+from gateway.memory import Memory, begin, default
 from gateway.pressure import Pressure
 from gateway.server import Gateway
 from gateway.tls import Files, Tls
@@ -23,7 +23,6 @@ from sql.compute.regexp import search
 # How long a thread of ours (mirrors, followers) may keep the interpreter while a poll waits for it; Python's own 5 ms would be half of
 # what a poll is promised.
 SWITCH_S = 0.0005
-THREADS = 150  # that it may have: statements, followers, mirrors
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ async def _serve(options: Options) -> None:
     tls = Tls(options.tls) if options.tls is not None else None
     lake = Lake(options.data)
     memory = options.memory or default()
-    hold(memory, THREADS)
+    begin()
     slices.enable()
     serving = Serving(lake, memory)
     await serving.start()

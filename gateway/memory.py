@@ -6,26 +6,31 @@
     the rest       Python, its libraries, and the processes that prepare long statements
 
 DuckDB's own limit does not count all that it takes: a list or a text that one function makes is outside. So the kernel is asked to refuse
-what would go beyond the whole (`hold`); who asked for it gets 53200.
+what grows too fast to be seen (`hold`); who asked for it gets 53200. The kernel counts what is mapped, and allocators keep mapped what was
+given back; so the limit is no fixed number, but what is mapped now and what may still become resident, renewed at each look.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 try:
     import resource
 except ImportError:  # not on Windows
     resource = None  # type: ignore[assignment]
 
+trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
+
 MIB = 1 << 20
 LEAST = 1024 * MIB
 MOST_BY_ITSELF = 8192 * MIB  # what a gateway takes that was not told; half of the machine's memory if that is less
-MAPPED = 200 * MIB  # libraries, as far as they are resident: no data, so the kernel does not count them
-STACK = 8 * MIB  # of a thread, of which it touches a fraction
+RESERVE = 64 * MIB  # that may be mapped between two looks, whatever is resident: eight stacks of threads, which touch a fraction of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +87,35 @@ def parsed(text: str) -> Memory:
     return Memory(size)
 
 
-def hold(memory: Memory, threads: int) -> None:
-    """Has the kernel refuse more data than the memory, for the rest of this process. `threads`: how many it may have."""
-    if resource is not None and hasattr(resource, "RLIMIT_DATA"):
-        limit = memory.total - MAPPED + threads * STACK
-        with contextlib.suppress(ValueError, OSError):  # a limit from outside may be lower already
-            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+def begin() -> None:
+    """For a process that is held: Arrow takes memory where it needs it, and does not map a GiB at its first array."""
+    pa.set_memory_pool(pa.system_memory_pool())
 
 
-def resident() -> int:
-    """Bytes of this process that are in memory; 0 where that cannot be told."""
+def hold(total: int) -> int:
+    """Has the kernel refuse what would take this process beyond `total` before the next look; the bytes that are resident now.
+
+    RESERVE may always be taken, so that what is small goes on while what is large is refused.
+    """
+    resident, mapped = usage()
+    if mapped and resource is not None and hasattr(resource, "RLIMIT_DATA"):
+        with contextlib.suppress(ValueError, OSError):  # a limit from outside may be lower
+            most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+            limit = mapped + max(total - resident, RESERVE)
+            resource.setrlimit(resource.RLIMIT_DATA, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+    return resident
+
+
+def give_back() -> None:
+    """Returns to the kernel what the C library keeps of what was freed. Takes up to some 10 ms, outside the interpreter's lock."""
+    if trim is not None:
+        trim(0)
+
+
+def usage() -> tuple[int, int]:
+    """Bytes of this process that are in memory, and those of its own that are mapped; 0 where that cannot be told."""
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return 0
+        fields = file.read().split()
+        page = os.sysconf("SC_PAGE_SIZE")
+        return int(fields[1]) * page, int(fields[5]) * page
+    return 0, 0

@@ -1,12 +1,13 @@
 """What happens when a gateway comes near the memory it may take: caches are emptied, and statements that run long are ended (53200).
 
-A look ten times a second, by the event loop. What grows faster than that is refused by the kernel (`gateway.memory.hold`).
+A look twenty times a second, by the event loop. What grows faster than that is refused by the kernel (`gateway.memory.hold`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import TYPE_CHECKING
 
 from gateway import memory
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailgate.gateway")
 
-LOOK_S = 0.1
+LOOK_S = 0.05
+GIVE_BACK_S = 1.0
+MUCH = 0.4  # of the memory, above which what was freed is given back to the kernel
 HIGH = 0.85  # of the memory, above which something must go
 
 
@@ -27,9 +30,14 @@ class Pressure:
 
     async def watch(self) -> None:
         """Looks until it is cancelled."""
+        given = 0.0
         while True:
+            resident = memory.hold(int(HIGH * self._serving.memory.total))
+            self.look(resident)
+            if resident > MUCH * self._serving.memory.total and time.monotonic() - given > GIVE_BACK_S:
+                await asyncio.to_thread(memory.give_back)
+                given = time.monotonic()
             await asyncio.sleep(LOOK_S)
-            self.look(memory.resident())
 
     def look(self, resident: int) -> None:
         """Acts on the bytes that are resident: caches first, then statements, of superusers last."""

@@ -22,6 +22,7 @@ from gateway.portals import Bound, Portal, Statement
 from gateway.protocol import backend, startup
 from gateway.protocol import messages as m
 from gateway.protocol.states import Event, Machine, Phase, ProtocolError, Verdict
+from gateway.serving import failures
 from gateway.settings import Settings, milliseconds
 from gateway.transactions import Move, State, Transaction
 from gateway.turns import ASKING, NOBODY, Asking
@@ -261,7 +262,9 @@ class Session:
 
     def fail(self, error: BaseException, offset: int = 0) -> None:
         """Tells an error, and all that follows from one."""
-        told = self.gateway.internal_errors.reported(error, self.activity.query.decode(errors="replace"))
+        told = self.gateway.internal_errors.reported(
+            failures.translated(error) if isinstance(error, Exception) else error, self.activity.query.decode(errors="replace")
+        )
         position = None if told.position is None else told.position + offset + 1
         report = backend.Report("ERROR", told.sqlstate, told.message, told.detail, told.hint, position, told.where, told.names)
         self.out.write(backend.error_response(report))

@@ -31,6 +31,7 @@ HINTS = {
 }
 KINDS_MAX = 1_000  # different errors that a process counts; it logs the others
 TEMPLATE_CHARACTERS_MAX = 1_000
+NO_THREAD = "can't start new thread"  # Python's words: there is no memory for its stack
 ROOT = Path(__file__).parent.parent
 
 log = logging.getLogger("tailgate.internal")
@@ -73,7 +74,7 @@ class InternalErrors:
         """The error that the client gets. An internal one is counted and logged."""
         if isinstance(error, RecursionError):
             return StatementTooComplex("stack depth limit exceeded", hint="Split the statement.")
-        if isinstance(error, MemoryError):
+        if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and str(error) == NO_THREAD):
             return OutOfMemory("out of memory")
         if isinstance(error, OSError):
             error = from_system(error) or error

@@ -82,6 +82,7 @@ class Jobs:
         try:
             future = loop.run_in_executor(self._pool, contextvars.copy_context().run, _watched, work, job)
         except BaseException:
+            job.cancel()  # where no thread could be started for it, another may still take it up
             turn.release()
             raise
         timer = loop.call_later(LONG_S, turn.lengthen, LONG_S)

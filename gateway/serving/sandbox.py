@@ -57,6 +57,7 @@ def open_sandbox(
     config = {
         "threads": threads,
         "memory_limit": f"{memory_limit // 1024}KiB",
+        "allocator_background_threads": True,  # which give back what a statement took; without them it stays resident for good
         "temp_directory": str(folder),
         "max_temp_directory_size": TEMPORARY_LIMIT,
     }

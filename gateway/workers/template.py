@@ -31,6 +31,9 @@ PR_SET_PDEATHSIG = 1
 
 def main(number: int) -> None:
     control = socket.socket(fileno=number)
+    if hasattr(resource, "RLIMIT_DATA"):  # the gateway's own limit, of the moment at which this process was begun
+        most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the gateway says when it is over
     for name in MODULES:
         importlib.import_module(name)
