@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from gateway.budgets import Cache
 from gateway.catalog import CatalogQuery, catalog_query, catalog_tree, is_catalog_query
+from gateway.catalog.reading import JOINS_MAX, too_many_joins
 from gateway.keys import Equalities, equalities_of
 from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
@@ -145,6 +146,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
         replace(column, origin=origin) if origin is not None and origin[0] in bound.depends else column
         for column, origin in zip(bound.columns, origins(bound.plan), strict=True)
     )
+    check_joins(bound.plan)
     constants: list[plan.Value] = []
     sql = render(bound.plan, constants=constants)
     # what the plan reads is asked for even if the binder has noted nothing of it
@@ -212,6 +214,12 @@ def nodes(plan_or_part: object) -> Iterator[object]:
             seen.add(id(value))
             yield value
             waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]
+
+
+def check_joins(relation: plan.Relation) -> None:
+    """Raises 54001 if there are so many joins that DuckDB plans them for long: it cannot be interrupted while it does."""
+    if sum(isinstance(n, plan.Join) for n in nodes(relation)) > JOINS_MAX:
+        raise too_many_joins()
 
 
 def numbers(relation: plan.Relation) -> frozenset[int]:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from gateway.serving.prepared import BY_OID, PLAN_FACTOR, UNSPECIFIED, numbers, scans
+from gateway.serving.prepared import BY_OID, PLAN_FACTOR, UNSPECIFIED, check_joins, numbers, scans
 from gateway.writing.constants import constants
 from lake.catalog import Catalog, Item
 from lake.errors import StatementTooComplex
@@ -93,6 +93,7 @@ WritePlan: TypeAlias = InsertPlan | ChangePlan | TruncateTables
 
 def query_of(relation: plan.Relation, *, far: bool) -> Query:
     """`far`: in another process, whose answer is to be small."""
+    check_joins(relation)
     used = numbers(relation)
     written: plan.Values | pa.Table | None = relation if isinstance(relation, plan.Values) else None
     if far and written is not None and not used:
