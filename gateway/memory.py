@@ -30,7 +30,7 @@ trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
 MIB = 1 << 20
 LEAST = 1024 * MIB
 MOST_BY_ITSELF = 8192 * MIB  # what a gateway takes that was not told; half of the machine's memory if that is less
-RESERVE = 64 * MIB  # that may be mapped between two looks, whatever is resident: eight stacks of threads, which touch a fraction of them
+SMALL = 16 * MIB  # two stacks of threads, which touch a fraction of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +92,16 @@ def begin() -> None:
     pa.set_memory_pool(pa.system_memory_pool())
 
 
-def hold(total: int) -> int:
-    """Has the kernel refuse what would take this process beyond `total` before the next look; the bytes that are resident now.
+def hold(high: int, total: int) -> int:
+    """Has the kernel refuse what would take this process beyond `high` before the next look; the bytes that are resident now.
 
-    RESERVE may always be taken, so that what is small goes on while what is large is refused.
+    Above `high` up to `total`, SMALL may be taken between two looks: what is small goes on while what is large is refused.
     """
     resident, mapped = usage()
     if mapped and resource is not None and hasattr(resource, "RLIMIT_DATA"):
         with contextlib.suppress(ValueError, OSError):  # a limit from outside may be lower
             most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-            limit = mapped + max(total - resident, RESERVE)
+            limit = mapped + max(high - resident, min(SMALL, total - resident), 0)
             resource.setrlimit(resource.RLIMIT_DATA, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
     return resident
 

@@ -32,7 +32,7 @@ class Pressure:
         """Looks until it is cancelled."""
         given = 0.0
         while True:
-            resident = memory.hold(int(HIGH * self._serving.memory.total))
+            resident = memory.hold(int(HIGH * self._serving.memory.total), self._serving.memory.total)
             self.look(resident)
             if resident > MUCH * self._serving.memory.total and time.monotonic() - given > GIVE_BACK_S:
                 await asyncio.to_thread(memory.give_back)
