@@ -1,9 +1,9 @@
-"""The command line: the one module that may import every package. Each command imports what it runs, when it runs it.
+"""The command line, and the only module that may import every package. Each command imports its packages when it runs.
 
 tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of examples/shop, live
 tailgate up       engine, gateway and sinks over one data folder
-tailgate engine | gateway | sinks     one of them, over a lake that others share
-tailgate presto   Presto's HTTP in front of a gateway
+tailgate engine | gateway | sinks     one of these processes, over a shared lake
+tailgate presto   Presto's HTTP protocol in front of a gateway
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; its exit code. 0 after SIGTERM or Ctrl-C, 1 for an error that was told, 2 for words that are not understood."""
+    """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
     options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
     logging.getLogger("tailgate").setLevel(logging.INFO)
@@ -43,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
+    """Returns the parser of all commands."""
     top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
@@ -108,7 +109,7 @@ def _secrets(command: argparse.ArgumentParser) -> None:
 
 
 def _given(options: argparse.Namespace, *names: str) -> tuple[str, ...]:
-    """Files and folders that were given, as words of a child's command line."""
+    """Returns file and folder options that are set, as arguments for a child process."""
     paths = {name: getattr(options, name.removeprefix("--").replace("-", "_")) for name in names}
     return tuple(word for name, path in paths.items() if path is not None for word in (name, str(path.resolve())))
 
@@ -140,6 +141,7 @@ def _parallelism(command: argparse.ArgumentParser) -> None:
 
 
 def _check_listen(options: argparse.Namespace) -> None:
+    """Raises 22023 for invalid combinations of --listen, --tls-… and --insecure."""
     from lake.errors import InvalidParameterValue
 
     host, _, port = options.listen.rpartition(":")
@@ -162,7 +164,7 @@ def _check_listen(options: argparse.Namespace) -> None:
 
 
 def _listening(options: argparse.Namespace) -> tuple[str, ...]:
-    """How gateways that are children are to listen."""
+    """Returns the options of listening, as arguments for child gateways."""
     words = _given(options, "--tls-cert", "--tls-key", "--tls-ca")
     if getattr(options, "memory", None) is not None:
         words += ("--memory", options.memory)
@@ -209,7 +211,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _engine(options: argparse.Namespace) -> int:
     from engine.runtime.jvm import launched
-    from engine.runtime.scratch import ROOT
+    from lake.scratch import ROOT
 
     with launched(options.scratch or options.data / ROOT) as jvm:
         from engine.runtime.main import Options, run

@@ -1,9 +1,12 @@
-"""What a single machine needs besides Tailgate itself: a Kafka, a schema registry, and child processes that never outlive their parent.
+"""Programs that a single machine needs besides Tailgate: a Kafka and a schema registry, and the supervisor of all processes.
 
-    children.py   a child process: started, watched, ended, also when its parent is killed
-    kafka.py      one Kafka node over the jars of `make setup`
-    registry.py   a Confluent-compatible schema registry, itself a child
-    subjects.py   what the registry knows, durable
+    supervisor.py `tailgate up`: starts all processes and restarts those that end
+    claim.py      one supervisor per data folder
+    children.py   a child process that ends with its parent
+    kafka.py      one Kafka node, from the jars of `make setup`
+    registry.py   a Confluent-compatible schema registry, itself a child process
+    subjects.py   the content of the registry, durable
+    kinds.py      the kinds of schemas: parsing and compatibility
 
-`tailgate up` and `tailgate demo` put these beside the engine; apart from them nothing imports this package.
+Only `tailgate up` and `tailgate demo` import this package.
 """

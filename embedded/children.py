@@ -1,17 +1,18 @@
-"""A child process that never outlives its parent, even when the parent is killed.
+"""Child processes that never outlive their parent, even when the parent is killed.
 
-    parent ── pipe ──► watcher: remembers the children's process groups; the pipe's end is its order to kill them
-       │                  ▲        (one that was killed is replaced, and told the groups: `tend`)
-       │                  │ "+group", written by the child before it becomes its command: nothing starts unwatched
+    parent ── pipe ──► watcher: knows the children's process groups; kills them when the pipe closes
+       │                  ▲        (a watcher that was killed is replaced and gets the groups again: `tend`)
+       │                  │ "+group", written by the child before it becomes its command, so no child starts unwatched
        └── setsid ──► child ──► its own children, in the same group
                         │
                         └─ output ──► a thread of the parent ──► log file of bounded size
 
-The kernel closes the pipe however the parent ends, SIGKILL included, and the watcher then kills every group that is left:
-children, and what they started (a JVM below a Python). A parent's death signal (PR_SET_PDEATHSIG) was not taken: it is
-tied to the thread that forked, and does not reach grandchildren.
+The kernel closes the pipe however the parent ends, also by SIGKILL. The watcher then kills every
+remaining group: children and the processes that they started (a JVM below a Python). We do not use a
+parent's death signal (PR_SET_PDEATHSIG): it depends on the thread that forked, and does not reach
+grandchildren.
 
-A child leads its own session, so Ctrl-C reaches the parent alone, which stops its children in the order it wants.
+Each child leads a session, so Ctrl-C reaches only the parent, which stops its children in order.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from lake import ports
 
 STOP_GRACE = timedelta(seconds=20)  # a broker flushes its logs, an engine ends its tick; both take 1 to 3 s when healthy
 READY_POLL = timedelta(milliseconds=50)  # the slowest child needs 4 s, the fastest 300 ms
-PUMP_ENDS = timedelta(seconds=2)  # the output of a group that is gone is at its end at once; a limit in case somebody kept it open
-PREDECESSOR_ENDS = timedelta(seconds=2)  # a process that was killed just now still has its port for some ms
+PUMP_ENDS = timedelta(seconds=2)  # the output of a killed group ends at once; a limit in case another process keeps it open
+PREDECESSOR_ENDS = timedelta(seconds=2)  # a killed process keeps its port for some ms
 LOG_BYTES_MAX = 8 << 20  # a child's log and its predecessor: 16 MiB, about a day of a broker's INFO
 READ_BYTES = 64 << 10  # a Linux pipe's capacity
-LAST_LINES = 20  # what an error message shows of a child that failed
-LINE_BYTES_MAX = 8 << 10  # of a line that is kept for messages; the log has all of it
+LAST_LINES = 20  # lines of a failed child's output in error messages
+LINE_BYTES_MAX = 8 << 10  # of a line in error messages; the log has the whole line
 
-# Below Linux's range for outgoing connections (32768 and up): a port that was remembered is not taken by a passing client.
+# Below Linux's range for outgoing connections (32768 and up), so that no client occupies a remembered port.
 PORTS = range(20_000, 32_000)
 PORT_TRIES = 100
 
@@ -55,16 +56,16 @@ while read -r sign group; do
 done
 for group in $groups; do kill -s KILL -- "-$group" 2> /dev/null; done
 """
-# If the watcher was killed just now the parent tells the next one; SIGPIPE must not end the child for it.
+# If the watcher has just been killed, the parent registers the group with the next one; SIGPIPE must not end the child.
 _REGISTER_THEN_RUN = 'trap "" PIPE; echo "+ $$" 2> /dev/null >&0; trap - PIPE; exec "$@" < /dev/null'
 
 
 class ChildFailed(Exception):
-    """A child ended, or was not ready in time; the message holds its last lines."""
+    """A child ended, or was not ready in time. The message contains its last lines of output."""
 
 
 class _Watcher:
-    """This process's one watcher, started with its first child, and again whenever it was killed."""
+    """The watcher of this process. It is started with the first child, and again whenever it has been killed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -79,38 +80,41 @@ class _Watcher:
         return self._process.pid
 
     def pipe(self) -> int:
-        """The writing end that says which groups are alive. No child keeps it."""
+        """Returns the writing end of the pipe, on which children register their groups. No child keeps it open."""
         with self._lock:
             self._live()
             return self._pipe
 
     def remember(self, group: int) -> None:
+        """Adds a process group to those that the watcher kills."""
         with self._lock:
             self._live()
             self._groups.add(group)
             self._tell(f"+ {group}\n")
 
     def forget(self, group: int) -> None:
+        """Removes a process group that has ended."""
         with self._lock:
             self._live()
             self._groups.discard(group)
             self._tell(f"- {group}\n")
 
     def tend(self) -> None:
+        """Replaces the watcher if it was killed and there are children."""
         with self._lock:
             if self._groups:
                 self._live()
 
     def _live(self) -> None:
-        """Starts a watcher unless this process has one that runs, and tells it the groups."""
-        if self._owner != os.getpid():  # also in a child that was forked: the pipe and the groups are its parent's
+        """Starts a watcher and registers all groups with it, unless this process has a running watcher."""
+        if self._owner != os.getpid():  # also in a forked child: the pipe and the groups belong to its parent
             self._owner, self._pipe, self._groups, self._process = os.getpid(), -1, set(), None
         if self._process is not None and self._process.poll() is None:
             return
         if self._pipe >= 0:
             os.close(self._pipe)
         read, self._pipe = os.pipe()
-        self._process = subprocess.Popen(  # it ends after this process
+        self._process = subprocess.Popen(  # the watcher ends after this process
             ["/bin/sh", "-c", _WATCHER],
             stdin=read,
             stdout=subprocess.DEVNULL,
@@ -122,7 +126,7 @@ class _Watcher:
         self._tell("".join(f"+ {group}\n" for group in self._groups))
 
     def _tell(self, words: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # it was killed just now: the next one is told all groups
+        with contextlib.suppress(BrokenPipeError):  # the watcher has just been killed: the next one gets all groups
             os.write(self._pipe, words.encode())
 
 
@@ -130,20 +134,20 @@ _watcher = _Watcher()
 
 
 def tend() -> None:
-    """Replaces the watcher if it was killed. Whoever has children calls this now and then."""
+    """Replaces the watcher if it was killed. Every process with children calls this from time to time."""
     _watcher.tend()
 
 
 def watcher() -> int:
-    """The process id of the watcher."""
+    """Returns the process id of the watcher."""
     return _watcher.pid
 
 
 class Child:
-    """A running command. Made started; `stop` it, or let the parent's end do so.
+    """A running command. The constructor starts it; it ends with `stop()` or with the parent.
 
-    `log` is appended to and, at `LOG_BYTES_MAX`, becomes `log` + ".1". `announces` are words of the line of output by which
-    the command says that it is ready; `announced` tells whether they came.
+    Output is appended to `log`, which is renamed to `log` + ".1" when it reaches `LOG_BYTES_MAX`.
+    `announces` is a text that the command prints when it is ready; `announced()` returns whether it has.
     """
 
     def __init__(
@@ -180,11 +184,11 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Of the command itself; also the number of its process group."""
+        """Returns the process id of the command, which is also the number of its process group."""
         return self._process.pid
 
     def returncode(self) -> int | None:
-        """None while it runs; negative is a signal. When the child has ended, what it started is ended too."""
+        """Returns None while it runs, else its exit code (negative for a signal). Kills the rest of the group when the child has ended."""
         with self._ending:
             code = self._process.poll()
             if code is not None and not self._forgotten:
@@ -197,10 +201,11 @@ class Child:
         return self.returncode() is None
 
     def announced(self) -> bool:
+        """Returns whether the child has printed that it is ready."""
         return self._announced.is_set()
 
     def wait_ready(self, ready: Callable[[], bool], timeout: timedelta) -> None:
-        """Returns once `ready()` is true. Raises ChildFailed when the child ends before, or after `timeout`."""
+        """Waits until `ready()` is true. Raises ChildFailed if the child ends first or `timeout` passes."""
         deadline = time.monotonic() + timeout.total_seconds()
         while not ready():
             code = self.returncode()
@@ -211,17 +216,17 @@ class Child:
             time.sleep(READY_POLL.total_seconds())
 
     def wait(self, timeout: timedelta) -> int | None:
-        """The return code, or None if it still runs after `timeout`."""
+        """Waits for the child to end. Returns its exit code, or None after `timeout`."""
         deadline = time.monotonic() + timeout.total_seconds()
         while (code := self.returncode()) is None and time.monotonic() < deadline:
             time.sleep(READY_POLL.total_seconds())
         return code
 
     def stop(self, grace: timedelta = STOP_GRACE) -> int:
-        """SIGTERM, then SIGKILL to the whole group after `grace`. Doing it again changes nothing."""
+        """Sends SIGTERM, and SIGKILL to the whole group after `grace`. Returns the exit code. May be called again."""
         if self.returncode() is None:
             self._process.terminate()
-            self._process.send_signal(signal.SIGCONT)  # one that was stopped gets SIGTERM only when it goes on
+            self._process.send_signal(signal.SIGCONT)  # a stopped process handles SIGTERM only when it continues
             if self.wait(grace) is None:
                 self.kill()
         self._pump.join(PUMP_ENDS.total_seconds())
@@ -230,29 +235,31 @@ class Child:
         return code
 
     def kill(self) -> None:
-        """SIGKILL to the child and everything it started; returns when the child is gone."""
+        """Sends SIGKILL to the child and its group, and waits until the child has ended."""
         if self.returncode() is None:
             self._kill_group()
             self._process.wait()
             self.returncode()
 
     def last_lines(self) -> str:
+        """Returns the last lines of output, for error messages."""
         return "\n".join(self._lines)
 
     def _kill_group(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left in it; macOS says the second
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # the group is empty; macOS reports PermissionError
             os.killpg(self.pid, signal.SIGKILL)
 
     def _failure(self, what: str) -> str:
-        self._pump.join(READY_POLL.total_seconds())  # an ended child's last words are still on their way
+        self._pump.join(READY_POLL.total_seconds())  # wait for the last output of a child that has ended
         return f"{self.name} {what}; see {self.log}\n{self.last_lines()}".rstrip()
 
     def _copy_output(self) -> None:
+        """Copies the child's output to its log until the output ends."""
         output = self._process.stdout
         assert output is not None
         rest = b""
         while data := os.read(output.fileno(), READ_BYTES):
-            with contextlib.suppress(OSError):  # a full disk must not stop a child, which would wait for its output to be read
+            with contextlib.suppress(OSError):  # a full disk must not stop a child, which would block on writing its output
                 self._keep(data)
             *lines, rest = (rest + data).split(b"\n")
             rest = rest[:LINE_BYTES_MAX]
@@ -281,7 +288,7 @@ _given_out: set[int] = set()
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on, never the same one twice in a process."""
+    """Returns a port of 127.0.0.1 on which no process listens. Never returns the same port twice in a process."""
     for port in random.SystemRandom().sample(PORTS, PORT_TRIES):
         if port in _given_out:
             continue
@@ -297,14 +304,14 @@ def free_port() -> int:
 
 
 def listening(port: int) -> bool:
-    """Whether somebody takes connections on this port of 127.0.0.1."""
+    """Returns whether a process accepts connections on this port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def await_free(host: str, port: int) -> None:
-    """Returns when nobody listens on an address. Raises ChildFailed, which names who does, if somebody still does after a while."""
+    """Waits until no process listens on an address. After PREDECESSOR_ENDS, raises ChildFailed, which names the process."""
     deadline = time.monotonic() + PREDECESSOR_ENDS.total_seconds()
     while not free(host, port):
         if time.monotonic() > deadline:
@@ -313,7 +320,7 @@ def await_free(host: str, port: int) -> None:
 
 
 def free(host: str, port: int) -> bool:
-    """Whether an address can be listened on. What else is wrong with it is told by who uses it."""
+    """Returns whether no process listens on an address. Other problems are left to the process that will use it."""
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:

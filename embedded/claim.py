@@ -1,10 +1,10 @@
-"""One supervisor a data folder: a lock while it lives, and a mark on every process that it starts.
+"""One supervisor per data folder: a lock while it runs, and a mark on every process that it starts.
 
-    up.lock            held by the supervisor until it ends, however that comes; says which process it is
-    TAILGATE_UP=<data> in the environment of every child, and so of what the child starts
+    up.lock            locked by the supervisor until it ends; contains its process
+    TAILGATE_UP=<data> in the environment of every child, and so of the processes that a child starts
 
-A supervisor that was killed together with its watcher leaves children behind. The next one finds them by the mark and kills
-them before it starts its own: they hold ports and locks that it needs.
+If a supervisor is killed together with its watcher, its children remain. The next supervisor finds
+them by the mark and kills them before it starts its own, because they hold ports and locks.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from embedded.children import ChildFailed
 from lake.processes import Process
 
 MARK = "TAILGATE_UP"
-GONE_S = 30.0  # a process in the kernel's hands (a slow disk) ends when that lets it go
+GONE_S = 30.0  # a process that waits in the kernel, for example for a slow disk, ends only after that
 GONE_POLL_S = 0.02
-LOCK_WAIT_S = 0.5  # a child that is being started shares the lock's file until its exec, a moment after fork returns
+LOCK_WAIT_S = 0.5  # a starting child shares the lock's file until its exec, a moment after fork returns
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
 
 
@@ -47,16 +47,17 @@ class Claim:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What marks the processes of this folder."""
+        """Returns the environment variable that marks the processes of this folder."""
         return {MARK: str(self._data)}
 
     def release(self) -> None:
-        """Doing it again changes nothing."""
+        """Releases the lock. May be called again."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
     def _lock(self) -> None:
+        """Locks up.lock. Raises ChildFailed if another supervisor holds it."""
         deadline = time.monotonic() + LOCK_WAIT_S
         while True:
             try:
@@ -66,7 +67,7 @@ class Claim:
                 if time.monotonic() > deadline:
                     raise ChildFailed(self._taken()) from None
                 time.sleep(GONE_POLL_S)
-            except OSError as error:  # a file system without locks: the process that is named tells
+            except OSError as error:  # a file system without locks: check the process that up.lock names
                 if error.errno not in _NO_LOCKS:
                     raise
                 holder = self._holder()
@@ -86,21 +87,21 @@ class Claim:
 
 
 def marked(data: Path) -> list[int]:
-    """The processes of this user that were started for a data folder, but this one. Empty where there is no /proc."""
+    """Returns the ids of this user's other processes that were started for a data folder. Empty where there is no /proc."""
     mark = f"{MARK}={data}".encode()
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         pid = int(path.parent.name)
-        with contextlib.suppress(OSError):  # it has ended, or is another user's
+        with contextlib.suppress(OSError):  # the process has ended, or belongs to another user
             if pid != os.getpid() and mark in path.read_bytes().split(b"\0"):
                 found.append(pid)
     return found
 
 
 def end_leftovers(data: Path) -> None:
-    """Kills what an earlier supervisor of the folder has left; returns when it is gone. Raises ChildFailed if it stays."""
+    """Kills the processes that an earlier supervisor has left, and waits for their end. Raises ChildFailed if one does not end."""
     deadline = time.monotonic() + GONE_S
-    killed: set[Process] = set()  # one that ends has no environment any more, and still its sockets
+    killed: set[Process] = set()  # an ending process has no environment any more but still has its sockets
     while left := {Process.of(pid) for pid in marked(data)} | {p for p in killed if p.lives()}:
         for process in left - killed:
             with contextlib.suppress(ProcessLookupError):

@@ -1,12 +1,13 @@
-"""One Kafka node, broker and controller in one JVM, over the jars of `make setup`.
+"""One Kafka node, broker and controller in one JVM, from the jars of `make setup`.
 
-    data/ports.json          the ports it was first given; sources and clients remember them too, so they stay
-    data/kafka.properties    written at each start, mode 0600: it holds the password of the controller's port
-    data/log/                Kafka's own: formatted once
-    data/kafka.log           what it says
+    data/ports.json          its ports; sources and clients remember them, so they do not change
+    data/kafka.properties    written at each start, mode 0600: contains the password of the controller's port
+    data/log/                Kafka's own files, formatted once
+    data/kafka.log           its output
 
-It is the same program as a cluster's, with its threads and timers cut to one machine: started in about 4 s, 300 MB, and
-next to nothing while nobody writes. Topics, groups, transactions and compaction behave as anywhere else.
+It is the same program as in a cluster, with threads and timers reduced for one machine: it starts in
+about 4 s, takes 300 MB, and is nearly idle without writes. Topics, groups, transactions and
+compaction behave as usual.
 
 Idle, measured over 30 s on a 2-core machine, in percent of one core: 1.9 with the default settings, 1.2 with those below.
 """
@@ -34,11 +35,11 @@ from embedded.children import Child, ChildFailed, await_free, free, free_port
 JARS = Path(os.environ.get("TAILGATE_JARS", Path(__file__).parent.parent / ".jars"))
 
 FORMAT_TIMEOUT = timedelta(seconds=60)  # 1.0 to 1.7 s measured
-READY_TIMEOUT = timedelta(seconds=90)  # 2 to 4 s measured, 6 after a kill; recovery reads the last segments again
+READY_TIMEOUT = timedelta(seconds=90)  # 2 to 4 s measured, 6 after a kill, when recovery reads the last segments again
 TOPIC_TIMEOUT = timedelta(seconds=30)
 STARTED = "Kafka Server started"
 
-# C1 and the serial collector start fastest and idle cheapest; 384 MB hold 5,000 events a second with room to spare.
+# C1 and the serial collector start fastest and use the least CPU when idle; 384 MB are ample for 5,000 events a second.
 JVM = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
 SETTINGS: Mapping[str, object] = {
@@ -49,7 +50,7 @@ SETTINGS: Mapping[str, object] = {
     "sasl.mechanism.controller.protocol": "PLAIN",
     "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
     "num.partitions": 1,
-    # One node: nothing can be replicated, and internal topics need no spreading.
+    # One node: no replication, and one partition suffices for internal topics.
     "default.replication.factor": 1,
     "offsets.topic.replication.factor": 1,
     "offsets.topic.num.partitions": 1,
@@ -59,24 +60,24 @@ SETTINGS: Mapping[str, object] = {
     "share.coordinator.state.topic.replication.factor": 1,
     "share.coordinator.state.topic.min.isr": 1,
     "share.coordinator.state.topic.num.partitions": 1,
-    # A consumer alone in its group need not wait three seconds for others.
+    # A group's only consumer need not wait three seconds for others.
     "group.initial.rebalance.delay.ms": 0,
-    # Threads that each wake a few times a second.
+    # Each thread wakes a few times a second.
     "num.network.threads": 1,
     "num.io.threads": 4,
     "background.threads": 2,
     "log.cleaner.backoff.ms": 30_000,
-    # Kafka 4 reports every metric over JMX unless told otherwise.
+    # By default Kafka 4 reports every metric over JMX.
     "metric.reporters": "",
-    # A controller writes a record of nothing twice a second to show followers its progress; there are none.
+    # By default a controller writes an empty record twice a second to show followers its progress; there are no followers.
     "metadata.max.idle.interval.ms": 0,
-    # A killed broker's registration blocks its successor's until its session ends, so a long session would mean a long restart.
+    # After a kill, the old registration blocks the new broker until its session ends, so a long session delays the restart.
     "broker.session.timeout.ms": 4_000,
     "broker.heartbeat.interval.ms": 1_000,
     "replica.high.watermark.checkpoint.interval.ms": 30_000,
 }
 
-GUARDED = "GUARDED"  # the name of the second listener
+GUARDED = "GUARDED"  # name of the second listener
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 _LOGGING = """\
@@ -93,9 +94,11 @@ appender.o.layout.pattern=[%d] %p %m (%c)%n
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A second listener, inside TLS, that asks who comes: by password (SASL_SSL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512) or certificate (SSL).
+    """A second listener with TLS and authentication of clients.
 
-    `certificate` and `key`: the broker's, as PEM; `ca`: of whoever signed clients' certificates. `users`: passwords by name.
+    `protocol`: SASL_SSL authenticates by password (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512), SSL by
+    certificate. `certificate` and `key`: the broker's, as PEM. `ca`: certificate of the authority that
+    signs clients' certificates. `users`: passwords by name.
     """
 
     protocol: Literal["SASL_SSL", "SSL"]
@@ -105,6 +108,7 @@ class Guard:
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def settings(self) -> dict[str, str]:
+        """Returns the broker's settings for this listener."""
         name = f"listener.name.{GUARDED.lower()}"
         found = {
             f"{name}.ssl.keystore.type": "PEM",
@@ -126,9 +130,9 @@ class Guard:
 class Kafka:
     """A broker on 127.0.0.1 over a data folder.
 
-    `port` is for a folder's first start; afterwards the folder's own port stays, and another one is refused. With a `guard` it listens
-    on `guarded` too; its users are those of the folder's first start. `environment`: what the broker's has besides ours. `jvm`:
-    options of its JVM.
+    `port` applies to the first start with a folder. After that the folder keeps its port, and another one
+    is refused. With a `guard`, the broker also listens on `guarded`; its users are those of the first
+    start. `environment`: variables added to ours. `jvm`: options of the JVM.
     """
 
     def __init__(
@@ -150,11 +154,12 @@ class Kafka:
 
     @property
     def address(self) -> str:
+        """Returns the address for clients on this machine."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def guarded(self) -> str:
-        """The address of the guard's listener."""
+        """Returns the address of the second listener."""
         assert self._guard is not None
         return f"127.0.0.1:{self._guarded_port}"
 
@@ -167,7 +172,7 @@ class Kafka:
         return self._child is not None and self._child.running()
 
     def start(self) -> None:
-        """Returns when clients can connect. Raises ChildFailed with the broker's last words."""
+        """Starts the broker and waits until clients can connect. Raises ChildFailed with its last lines of output."""
         if self.running():
             return
         child = self.launch()
@@ -178,9 +183,9 @@ class Kafka:
             raise
 
     def launch(self) -> Child:
-        """Starts the broker; it announces itself when clients can connect. Raises ChildFailed if its port is taken."""
+        """Starts the broker without waiting; it announces itself when clients can connect. Raises ChildFailed if its port is in use."""
         await_free("127.0.0.1", self.port)
-        if not free("127.0.0.1", self._controller_port):  # only we ever used it, so another one is as good
+        if not free("127.0.0.1", self._controller_port):  # only this broker uses it, so it can change
             self._controller_port = free_port()
         properties = self._write_settings()
         if not (self.data / "log" / "meta.properties").exists():
@@ -196,12 +201,12 @@ class Kafka:
         return self._child
 
     def stop(self) -> None:
-        """Ends the broker; what it holds is on disk. Doing it again changes nothing."""
+        """Ends the broker; its data is on disk. May be called again."""
         if self._child is not None:
             self._child.stop()
 
     def create_topic(self, name: str, *, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
-        """Makes a topic, or does nothing when it is there. Returns when its partitions have a leader."""
+        """Creates a topic unless it exists, and waits until its partitions have a leader."""
         admin = AdminClient({"bootstrap.servers": self.address})
         wanted = NewTopic(name, num_partitions=partitions, replication_factor=1, config=dict(settings or {}))
         try:
@@ -211,6 +216,7 @@ class Kafka:
                 raise
 
     def _ports(self, wanted: int | None) -> tuple[int, int]:
+        """Returns the ports of broker and controller: those in ports.json, or new ones, which it writes to ports.json."""
         remembered = self.data / "ports.json"
         if remembered.exists():
             ports = json.loads(remembered.read_text())
@@ -222,7 +228,8 @@ class Kafka:
         return broker, controller
 
     def _write_settings(self) -> Path:
-        password = secrets.token_urlsafe(32)  # of the broker at its own controller: a new one at each start
+        """Writes kafka.properties and log4j2.properties, and returns the path of the first."""
+        password = secrets.token_urlsafe(32)  # of the broker at its own controller; new at each start
         settings = {
             **SETTINGS,
             "listener.name.controller.plain.sasl.jaas.config": (
@@ -244,6 +251,7 @@ class Kafka:
         return path
 
     def _format(self, properties: Path) -> None:
+        """Formats the folder for a new cluster. Raises ChildFailed on failure."""
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         formatting = Child(
             "formatting Kafka's folder",
@@ -258,7 +266,7 @@ class Kafka:
             raise ChildFailed(f"Kafka's folder {self.data / 'log'} was not formatted:\n{formatting.last_lines()}")
 
     def _users(self) -> Iterator[str]:
-        """Words for the formatting: SCRAM's users are part of the cluster's metadata."""
+        """Yields arguments for formatting: SCRAM users are part of the cluster's metadata."""
         for user, password in self._guard.users.items() if self._guard is not None else ():
             for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
                 yield from ("--add-scram", f"{mechanism}=[name={user},password={password}]")
@@ -271,7 +279,7 @@ class Kafka:
 
 
 def java() -> str:
-    """The `java` to run: JAVA_HOME's, or the one on PATH."""
+    """Returns the `java` program: that of JAVA_HOME, or the one on PATH."""
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if found is None:
@@ -280,12 +288,12 @@ def java() -> str:
 
 
 def _one_line(pem: str) -> str:
-    """As a properties file takes it."""
+    """Returns the text as one line of a properties file."""
     return pem.strip().replace("\n", "\\n")
 
 
 def _write(path: Path, text: str) -> None:
-    """The whole file or none of it; for its owner alone."""
+    """Writes a file atomically, readable only by its owner."""
     fresh = path.with_name(path.name + ".new")
     fresh.touch(mode=0o600)
     fresh.write_text(text)

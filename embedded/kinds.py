@@ -1,6 +1,6 @@
-"""The languages of schemas that the registry holds: what is a schema, which two are the same, and whether one reads what the other wrote.
+"""The kinds of schemas that the registry holds: parsing, equality, and compatibility of a reader with a writer.
 
-A text is parsed behind those that it refers to. A ValueError says why it is no schema.
+A schema is parsed after the schemas that it refers to. Parsing raises ValueError for an invalid schema.
 
 Source: Confluent's schema registry, "Schema Evolution and Compatibility"; Protocol Buffers, "Updating A Message Type".
 """
@@ -22,12 +22,16 @@ from lake import protobuf
 from lake.errors import TailgateError
 from lake.protobuf.text import parsed
 
-warnings.filterwarnings("ignore", category=avro.errors.IgnoredLogicalType)  # Debezium's schemas are full of its own
+warnings.filterwarnings("ignore", category=avro.errors.IgnoredLogicalType)  # Debezium's schemas have many logical types that avro ignores
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`content` is equal for texts that mean the same; `cannot_read(reader, writer)` says why not, nothing if it can."""
+    """The functions for one kind of schema.
+
+    `parsed` takes texts, referenced ones first. `content` is equal for equivalent texts.
+    `cannot_read(reader, writer)` returns the reasons why the reader cannot read the writer's data.
+    """
 
     parsed: Callable[[Iterable[str]], Any]
     content: Callable[[str], Any]
@@ -35,6 +39,7 @@ class Kind:
 
 
 def _avro(texts: Iterable[str]) -> avro.schema.Schema:
+    """Parses Avro schemas and returns the last one."""
     names = avro.name.Names()
     made: avro.schema.Schema | None = None
     try:
@@ -48,7 +53,7 @@ def _avro(texts: Iterable[str]) -> avro.schema.Schema:
 
 
 def _avro_content(text: str) -> Any:
-    """Equal for schemas that are the same but for white space, the order of attributes, and `{"type": "x"}` for `"x"`.
+    """Returns equal values for schemas that differ only in white space, order of attributes, and `{"type": "x"}` for `"x"`.
 
     >>> _avro_content('{"type": "string"}') == _avro_content('"string"')
     True
@@ -74,7 +79,7 @@ def _protobuf(texts: Iterable[str]) -> protobuf.Schema:
         raise ValueError(f"{error.message} {error.detail or ''}".strip()) from error
 
 
-# types whose values are written alike
+# the wire format of each type; a reader can read types with the same format
 ALIKE = {
     **dict.fromkeys(("int32", "uint32", "int64", "uint64", "bool", "enum"), "number"),
     **dict.fromkeys(("sint32", "sint64"), "signed number"),
@@ -85,6 +90,7 @@ ALIKE = {
 
 
 def _protobuf_cannot_read(reader: protobuf.Schema, writer: protobuf.Schema) -> list[str]:
+    """Returns the incompatibilities of two Protobuf schemas, as messages."""
     problems = []
     for name, message in writer.messages.items():
         other = reader.messages.get(name)

@@ -1,13 +1,14 @@
-"""A Confluent-compatible schema registry over HTTP, as a process of its own.
+"""A Confluent-compatible schema registry over HTTP, as a separate process.
 
     python -m embedded.registry --data DIR --port N
 
-    request ──► ROUTES: the first pattern that fits ──► Subjects (durable) ──► JSON
-                                                            └─ RegistryError ──► {"error_code", "message"}, status from the code
+    request ──► ROUTES: the first pattern that matches ──► Subjects (durable) ──► JSON
+                                                               └─ RegistryError ──► {"error_code", "message"}, status from the code
 
-Besides Confluent's interface it answers the one request by which Apicurio's Connect converter registers, so a Debezium
-worker can write Avro through it. It has no users (but a `RegistryServer` may be given one), so it listens on 127.0.0.1 unless
-`--insecure` says that something else guards the port, and knows no contexts but the default one.
+Besides Confluent's interface it supports the request with which Apicurio's Connect converter
+registers a schema, so a Debezium worker can write Avro with it. It has no users (`RegistryServer` can
+be given one), so it listens on 127.0.0.1 unless `--insecure` allows another address. The default
+context is the only one.
 
 Measured on a 2-core machine: ready in 0.1 to 0.3 s, 25 MB, idle under 0.1 % of a core.
 """
@@ -35,8 +36,8 @@ from embedded.kinds import KINDS
 from embedded.subjects import Reference, RegistryError, Schema, Subjects
 from lake.http import BadRequest, body_length
 
-BODY_BYTES_MAX = 16 << 20  # Confluent's own limit is 8 MB for a record that holds a schema
-IDLE_CONNECTION = timedelta(minutes=5)  # a thread each; clients reconnect by themselves
+BODY_BYTES_MAX = 16 << 20  # Confluent's limit is 8 MB for a record with a schema
+IDLE_CONNECTION = timedelta(minutes=5)  # each connection has a thread; clients reconnect automatically
 READY_TIMEOUT = timedelta(seconds=30)  # 0.1 to 0.3 s measured
 LOOPBACK = "127.0.0.1"
 ANNOUNCEMENT = "schema registry on"
@@ -44,7 +45,7 @@ CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
 
 class Request:
-    """What a route gets: the parts of its pattern, the query, the body, the registry."""
+    """A request to a route: the matched parts of its path, the query, the body, and the subjects."""
 
     def __init__(
         self, subjects: Subjects, parts: tuple[str, ...], query: dict[str, list[str]], body: bytes, headers: dict[str, str]
@@ -56,21 +57,26 @@ class Request:
         self._body = body
 
     def flag(self, name: str) -> bool:
+        """Returns whether a query parameter is true."""
         return self.text(name).lower() == "true"  # Python clients say True
 
     def text(self, name: str) -> str:
+        """Returns a query parameter, or an empty text."""
         return self._query.get(name, [""])[-1]
 
     def number(self, name: str, otherwise: int) -> int:
+        """Returns a query parameter as an integer, or `otherwise` if it is not one."""
         try:
             return int(self.text(name) or otherwise)
         except ValueError:
             return otherwise
 
     def raw(self) -> str:
+        """Returns the body as text."""
         return self._body.decode("utf-8", "replace")
 
     def json(self) -> dict[str, Any]:
+        """Returns the body as a JSON object. Raises 42201 if it is not one."""
         try:
             value = json.loads(self._body or b"{}")
         except ValueError:
@@ -80,7 +86,7 @@ class Request:
         return value
 
     def schema(self) -> Schema:
-        """What is sent; it has no id yet."""
+        """Returns the schema in the body, which has no id yet."""
         body = self.json()
         kind = body.get("schemaType") or "AVRO"
         if kind not in KINDS:
@@ -153,7 +159,7 @@ def _schema_of_version(request: Request) -> Any:
 
 
 def _written(schema: Schema) -> Any:
-    """The schema itself: JSON, or a text as one."""
+    """Returns the schema as a JSON value; a Protobuf schema is a string."""
     return json.loads(schema.text) if schema.kind == "AVRO" else schema.text
 
 
@@ -190,6 +196,7 @@ def _set_mode(request: Request) -> Any:
 
 
 def _apicurio_register(request: Request) -> Any:
+    """Registers a schema in Apicurio's protocol, under the subject in the header X-Registry-ArtifactId."""
     subject = request.headers.get("x-registry-artifactid", "")
     version, id = request.subjects.register(subject, Schema(0, request.raw()))
     name = json.loads(request.raw())
@@ -199,7 +206,7 @@ def _apicurio_register(request: Request) -> Any:
         "type": "AVRO",
         "version": str(version),
         "globalId": id,
-        "contentId": id,  # the converter may write either; one number leaves it no choice
+        "contentId": id,  # the converter writes either of the two ids, so both are equal
         "state": "ENABLED",
         "name": name.get("name", subject) if isinstance(name, dict) else subject,
         "createdOn": now,
@@ -211,7 +218,7 @@ def _apicurio_register(request: Request) -> Any:
 
 
 def _no_associations(request: Request) -> Any:
-    raise RegistryError(40410, f"No associations for resource {request.parts[0]}")  # clients then name subjects after topics
+    raise RegistryError(40410, f"No associations for resource {request.parts[0]}")  # clients then derive subject names from topics
 
 
 ROUTES: tuple[tuple[str, re.Pattern[str], Callable[[Request], Any]], ...] = tuple(
@@ -257,13 +264,16 @@ ROUTES: tuple[tuple[str, re.Pattern[str], Callable[[Request], Any]], ...] = tupl
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """The handler of one HTTP connection."""
+
     protocol_version = "HTTP/1.1"
     timeout = IDLE_CONNECTION.total_seconds()
-    wbufsize = -1  # head and body leave in one packet
+    wbufsize = -1  # sends header and body in one packet
     disable_nagle_algorithm = True
     server: RegistryServer
 
     def _answer(self) -> None:
+        """Checks the credentials, finds the route of the request, and sends its response."""
         if self.server.authorization not in (None, self.headers.get("Authorization")):
             return self._send(401, {"error_code": 401, "message": "Unauthorized"})
         try:
@@ -285,7 +295,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = 405 if known else 404
         return self._send(status, {"error_code": status, "message": f"HTTP {status}: {self.command} {path}"})
 
-    do_GET = do_POST = do_PUT = do_DELETE = _answer  # http.server's names
+    do_GET = do_POST = do_PUT = do_DELETE = _answer  # names that http.server requires
 
     def _send(self, status: int, answer: Any) -> None:
         data = json.dumps(answer).encode()
@@ -296,13 +306,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Requests are not logged; what goes wrong is told to the client, and tracebacks go to standard error."""
+        """Discards the log of requests. Errors are sent to the client, and tracebacks go to standard error."""
 
 
 class RegistryServer(ThreadingHTTPServer):
-    """The registry in this process: `serve_forever()` in a thread, `shutdown()` to end.
+    """The registry in this process: call `serve_forever()` in a thread, and `shutdown()` to end it.
 
-    `user`: name and password, without which nothing is answered; `tls`: then it speaks HTTPS.
+    `user`: name and password that every request must have, if set. `tls`: enables HTTPS.
     """
 
     daemon_threads = True
@@ -316,7 +326,7 @@ class RegistryServer(ThreadingHTTPServer):
         self.authorization = None if user is None else "Basic " + base64.b64encode(":".join(user).encode()).decode()
         super().__init__((host, port), _Handler)
         if tls is not None:
-            self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)  # by the connection's own thread
+            self.socket = tls.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)  # the handshake is done in threads
 
     def server_close(self) -> None:
         super().server_close()
@@ -324,7 +334,7 @@ class RegistryServer(ThreadingHTTPServer):
 
 
 class Registry:
-    """The registry as a child process over a data folder, which keeps its port. `environment`: what its own has besides ours."""
+    """The registry as a child process over a data folder, which remembers its port. `environment`: variables added to ours."""
 
     def __init__(self, data: Path, port: int | None = None, environment: Mapping[str, str] | None = None) -> None:
         self.data = data.absolute()
@@ -353,7 +363,7 @@ class Registry:
         return self._child is not None and self._child.running()
 
     def start(self) -> None:
-        """Returns when it answers. Raises ChildFailed with its last words."""
+        """Starts it and waits until it accepts requests. Raises ChildFailed with its last lines of output."""
         if self.running():
             return
         child = self.launch()
@@ -364,7 +374,7 @@ class Registry:
             raise
 
     def launch(self) -> Child:
-        """Starts it; it announces itself when it answers. Raises ChildFailed if its port is taken."""
+        """Starts it without waiting; it announces itself when it accepts requests. Raises ChildFailed if its port is in use."""
         await_free(LOOPBACK, self.port)
         command = [sys.executable, "-m", "embedded.registry", "--data", str(self.data), "--port", str(self.port)]
         log = self.data / "registry.log"
@@ -377,6 +387,7 @@ class Registry:
 
 
 def main() -> None:
+    """Runs the registry as a process until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(prog="python -m embedded.registry", description="A Confluent-compatible schema registry.")
     parser.add_argument("--data", type=Path, required=True, help="its folder")
     parser.add_argument("--port", type=int, required=True)
@@ -387,7 +398,7 @@ def main() -> None:
         parser.error(f"--host {arguments.host} would let any machine write; give --insecure where something else guards the port")
     server = RegistryServer(arguments.data, arguments.port, arguments.host)
     for number in (signal.SIGTERM, signal.SIGINT):
-        # shutdown() waits for the loop, which runs in this thread
+        # shutdown() waits for serve_forever(), which runs in this thread, so it needs another thread
         signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
     print(f"{ANNOUNCEMENT} http://{arguments.host}:{arguments.port}", flush=True)
     server.serve_forever()

@@ -1,13 +1,12 @@
-"""The content of a schema registry: subjects, their versions, ids; durable, no network.
+"""The content of a schema registry: subjects, versions and ids. Durable, without network.
 
-    events.jsonl ──replay──► Subjects ──► answers
+    events.jsonl ──replay──► Subjects ──► responses
          ▲                      │
-         └── one line, fsynced ─┘  before anything in memory changes, and so before anyone is told
+         └── one line, fsynced ─┘  before memory changes, and so before any client gets a response
 
-An id belongs to a content: the same schema under two subjects has one id, and keeps it for ever, because messages carry it.
-Versions count from 1 within a subject and are not given twice while one of them is left. What is deleted "softly" can still
-be read by those who ask for it.
-
+An id belongs to a content: the same schema under two subjects has one id and keeps it, because
+messages contain it. Versions count from 1 within a subject; a number is not reused while the subject
+has any version. Softly deleted versions can be read with `deleted=true`.
 Source: Confluent's schema registry, "API Reference"; its error codes.
 """
 
@@ -30,7 +29,7 @@ LATEST = "latest"
 
 
 class RegistryError(Exception):
-    """An answer of the registry's own: HTTP status and code, as Confluent numbers them."""
+    """An error response of the registry: HTTP status and error code, with Confluent's numbers."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -41,7 +40,7 @@ class RegistryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A name in a schema that another subject's version defines."""
+    """A name in a schema that is defined by a version of another subject."""
 
     name: str
     subject: str
@@ -50,35 +49,42 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
+    """A schema with its id (0 if it is not registered yet)."""
+
     id: int
-    text: str  # as first sent
+    text: str  # as first registered
     references: tuple[Reference, ...] = ()
     kind: str = "AVRO"  # one of KINDS
 
 
 @dataclass(slots=True)
 class Version:
+    """A version of a subject: the id of its schema, and whether it is softly deleted."""
+
     id: int
     deleted: bool = False
 
 
 @dataclass(slots=True)
 class Subject:
+    """The versions of a subject, by number."""
+
     versions: dict[int, Version] = field(default_factory=dict)
 
     def visible(self, deleted: bool = False) -> dict[int, Version]:
+        """Returns the versions in order, without softly deleted ones unless `deleted`."""
         return {number: version for number, version in sorted(self.versions.items()) if deleted or not version.deleted}
 
 
 class Subjects:
-    """All of it, safe from many threads. Methods answer what the HTTP interface says, or raise RegistryError."""
+    """All subjects and schemas. Safe for many threads. Methods return the content of responses, or raise RegistryError."""
 
     def __init__(self, events: Path) -> None:
         self._lock = threading.RLock()
         self._schemas: dict[int, Schema] = {}
         self._ids: dict[str, int] = {}  # by content
         self._subjects: dict[str, Subject] = {}
-        self._levels: dict[str | None, str] = {None: "BACKWARD"}  # None is everybody's
+        self._levels: dict[str | None, str] = {None: "BACKWARD"}  # by subject; None is the global one
         self._modes: dict[str | None, str] = {None: "READWRITE"}
         events.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         for event in _whole_lines(events):
@@ -89,17 +95,20 @@ class Subjects:
     def close(self) -> None:
         os.close(self._file)
 
-    # Writing.
+    # Changes.
 
     def register(self, subject: str, given: Schema) -> tuple[int, int]:
-        """(version, id) of the schema under the subject: as it was, or new. 40901 when it does not go with those before."""
+        """Returns (version, id) of the schema under the subject, and registers it if it is new.
+
+        Raises 40901 if it is incompatible with earlier versions.
+        """
         with self._lock:
             content = self._content(given)
             found = self._find(subject, content)
             if found is not None:
                 return found
             self._demand_writable(subject)
-            if not subject or subject.startswith(":"):  # ":.name:" would be a context with ids of its own
+            if not subject or subject.startswith(":"):  # ":.name:" would be a context, with separate ids
                 raise RegistryError(42208, f"The specified subject '{subject}' is not valid")
             problems = self.incompatibilities(subject, given)
             if problems:
@@ -116,6 +125,7 @@ class Subjects:
             return version, id
 
     def delete_subject(self, subject: str, permanent: bool) -> list[int]:
+        """Deletes all versions of a subject and returns their numbers. A permanent delete must follow a soft one."""
         with self._lock:
             self._demand_writable(subject)
             every, visible = self._of(subject).visible(deleted=True), self._of(subject).visible()
@@ -131,6 +141,7 @@ class Subjects:
             return gone
 
     def delete_version(self, subject: str, version: str, permanent: bool) -> int:
+        """Deletes a version and returns its number. A permanent delete must follow a soft one."""
         with self._lock:
             self._demand_writable(subject)
             number = self.version(subject, version, deleted=True)[0]
@@ -146,7 +157,7 @@ class Subjects:
             return number
 
     def set_level(self, subject: str | None, level: str | None) -> str:
-        """The level from now on; None takes a subject's own away and answers what it was."""
+        """Sets a compatibility level and returns it. None removes the subject's own level and returns the previous one."""
         with self._lock:
             if level is not None and level not in LEVELS:
                 raise RegistryError(42203, f"Invalid compatibility level. Valid values are {', '.join(LEVELS)}")
@@ -155,6 +166,7 @@ class Subjects:
             return level or before
 
     def set_mode(self, subject: str | None, mode: str | None) -> str:
+        """Sets the mode of a subject, or the global one, and returns it. None removes a subject's own mode."""
         with self._lock:
             if mode is not None and mode not in MODES:
                 raise RegistryError(42204, f"Invalid mode. Valid values are {', '.join(MODES)}")
@@ -162,13 +174,15 @@ class Subjects:
             self._record({"event": "mode", "subject": subject, "mode": mode})
             return mode or before
 
-    # Reading.
+    # Reads.
 
     def names(self, deleted: bool = False, prefix: str = "") -> list[str]:
+        """Returns the names of the subjects with a prefix."""
         with self._lock:
             return sorted(name for name, subject in self._subjects.items() if subject.visible(deleted) and name.startswith(prefix))
 
     def numbers(self, subject: str, deleted: bool = False, deleted_only: bool = False) -> list[int]:
+        """Returns the version numbers of a subject. Raises 40401 if it does not exist."""
         with self._lock:
             visible = self._of(subject).visible(deleted or deleted_only)
             if not visible:
@@ -176,7 +190,7 @@ class Subjects:
             return [number for number, version in visible.items() if version.deleted or not deleted_only]
 
     def version(self, subject: str, version: str, *, deleted: bool = False) -> tuple[int, Schema]:
-        """By number, or `latest` (also -1)."""
+        """Returns a version of a subject, by number or `latest` (also -1), with its schema."""
         with self._lock:
             visible = self._of(subject).visible(deleted)
             if version in (LATEST, "-1"):
@@ -192,7 +206,7 @@ class Subjects:
             return number, self._schemas[visible[number].id]
 
     def lookup(self, subject: str, given: Schema, deleted: bool = False) -> tuple[int, Schema]:
-        """The version under which the subject has this schema."""
+        """Returns the version under which the subject has this schema, and the schema with its id."""
         with self._lock:
             if not self._of(subject).visible(deleted):
                 raise RegistryError(40401, f"Subject '{subject}' not found.")
@@ -202,17 +216,19 @@ class Subjects:
             return found[0], self._schemas[found[1]]
 
     def schema(self, id: int) -> Schema:
+        """Returns the schema with this id. Raises 40403 if no version uses it."""
         with self._lock:
             if id not in self._schemas or not self.uses(id, deleted=True):
                 raise RegistryError(40403, f"Schema {id} not found")
             return self._schemas[id]
 
     def newest_id(self) -> int:
+        """Returns the highest id."""
         with self._lock:
             return max(self._schemas, default=0)
 
     def uses(self, id: int, deleted: bool = False) -> list[tuple[str, int]]:
-        """(subject, version) wherever the id is registered."""
+        """Returns (subject, version) of every version with this id."""
         with self._lock:
             return [
                 (name, number)
@@ -222,7 +238,7 @@ class Subjects:
             ]
 
     def referenced_by(self, subject: str, number: int) -> list[int]:
-        """Ids of the schemas that refer to a version and are in use."""
+        """Returns the ids of the schemas in use that refer to a version."""
         with self._lock:
             return [
                 schema.id
@@ -231,19 +247,24 @@ class Subjects:
             ]
 
     def level(self, subject: str | None, default_to_global: bool = True) -> str:
+        """Returns the compatibility level of a subject, or the global one."""
         with self._lock:
             if subject not in self._levels and not default_to_global:
                 raise RegistryError(40408, f"Subject '{subject}' does not have subject-level compatibility configured")
             return self._levels.get(subject, self._levels[None])
 
     def mode(self, subject: str | None, default_to_global: bool = True) -> str:
+        """Returns the mode of a subject, or the global one."""
         with self._lock:
             if subject not in self._modes and not default_to_global:
                 raise RegistryError(40409, f"Subject '{subject}' does not have subject-level mode configured")
             return self._modes.get(subject, self._modes[None])
 
     def incompatibilities(self, subject: str, given: Schema, against: str | None = None) -> list[str]:
-        """What the subject's level objects to, against one version or, without, against those which the level says."""
+        """Returns the violations of the subject's compatibility level, as messages.
+
+        The schema is compared with version `against`, or without it with the versions that the level requires.
+        """
         with self._lock:
             fresh = self._parsed(given)
             level = self.level(subject)
@@ -265,9 +286,10 @@ class Subjects:
                     problems += cannot_read(before, fresh)
             return problems
 
-    # Inside.
+    # Internals.
 
     def _record(self, event: dict[str, Any]) -> None:
+        """Appends an event durably, then applies it. Raises 50001 if it cannot be written."""
         line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
         size = os.fstat(self._file).st_size
         try:
@@ -281,6 +303,7 @@ class Subjects:
         self._apply(event)
 
     def _apply(self, event: dict[str, Any]) -> None:
+        """Applies an event to the content in memory."""
         kind, name = event["event"], event["subject"]
         if kind == "version":
             if "schema" in event:
@@ -324,7 +347,7 @@ class Subjects:
             raise RegistryError(42201, f"Invalid schema of type {given.kind}, details: {error}") from error
 
     def _referenced(self, references: tuple[Reference, ...]) -> Iterator[str]:
-        """The texts that references stand for, what they refer to themselves first."""
+        """Yields the texts of referenced schemas; the schemas that they refer to come first."""
         for reference in references:
             try:
                 schema = self.version(reference.subject, str(reference.version), deleted=True)[1]
@@ -344,13 +367,13 @@ class Subjects:
 
 
 def _content(schema: Schema) -> str:
-    """Equal for schemas that mean the same."""
+    """Returns a text that is equal for equivalent schemas."""
     content = KINDS[schema.kind].content(schema.text)
     return json.dumps([schema.kind, content, [[r.name, r.subject, r.version] for r in schema.references]], sort_keys=True)
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The events; a last line that a crash cut off was told to nobody, and is removed."""
+    """Yields the events. Removes an incomplete last line: a crash left it, and no client got a response for it."""
     if not path.exists():
         return
     data = path.read_bytes()

@@ -1,13 +1,14 @@
-"""`tailgate up`: engine, gateways and sinks as children over one data folder, with a Kafka and a registry if wanted.
+"""`tailgate up`: engine, gateways and sinks as child processes over one data folder, optionally with a Kafka and a registry.
 
     claim ──► Kafka, registry ──ready──► engine ──ready──► gateways, sinks ──► "ready postgresql=… kafka=… schema-registry=…"
-    a child that ends is started again after 0.2 s, and after up to 5 s as long as it ends within a minute of its start
+    a child that ends is restarted after 0.2 s, or after up to 5 s while it ends within a minute of its start
 
-A child that ends before everything was ready ends it all. From then on each is started again for ever, whatever ended it: a full
-disk is emptied, a missing address comes back, and the others serve meanwhile.
+If a child ends before all children were ready, the start fails and all children are stopped. After
+that, every child is restarted without limit, whatever ended it: a full disk gets free again, a
+missing address comes back, and the other children continue to serve meanwhile.
 
-Children end in the reverse order; also when this process is killed (embedded.children), and if that fails at the next start
-(embedded.claim).
+Children are stopped in reverse order. They also end when this process is killed (embedded.children);
+if that fails, the next start kills them (embedded.claim).
 """
 
 from __future__ import annotations
@@ -27,20 +28,23 @@ from embedded.kafka import Kafka
 from embedded.registry import Registry
 from lake import Lake, peers
 
-RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # waits before a child is started again
-STEADY_S = 60.0  # a child that has run for so long is started again after the first wait
+RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # delays before a restart
+STEADY_S = 60.0  # a child that has run for this long is restarted after the first delay
 ENGINE_READY = timedelta(seconds=120)  # 6-10 s measured; a large state takes longer
-READY = timedelta(seconds=60)  # of the others: 0.5 to 3 s measured
-EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # hosts that are no address to connect to
-WATCH_S = 0.5  # how often the children are looked at; an idle machine is not to be woken often
+READY = timedelta(seconds=60)  # of the other children: 0.5 to 3 s measured
+EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # hosts to which no client can connect
+WATCH_S = 0.5  # interval between checks of the children; long, so that an idle machine stays idle
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. `kafka` and `registry`: an address, "embedded", or None. `listening`: words for the gateways' command lines, `secrets`
-    for those of the engine and the sinks."""
+    """The processes to run.
+
+    `kafka` and `registry`: an address, "embedded", or None. `listening`: arguments for the gateways.
+    `secrets`: arguments for the engine and the sinks.
+    """
 
     data: Path
     listen: str = "127.0.0.1:6875"
@@ -50,27 +54,27 @@ class Plan:
     parallelism: int = 1
     listening: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    presto: int | None = None  # the port of Presto's HTTP
-    engine: tuple[str, ...] = ()  # more words for the engine's command line
+    presto: int | None = None  # the port of Presto's HTTP protocol
+    engine: tuple[str, ...] = ()  # more arguments for the engine
 
 
 @dataclass
 class Part:
-    """A child to keep running."""
+    """A child process that is kept running."""
 
     name: str
     start: Callable[[], Child]
     child: Child | None = None
-    ends: int = 0  # all of them
-    early_ends: int = 0  # in a row, each within STEADY_S of its start
+    ends: int = 0  # how often it has ended
+    early_ends: int = 0  # consecutive ends within STEADY_S of the start
     started_at: float = 0.0
     ended_at: float = 0.0
     due: float = 0.0
-    awaited: bool = False  # whether it ended and has not announced itself since
+    awaited: bool = False  # whether it has ended and not announced itself since
 
 
 class Supervisor:
-    """Use as a context: started on entry, ended on exit."""
+    """The parent of all processes, used as a context manager: it starts them on entry and stops them on exit."""
 
     def __init__(self, plan: Plan, say: Say) -> None:
         self.plan = plan
@@ -84,6 +88,7 @@ class Supervisor:
 
     @property
     def ready_line(self) -> str:
+        """Returns the line that announces the addresses to users and scripts."""
         words = [f"ready postgresql=postgresql://{self.plan.listen}/tailgate"]
         if self.kafka:
             words.append(f"kafka={self.kafka}")
@@ -111,25 +116,26 @@ class Supervisor:
         return part.child.pid
 
     def ready(self, name: str) -> bool:
-        """Whether it has announced itself since it last ended."""
+        """Returns whether a child runs and has announced itself since it last ended."""
         part = next(p for p in self._parts if p.name == name)
         return part.child is not None and not part.awaited
 
     @property
     def ends(self) -> dict[str, int]:
-        """How often each child has ended since the start."""
+        """Returns how often each child has ended since the supervisor started."""
         return {part.name: part.ends for part in self._parts}
 
     def stop(self) -> None:
+        """Ends `wait`. May be called from a signal handler."""
         self._stop.set()
 
     def wait(self) -> None:
-        """Keeps the children running until `stop`."""
+        """Keeps the children running until `stop` is called."""
         while not self._stop.wait(WATCH_S):
             self.watch()
 
     def watch(self) -> None:
-        """One look at the children."""
+        """Checks each child once and restarts those that are due."""
         tend()
         for part in self._parts:
             if part.child is None:
@@ -145,7 +151,7 @@ class Supervisor:
         part.started_at = time.monotonic()
         try:
             part.child = part.start()
-        except (OSError, ChildFailed) as error:  # no memory for a process, a port that is taken
+        except (OSError, ChildFailed) as error:  # for example no memory for a process, or a port in use
             self._ended(part, f"did not start: {error}")
 
     def _ended(self, part: Part, what: str) -> None:
@@ -157,6 +163,7 @@ class Supervisor:
         part.child, part.due, part.awaited = None, part.ended_at + wait, True
 
     def _start(self) -> None:
+        """Starts all children in order, and waits until they are ready."""
         data = self.plan.data
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._claim = Claim(data)
@@ -176,7 +183,7 @@ class Supervisor:
         parallelism = ("--parallelism", str(self.plan.parallelism))
         engine = self._part("engine", "engine", "--data", str(data), *parallelism, *self.plan.secrets, *self.plan.engine)
         self._add(engine, ENGINE_READY)
-        sinks = self._launch(self._part("sinks", "sinks", "--data", str(data), *self.plan.secrets))  # beside the gateways
+        sinks = self._launch(self._part("sinks", "sinks", "--data", str(data), *self.plan.secrets))  # starts in parallel with the gateways
         for i in range(self.plan.gateways):
             listening = ("--listen", self.plan.listen, *self.plan.listening)
             self._add(self._part(f"gateway{i or ''}", "gateway", "--data", str(data), *listening), READY)
@@ -187,7 +194,7 @@ class Supervisor:
         sinks.wait_ready(sinks.announced, READY)
 
     def _check_ports(self) -> None:
-        """Before anything is started. A gateway of this lake that runs by itself may have the port: it is shared with it."""
+        """Waits until the ports are free, before any child starts. A separate gateway of the same lake may share its port."""
         host, _, port = self.plan.listen.rpartition(":")
         address = host.strip("[]"), int(port)
         shared = (self.plan.data / "lake.json").exists() and any(address in p.listens for p in peers.announced(Lake(self.plan.data)))
@@ -211,12 +218,12 @@ class Supervisor:
         return child
 
     def _add(self, part: Part, ready: timedelta) -> None:
-        """Starts it, and waits so long at most until it has announced itself."""
+        """Starts a child, and waits until it has announced itself, at most `ready`."""
         child = self._launch(part)
         child.wait_ready(child.announced, ready)
 
     def _end(self) -> None:
-        """Whatever fails on the way, no process of this folder is left."""
+        """Stops all children. No process of this folder remains, whatever fails."""
         if self._claim is None:
             return
         try:

@@ -187,6 +187,7 @@ class TailRows:
         """Reads the next batch into `_ready`; False if none came within `wait` seconds."""
         if self._pending is None:
             self._pending = asyncio.ensure_future(self._next())
+            self._pending.add_done_callback(_retrieve)
         patience = PROGRESS_EVERY_S if self._progress else None
         if wait is not None and (patience is None or wait < patience):
             patience = wait
@@ -255,6 +256,12 @@ class TailRows:
         if aclose is not None:
             with contextlib.suppress(Exception):
                 await aclose()
+
+
+def _retrieve(task: asyncio.Task[Batch | None]) -> None:
+    """Takes note of an error that may come when nobody waits for it any more; otherwise asyncio logs it."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _repeat(time: int, count: int) -> pa.Array:

@@ -1,10 +1,10 @@
-"""What has been created: items, by id and by name, as one frozen value.
+"""The catalog: items, roles and schemas by id and by name, as one frozen value.
 
-Every change of the catalog is an entry of the log (W6), so the catalog has a time like any relation. Ids are never used
-again; names may be. A maintained item has a relation (`id`) and a second one, `errors`, with the weighted errors of its
-rows; both are relations of the log like any other.
+Each change of the catalog is a log entry (W6), so the catalog has a time like any relation. Ids are
+never reused; names may be. A maintained item has two relations: its rows (`id`) and the weighted
+errors of its rows (`errors`). The log treats both alike.
 
-    CREATE … ──► Catalog.add(item) ──► log entry {"catalog": change} ──► Catalog.apply(change) in every process
+    CREATE … ──► Change(put=…) ──► log entry {"catalog": change} ──► Catalog.apply(change) in every process
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from lake.types import BOOL, BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, field_
 if TYPE_CHECKING:
     from lake.resolution import Resolution
 
-FIRST_ID = 16384  # as PostgreSQL's first oid of a user's object, so an id can be an oid
+FIRST_ID = 16384  # PostgreSQL's first oid for user objects, so an id can serve as an oid
 
-# the columns of a source's dead letters: records that could not be decoded, with the reason
+# columns of a source's dead letters: records that could not be decoded, with the error
 DEAD_LETTERS = (
     Field("topic", TEXT, False),
     Field("partition", INT4, False),
@@ -39,35 +39,44 @@ DEAD_LETTERS = (
     Field("backfill", BOOL),
 )
 DEAD_LETTERS_KEY = (0, 1, 2)
-DEAD_LETTERS_FIRST = 8  # how many of the columns there were first: `since` and `backfill` came later
+DEAD_LETTERS_FIRST = 8  # number of columns in the first version; `since` and `backfill` were added later
 
-# the columns of a maintained item's errors
+# columns of a maintained item's errors
 ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
 
 SUBSCRIPTION, SECRET, CONNECTION = "subscription", "secret", "connection"
-NO_RELATIONS = ("sink", "function", "index", SUBSCRIPTION, SECRET, CONNECTION)  # what is no relation
+NO_RELATIONS = ("sink", "function", "index", SUBSCRIPTION, SECRET, CONNECTION)  # kinds that are not relations
 KINDS = ("source", "dead letters", "table", "view", "materialized view", "view errors", *NO_RELATIONS)
-COMPANIONS = ("dead letters", "view errors")  # items that come and go with another
+COMPANIONS = ("dead letters", "view errors")  # kinds that are created and dropped with another item
 INDEX = "index"
-GOING_ALONG = (*COMPANIONS, INDEX)  # go with what they depend on
-WIDTHS = "widths"  # option of what reads a source that got columns later: {source id: how many of its columns there were}
-ON_ERROR = "on_error"  # option of a materialized view: 'skip' leaves out rows that fail
+GOING_ALONG = (*COMPANIONS, INDEX)  # kinds that are dropped with the item that they depend on
+WIDTHS = "widths"  # option of an item that reads a source with columns added later: {source id: number of columns that the item knows}
+ON_ERROR = "on_error"  # option of a materialized view: 'skip' omits rows that fail
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An entry of the catalog.
+    """An object in the catalog.
 
-    `kind` is one of KINDS. `columns` are empty for what is no relation, of a function its arguments (`lake.routines`). `key`: positions
-    of columns that identify a row, or None if the relation may hold duplicates. `stored`: its rows are kept in the lake (keyed sources,
-    tables, materialized views, dead letters). `errors`: id of the relation of its errors, 0 if it is not maintained. `depends`: ids of
-    the items its definition names. `sql`: the statement that made it, as typed, a secret's without its value; `query`: of a view, the
-    text after AS, of a function its body. `options`: what its kind needs besides, as JSON values (a source: topic, brokers, formats; a
-    sink: topic, formats, envelope). `ready`: whether it is filled; an item that is not is not to be read, and putting it as not ready,
-    also again, is where its relations begin, empty. `owner`: id of the role that made it. `replaces`: of an item that is filled to take
-    another's place, the other's id; until then only the engine sees it. `schema`: id of the schema that the name is in.
+    - `kind`: one of KINDS.
+    - `columns`: empty if the item is not a relation; the arguments of a function (`lake.routines`).
+    - `key`: positions of the columns that identify a row; None if the relation may hold duplicates.
+    - `stored`: whether the lake keeps its rows (keyed sources, tables, materialized views, dead letters).
+    - `errors`: id of the relation with its errors; 0 if the item is not maintained.
+    - `depends`: ids of the items that its definition names.
+    - `sql`: the statement that created it, as typed, but without the value of a secret.
+    - `query`: the text of a view after AS, or the body of a function.
+    - `options`: further properties of the kind, as JSON values (a source: topic, brokers, formats; a
+      sink: topic, formats, envelope).
+    - `ready`: whether the backfill has finished. Clients cannot read an item that is not ready. A
+      change that puts an item as not ready, even again, makes its relations empty.
+    - `owner`: id of the role that created it.
+    - `replaces`: the id of the item that this item will replace after its backfill, else 0. Until
+      then only the engine sees this item.
+    - `schema`: id of the schema that contains the name.
 
-    The names in `sql` and `query` are those of a session whose path is `public`: what is in another schema is named with it.
+    Names in `sql` and `query` are resolved with the search path `public`; names in other schemas are
+    qualified.
     """
 
     id: int
@@ -88,26 +97,27 @@ class Item:
 
     @property
     def is_relation(self) -> bool:
+        """Returns whether the item has rows and columns."""
         return self.kind not in NO_RELATIONS
 
     @property
     def shown(self) -> str:
-        """As messages name it: a function with the types of its arguments."""
+        """Returns the name for messages; a function's includes the types of its arguments."""
         return f"{self.name}({','.join(str(a.type) for a in self.columns)})" if self.kind == "function" else self.name
 
     @property
     def widths(self) -> dict[int, int]:
-        """Of relations that got columns at their end since this was defined: how many it knows."""
+        """Returns, for each relation that got columns after this item was defined, how many columns the item knows."""
         return {int(id): width for id, width in self.options.get(WIDTHS, {}).items()}
 
     @property
     def own_view(self) -> int | None:
-        """Of a sink from a query: the materialized view that was made for it, and goes with it."""
+        """Returns the id of the materialized view that belongs to a sink with a query, else None. It is dropped with the sink."""
         return self.depends[0] if self.kind == "sink" and self.options.get("query") else None
 
     @property
     def append_only(self) -> bool:
-        """Whether its rows only ever come: dead letters, and a source without an envelope, also if it is stored."""
+        """Returns whether rows are only added: dead letters, and sources without an envelope even if stored."""
         if self.kind == "source":
             return not self.stored or self.options.get("envelope") == "none"
         return self.kind == "dead letters"
@@ -130,8 +140,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the catalog: what an entry of the log carries. Items of `put` are new or replace the one with their id, and so do
-    roles of `put_roles` and schemas of `put_schemas`. `drop`, `drop_roles` and `drop_schemas` are ids."""
+    """A change of the catalog, as carried by a log entry.
+
+    Items, roles and schemas in `put…` are added, or replace the one with the same id. `drop…` are ids.
+    """
 
     put: tuple[Item, ...] = ()
     drop: tuple[int, ...] = ()
@@ -164,11 +176,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All items, roles and schemas at one time. `next_id` only grows. `roles` and `schemas`: those that statements made or changed.
+    """All items, roles and schemas at one time.
 
-    `path`: the schemas in which a name without schema is looked for, in order; which is not part of what is kept. The texts
-    of items are read along `public` alone: `stored`. `resolution`: the meaning of the names of one statement, where it is already
-    decided: then `find` and `functions` know these names and no others.
+    `next_id` only grows. `roles` and `schemas` hold only those that statements created or changed.
+
+    `path` is the search path for names without a schema. It belongs to a session and is not stored;
+    the texts of items are resolved with `public` alone, see `stored`. `resolution` holds the names of
+    one statement if they are already resolved; then `find` and `functions` know only these names.
     """
 
     items: Mapping[int, Item] = field(default_factory=dict)
@@ -179,6 +193,7 @@ class Catalog:
     resolution: Resolution | None = field(default=None, compare=False, repr=False)
 
     def apply(self, change: Change) -> Catalog:
+        """Returns the catalog after a change."""
         items = {i: item for i, item in self.items.items() if i not in change.drop} | {item.id: item for item in change.put}
         roles = {i: role for i, role in self.roles.items() if i not in change.drop_roles} | {role.id: role for role in change.put_roles}
         schemas = {i: s for i, s in self.schemas.items() if i not in change.drop_schemas} | {s.id: s for s in change.put_schemas}
@@ -190,37 +205,38 @@ class Catalog:
         return replace(after, resolution=self.resolution.including(created, after))
 
     def along(self, path: tuple[str, ...]) -> Catalog:
-        """The same catalog, seen along a path."""
+        """Returns the same catalog with another search path."""
         return self if path == self.path else replace(self, path=path)
 
     @property
     def stored(self) -> Catalog:
-        """The same catalog, seen as the texts of its items are to be read."""
+        """Returns the same catalog with the search path that the texts of its items assume."""
         return self.along((SCHEMA,)) if self.resolution is None else replace(self, path=(SCHEMA,), resolution=None)
 
     # ---- roles
 
     @property
     def has_roles(self) -> bool:
-        """Whether roles were made: without any, whoever reaches the lake from its own machine is trusted with everything."""
+        """Returns whether any role was created or altered. If not, every client on the lake's machine may do everything."""
         return any(id not in (PUBLIC_ID,) for id in self.roles)
 
     def all_roles(self) -> Mapping[int, Role]:
-        """By id, with those that are always there."""
+        """Returns all roles by id, including the built-in ones."""
         return {**BUILT_IN, **self.roles}
 
     def role(self, name: str, position: int | None = None) -> Role:
+        """Returns the role with this name. Raises 42704 if it does not exist."""
         found = self.find_role(name)
         if found is None:
             raise UndefinedObject(f'role "{name}" does not exist', position=position)
         return found
 
     def find_role(self, name: str) -> Role | None:
-        """The role of a name; PUBLIC is none."""
+        """Returns the role with this name, or None. PUBLIC is not a role."""
         return next((r for r in self.all_roles().values() if r.name == name and r.id != PUBLIC_ID), None)
 
     def may(self, role: Role, privilege: str, object: int) -> bool:
-        """Whether a role has a privilege on an item, or on a schema: its owner and superusers have all."""
+        """Returns whether a role has a privilege on an item or schema. Owners and superusers have all privileges."""
         owned = self.items.get(object) or self.schemas.get(object)
         if role.superuser:
             return True
@@ -231,7 +247,7 @@ class Catalog:
         return any(privilege in roles[id].grants.get(object, ()) for id in (*acting, PUBLIC_ID) if id in roles)
 
     def acting(self, role: int) -> frozenset[int]:
-        """The role, and all that it is a member of, at any depth: what is theirs is its own."""
+        """Returns the ids of the role and of all roles that it is a direct or indirect member of; it has their privileges."""
         if role not in self.roles or not self.roles[role].member_of:
             return frozenset((role,))
         found, waiting = {role}, [role]
@@ -243,28 +259,33 @@ class Catalog:
         return frozenset(found)
 
     def administers(self, role: Role, group: int) -> bool:
-        """Whether a role may make others members of `group`."""
+        """Returns whether a role may add members to `group`."""
         return role.superuser or any(self.roles[id].member_of.get(group) for id in self.acting(role.id) if id in self.roles)
 
     # ---- schemas
 
     def all_schemas(self) -> Mapping[int, Schema]:
-        """By id, with those that are always there."""
+        """Returns all schemas by id, including the built-in ones."""
         return {**SCHEMAS, **self.schemas}
 
     def find_schema(self, name: str) -> Schema | None:
+        """Returns the schema with this name, or None. `pg_temp` means the temporary schema in the path."""
         if name == TEMPORARY:
             name = next((p for p in self.path if p.startswith(f"{TEMPORARY}_")), name)
         return next((s for s in self.all_schemas().values() if s.name == name), None)
 
     def schema(self, name: str, position: int | None = None) -> Schema:
+        """Returns the schema with this name. Raises 3F000 if it does not exist."""
         found = self.find_schema(name)
         if found is None:
             raise InvalidSchemaName(f'schema "{name}" does not exist', position=position)
         return found
 
     def home(self, name: Name) -> Schema:
-        """Where a new item of this name goes: the schema that is said, or the first of the path that is there."""
+        """Returns the schema in which a new item with this name is created: the named one, or the first in the path that exists.
+
+        Raises 3F000 if there is none, and 42501 for system schemas.
+        """
         if name.schema is not None:
             found = self.schema(name.schema, name.position)
         else:
@@ -285,9 +306,10 @@ class Catalog:
     # ---- items
 
     def find(self, name: Name | str) -> Item | None:
-        """The item of a name, functions aside; one without schema is looked for along the path. A schema that is not there has none.
+        """Returns the item with this name, or None. Functions are not considered.
 
-        All but functions share one space of names, as relations do in PostgreSQL's pg_class.
+        A name without a schema is searched along the path. All kinds except functions share one
+        namespace, as relations do in PostgreSQL's pg_class.
         """
         if isinstance(name, str):
             name = Name(name)
@@ -298,12 +320,12 @@ class Catalog:
         return next((i for place in places for i in named if i.schema == place), None)
 
     def at(self, name: str, schema: Schema) -> Item | None:
-        """The item that has this name in a schema, functions aside."""
+        """Returns the item with this name in a schema, or None. Functions are not considered."""
         named = (i for i in self.items.values() if i.name == name and i.schema == schema.id)
         return next((i for i in named if not i.replaces and i.kind != "function"), None)
 
     def functions(self, name: Name | str) -> tuple[Item, ...]:
-        """The functions of a name, which has nothing to do with those of relations; of two with equal arguments the path's first."""
+        """Returns the functions with this name. If two have equal argument types, only the first in the path is returned."""
         if isinstance(name, str):
             name = Name(name)
         if self.resolution is not None:
@@ -317,12 +339,12 @@ class Catalog:
         return tuple(found.values())
 
     def _places(self, name: Name) -> list[int]:
-        """The schemas in which a name is looked for, in order."""
+        """Returns the ids of the schemas in which a name is searched, in order."""
         schemas = map(self.find_schema, self.path if name.schema is None else (name.schema,))
         return [schema.id for schema in schemas if schema is not None]
 
     def name_of(self, item: Item) -> Name:
-        """What the item is called along the path: with its schema only where its name alone would not find it."""
+        """Returns the shortest name that finds the item along the path; it has a schema only where one is needed."""
         if self.resolution is not None:
             return replace(self, resolution=None).name_of(item)
         schema = self.schema_of(item).name
@@ -335,15 +357,15 @@ class Catalog:
 
     @property
     def visible(self) -> tuple[Item, ...]:
-        """All items but those that are about to replace others, by id."""
+        """Returns all items by id, without unfinished replacements."""
         return tuple(self.items[i] for i in sorted(self.items) if not self.items[i].replaces)
 
     def replacements(self) -> dict[int, Item]:
-        """What is being filled to replace an item, by that item's id."""
+        """Returns the unfinished replacements, by the id of the item that each will replace."""
         return {i.replaces: i for i in self.items.values() if i.replaces}
 
     def replaced(self) -> Catalog:
-        """As it will be: with replacements under the names of the items that they replace."""
+        """Returns the catalog as if all replacements had finished and taken the names of the items that they replace."""
         coming = self.replacements()
         if not coming:
             return self
@@ -351,7 +373,7 @@ class Catalog:
         return replace(self, items={i: replace(item, replaces=0) for i, item in there.items()})
 
     def relation(self, name: Name | str) -> Item:
-        """Raises 42P01, at the name."""
+        """Returns the relation with this name. Raises 42P01 or 42809 at the position of the name."""
         item, position = self.find(name), name.position if isinstance(name, Name) else None
         if item is not None and item.kind == INDEX:
             raise WrongObjectType(f'"{item.name}" is an index', position=position)
@@ -360,11 +382,12 @@ class Catalog:
         return item
 
     def named(self, name: Name) -> Item:
-        """The same for statements that look for the schema first: 3F000, or 42P01."""
+        """Returns the relation with this name. Raises 3F000 if its schema does not exist, otherwise as `relation`."""
         self.check_schema(name)
         return self.relation(name)
 
     def check_schema(self, name: Name) -> None:
+        """Raises 3F000 if the name has a schema that does not exist."""
         if name.schema is not None:
             self.schema(name.schema)
 
@@ -372,15 +395,16 @@ class Catalog:
         return self.items[id]
 
     def check_new(self, name: str, schema: Schema) -> None:
+        """Raises 42P07 if the schema has an item with this name."""
         if self.at(name, schema) is not None:
             raise DuplicateTable(f'relation "{name}" already exists')
 
     def dependents(self, id: int) -> tuple[Item, ...]:
-        """The items whose definitions name this one, directly, and what is to replace it."""
+        """Returns the items whose definitions name this one directly, and its replacement if there is one."""
         return tuple(i for i in self.items.values() if id in i.depends or i.replaces == id)
 
     def below(self, item: Item) -> set[int]:
-        """All that an item is made of, at any depth."""
+        """Returns the ids of all items that an item depends on, directly or indirectly."""
         found: set[int] = set()
         queue = list(item.depends)
         while queue:
@@ -404,10 +428,10 @@ class Catalog:
 
 
 def ready(item: Item) -> Item:
-    """The item once it is filled."""
+    """Returns the item marked as ready."""
     return replace(item, ready=True)
 
 
 def skips(item: Item) -> bool:
-    """Whether rows that fail are left out of a view, instead of being errors of it."""
+    """Returns whether a view omits rows that fail, instead of reporting them as errors of the view."""
     return item.options.get(ON_ERROR) == "skip"

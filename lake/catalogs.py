@@ -1,8 +1,8 @@
-"""The catalog as files: catalog/<n> is all of it at entry n, written after every entry that changes it (W6).
+"""Copies of the catalog: catalog/<n> is the whole catalog at entry n, written after every entry that changes it (W6).
 
-An entry names the newest entry that changed the catalog, so one file is read. If that file is missing, an older one and the
-changes since give the same catalog; so a copy that could not be written is no failure. It is written by a later sweep, at the
-latest before the entries that it would be computed from are removed.
+Each entry has the number of the newest entry that changed the catalog, so readers need only one copy. If
+it is missing, it is computed from an older copy and the later changes, so a failed write is harmless. A
+later sweep writes the missing copy, at the latest before the entries needed to compute it are removed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ log = logging.getLogger("tailgate.catalogs")
 
 
 def versions(lake: Lake) -> list[int]:
-    """The entries with a copy of the catalog, oldest first."""
+    """Returns the entries with a copy of the catalog, oldest first."""
     return files.numbered(lake.path / "catalog")
 
 
 def read(lake: Lake, version: int) -> Catalog:
-    """The catalog as the entry `version` left it."""
+    """Returns the catalog after the entry `version`."""
     if version == 0:
         return Catalog()
     folder = lake.path / "catalog"
@@ -43,7 +43,7 @@ def read(lake: Lake, version: int) -> Catalog:
 
 
 def write(lake: Lake, version: int, catalog: Catalog, folder: WriterFolder) -> bool:
-    """Writes the copy for an entry that is in the log. Returns whether there is one now; a failure is logged."""
+    """Writes the copy for an entry of the log. Returns whether the copy exists now; a failure is logged."""
     path = lake.path / "catalog" / str(version)
     if version == 0 or path.exists():
         return True

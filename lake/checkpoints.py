@@ -1,14 +1,15 @@
 """Checkpoints: which version of every table belongs to one time. tables/checkpoints, itself a Delta table, lists them.
 
-    n, time, age (ms)     the entry which all tables had reached, with its time and age
+    n, time, age (ms)     the entry that all tables had reached, with its time and age
     relation, name        one row for each stored relation
-    version, position     of its table, and the entry up to which that version holds it: n, or less while it is being filled
+    version, position     of its table, and the entry up to which that version holds it: n, or less during a backfill
 
-Every round writes the whole list anew in one commit, thinned: a reader that starts from an older checkpoint has a few more
-entries to read, and a list of an hour is a few dozen checkpoints in one small file.
+Every round writes the whole list again in one commit. Older checkpoints are thinned out: a reader
+that starts from an older one reads a few more entries, and the list of an hour is a few dozen
+checkpoints in one small file.
 
-The files of a version are durable before the version is listed. The newest commit of the list itself may be lost or truncated
-when the power fails; then the one before it counts (`_intact`).
+The files of a version are durable before the version is listed. A power loss may remove or truncate
+the newest commit of the list; then the previous commit is used (`_intact`).
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ SCHEMA = pa.schema(
     ]
 )
 
-RECENT_MS = 10_000  # younger checkpoints are all kept: with twenty views a round writes 40 rows for each that is,
-SPACING_MS = 60_000  # of older ones one a minute,
-SPARSE_AFTER_MS = 2 * 3_600_000  # and of those older than two hours
-SPARSE_MS = 600_000  # one in ten minutes
+RECENT_MS = 10_000  # all younger checkpoints are kept: with twenty views a round writes 40 rows for each of them
+SPACING_MS = 60_000  # older ones: one per minute
+SPARSE_AFTER_MS = 2 * 3_600_000
+SPARSE_MS = 600_000  # older than SPARSE_AFTER_MS: one per ten minutes
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A time which all tables had reached: `versions` and `positions` by relation, `names` for people. `age`: of the entry."""
+    """A time that all tables had reached. `versions`, `positions` and (informative) `names` by relation; `age` of the entry."""
 
     n: int
     time: int
@@ -64,12 +65,12 @@ class Checkpoint:
 
     @property
     def position(self) -> int:
-        """The entry after which a reader of any relation may have to read the log."""
+        """Returns the oldest entry after which a reader of some relation has to read the log."""
         return min(self.positions.values(), default=self.n)
 
 
 def listed(lake: Lake) -> list[Checkpoint]:
-    """All checkpoints that can be read from, oldest first."""
+    """Returns all readable checkpoints, oldest first."""
     with lake.lock:
         known: tuple[DeltaTable, int, list[Checkpoint]] | None = lake.cache.get(NAME)
         if known is None:
@@ -83,7 +84,7 @@ def listed(lake: Lake) -> list[Checkpoint]:
                 table.update_incremental()
                 if table.version() == known[1] or not _intact(table):
                     return known[2]
-            except (DeltaError, pa.ArrowException, OSError):  # a commit that is truncated, and that the engine has not taken back yet
+            except (DeltaError, pa.ArrowException, OSError):  # a truncated commit that the engine has not rolled back yet
                 return known[2]
         found = decoded(table)
         lake.cache[NAME] = (table, table.version(), found)
@@ -91,30 +92,30 @@ def listed(lake: Lake) -> list[Checkpoint]:
 
 
 def opened(path: Path) -> DeltaTable | None:
-    """The list at its newest version that is intact; None if there is none."""
+    """Returns the list at its newest intact version; None if there is none."""
     for version in reversed(delta.commits(path)):
         try:
             table = DeltaTable(str(path), version=version)
             if _intact(table):
                 return table
-        except Exception:  # noqa: BLE001  # delta-rs and its parser of Parquet raise what they like
+        except Exception:  # noqa: BLE001  # delta-rs and its Parquet parser raise exceptions of any class
             log.warning("version %d of the list of checkpoints cannot be read", version)
     return None
 
 
 def _intact(table: DeltaTable) -> bool:
-    """Whether no part of the newest commit is missing. It ends with the transaction, whose version is the newest checkpoint's entry."""
+    """Returns whether the newest commit is complete. Its transaction, written last, has the newest checkpoint's entry as version."""
     done = table.transaction_version(NAME)
     return table.version() == 0 if done is None else done == max((c.n for c in decoded(table)), default=None)
 
 
 def decoded(table: DeltaTable) -> list[Checkpoint]:
-    """The checkpoints of the list, oldest first."""
+    """Returns the checkpoints of the list, oldest first."""
     return _decode(table.to_pyarrow_table().to_pylist())
 
 
 def newest(lake: Lake, at: int | None = None) -> Checkpoint | None:
-    """The newest one whose time is not later than `at`."""
+    """Returns the newest checkpoint with a time of at most `at`, or None."""
     return next((c for c in reversed(listed(lake)) if at is None or c.time <= at), None)
 
 
@@ -124,12 +125,12 @@ def _decode(rows: Iterable[Mapping[str, Any]]) -> list[Checkpoint]:
         at = found.setdefault(row["n"], Checkpoint(row["n"], row["time"], row.get("age") or 0, {}, {}, {}))
         if row["relation"]:
             for values, value in ((at.versions, "version"), (at.positions, "position"), (at.names, "name")):
-                values[row["relation"]] = row[value]  # type: ignore[index]  # made four lines above
+                values[row["relation"]] = row[value]  # type: ignore[index]  # these are dicts, created in the call above
     return [found[n] for n in sorted(found)]
 
 
 def thinned(all: list[Checkpoint], age: int, since: int) -> list[Checkpoint]:
-    """The ones to keep at an age: the newest not later than `since`, the newest of all, and between them as the spacings above say."""
+    """Returns the checkpoints to keep: the newest not later than `since`, the newest of all, and some between, by the spacings above."""
     oldest = max((i for i, c in enumerate(all) if c.time <= since), default=0)
     kept: list[Checkpoint] = []
     for i, checkpoint in enumerate(all[oldest:]):
@@ -141,7 +142,7 @@ def thinned(all: list[Checkpoint], age: int, since: int) -> list[Checkpoint]:
 
 
 def create(lake: Lake) -> DeltaTable:
-    """The list, empty if it is new."""
+    """Returns the list, and creates it if it does not exist."""
     path = table_path(lake, NAME)
     found = opened(path)
     if found is not None:
@@ -150,14 +151,14 @@ def create(lake: Lake) -> DeltaTable:
 
 
 def sync(lake: Lake) -> None:
-    """Makes the list durable as it is, with all commits that it is read from."""
+    """Makes the current list durable, with all commits that it is read from."""
     path = table_path(lake, NAME)
     if delta.is_table(path):
         files.sync_all(delta.all_files(path))
 
 
 def write(lake: Lake, table: DeltaTable, all: list[Checkpoint], epoch: int) -> None:
-    """Makes this the list, durably, on top of the version that `table` is at. The transaction has the number of the newest checkpoint."""
+    """Replaces the list durably, on top of the version of `table`. The transaction has the number of the newest checkpoint."""
     delta.check_epoch(table, epoch)
     rows = [
         {
@@ -170,7 +171,7 @@ def write(lake: Lake, table: DeltaTable, all: list[Checkpoint], epoch: int) -> N
             "position": c.positions.get(r, c.n),
         }
         for c in all
-        for r, v in (c.versions or {0: 0}).items()  # a checkpoint without relations is one too
+        for r, v in (c.versions or {0: 0}).items()  # a checkpoint without relations needs a row, too
     ]
     before = table.version()
     delta.committing(
@@ -179,7 +180,7 @@ def write(lake: Lake, table: DeltaTable, all: list[Checkpoint], epoch: int) -> N
             table,
             pa.Table.from_pylist(rows, schema=SCHEMA),
             mode="overwrite",
-            schema_mode="overwrite" if len(table.schema().fields) != len(SCHEMA) else None,  # of a lake of an earlier version
+            schema_mode="overwrite" if len(table.schema().fields) != len(SCHEMA) else None,  # in a lake of an earlier version
             commit_properties=delta.commit(epoch, NAME, all[-1].n),
             post_commithook_properties=delta.NO_HOOKS,
         ),

@@ -1,12 +1,13 @@
-"""How clients are told to reach a Kafka or a schema registry: one set of settings, in the words of each client.
+"""Settings for connections to Kafka or a schema registry, translated for each client library.
 
     protocol     PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
     mechanism    PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
     username, password
-    ca           certificates (PEM) of whoever may sign the other side's; the system's if there are none
+    ca           certificates (PEM) of the authorities that may sign the server's; the system's if absent
     certificate, key, key_password      our own (PEM)
 
-All are texts, in clear (`lake.secrets.Vault.opened`). Certificates and keys travel as text: no client is told a file.
+All are decrypted texts (`lake.secrets.Vault.opened`). Certificates and keys are passed as text, never
+as files.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Mapping
 
 from lake.errors import ConnectionFailure, InvalidParameterValue
 
-# Kafka's words
+# names of librdkafka's settings
 _LIBRDKAFKA = {
     "protocol": "security.protocol",
     "mechanism": "sasl.mechanisms",
@@ -35,11 +36,11 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
-JAVA_SECRET = ("sasl.jaas.config", "ssl.keystore.key")  # of Java's settings those that nobody is to see
+JAVA_SECRET = ("sasl.jaas.config", "ssl.keystore.key")  # settings of Java clients that must not be shown
 
 
 def librdkafka(said: Mapping[str, str]) -> dict[str, str]:
-    """For the clients of confluent_kafka."""
+    """Returns the settings for confluent_kafka's clients."""
     found = {_LIBRDKAFKA[name]: value for name, value in said.items() if name in _LIBRDKAFKA}
     if "key" in said:
         found["ssl.key.pem"] = plain_key(said)
@@ -47,7 +48,7 @@ def librdkafka(said: Mapping[str, str]) -> dict[str, str]:
 
 
 def java(said: Mapping[str, str]) -> dict[str, str]:
-    """For Kafka's own clients."""
+    """Returns the settings for Kafka's Java clients."""
     found = {}
     if "protocol" in said:
         found["security.protocol"] = said["protocol"]
@@ -65,7 +66,7 @@ def java(said: Mapping[str, str]) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    r"""As a string of Java's JAAS configuration.
+    r"""Returns a text as a string of Java's JAAS configuration.
 
     >>> _quoted('a"b\\')
     '"a\\"b\\\\"'
@@ -74,7 +75,7 @@ def _quoted(text: str) -> str:
 
 
 def plain_key(said: Mapping[str, str]) -> str:
-    """The private key as PKCS #8 without a password, the one form that all clients read. Raises 22023."""
+    """Returns the private key as PKCS #8 without a password, the only form that all clients read. Raises 22023."""
     from cryptography.hazmat.primitives import serialization
 
     password = said.get("key_password")
@@ -92,19 +93,19 @@ def plain_key(said: Mapping[str, str]) -> str:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Makes a redirect an HTTPError: where it leads is not who the credentials are for."""
+    """A handler that turns a redirect into an HTTPError: the credentials are not meant for its target."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
 def opener(context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
-    """Returns what opens requests to a schema registry. Raises urllib.error.HTTPError for a redirect, which is not followed."""
+    """Returns an opener for requests to a schema registry. It raises urllib.error.HTTPError for a redirect and does not follow it."""
     return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects())
 
 
 def refuse_redirect(url: str, answer: urllib.error.HTTPError) -> None:
-    """Raises 08006 if the registry at `url`, without user and password, answers with a redirect."""
+    """Raises 08006 if a registry's response is a redirect. `url` is the registry without user and password."""
     if 300 <= answer.code < 400:
         target = answer.headers.get("Location")
         raise ConnectionFailure(
@@ -114,18 +115,18 @@ def refuse_redirect(url: str, answer: urllib.error.HTTPError) -> None:
 
 
 def authorization(username: str | None, password: str | None) -> dict[str, str]:
-    """Headers of a request."""
+    """Returns the Authorization header of a request, or no header without a username."""
     if not username:
         return {}
     return {"Authorization": "Basic " + base64.b64encode(f"{username}:{password or ''}".encode()).decode()}
 
 
 def tls(said: Mapping[str, str]) -> ssl.SSLContext:
-    """Raises 22023 for certificates that are none."""
+    """Returns the TLS context for a connection. Raises 22023 for invalid certificates."""
     try:
         context = ssl.create_default_context(cadata=said.get("ca"))
         if "key" in said:
-            with tempfile.TemporaryDirectory(prefix="tailgate-") as folder:  # mode 0700; the ssl module reads keys from files alone
+            with tempfile.TemporaryDirectory(prefix="tailgate-") as folder:  # mode 0700; the ssl module reads keys only from files
                 path = os.path.join(folder, "pair.pem")
                 with open(path, "w") as file:
                     file.write(plain_key(said) + "\n" + said.get("certificate", ""))

@@ -1,8 +1,8 @@
-"""Named points at which a test may end this process as a power cut would.
+"""Named points at which a test can kill this process, to simulate a crash.
 
-    TAILGATE_CRASH=entry.half:3      SIGKILL when the point `entry.half` is reached the third time (:1 if left out)
+    TAILGATE_CRASH=entry.half:3      SIGKILL when the point `entry.half` is reached the third time (default: the first)
 
-Without the variable a point is one comparison.
+Without the variable a point costs one comparison.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _lock = threading.Lock()  # tables of a round are written by several threads
 
 
 def point(name: str) -> None:
-    """Ends the process here if the environment says so."""
+    """Kills the process if the environment names this point."""
     global _left
     if name != _name:
         return

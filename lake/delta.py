@@ -1,11 +1,11 @@
-"""How the Delta tables are written: who may commit, what makes a commit durable, and how commits that were lost are taken back.
+"""Commits to Delta tables: fencing, durability, and rollback of commits that a power loss damaged.
 
-    fence      every commit carries the epoch of its engine as a transaction, and is made on top of the version that was read or fails
-    durable    a round syncs the files of its commits before it lists their versions (`lake.checkpoints`)
-    recovery   after a loss of power each table goes back to its version in the newest checkpoint of the list; the log has the rest
+    fencing     every commit carries its engine's epoch as a transaction, and fails unless it follows the version that was read
+    durability  a round syncs the files of its commits before it lists their versions (`lake.checkpoints`)
+    recovery    after a power loss each table returns to its version in the newest listed checkpoint; the log has the rest
 
-delta-rs does not sync what it writes. Its commits are atomic for processes that read them, but the loss of power may truncate or
-remove any file of a commit that was not synced.
+delta-rs does not sync its files. Its commits are atomic for other processes, but a power loss
+may truncate or remove any file of a commit that was not synced.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from lake.errors import Replaced
 T = TypeVar("T")
 
 LOG = "_delta_log"
-EPOCH = "tailgate.epoch"  # the application id of the transaction that names the epoch of the engine that made a commit
+EPOCH = "tailgate.epoch"  # application id of the transaction that carries the epoch of the committing engine
 
-# No deletion vectors and no column mapping: both writers and all readers know the rest. Logs and removed files are tended by
-# `lake.tending` by the checkpoints listed in tables/checkpoints; the durations are for what others run on the table.
+# No deletion vectors and no column mapping: both writers and all readers support the rest. `lake.tending` removes logs and old
+# files according to tables/checkpoints; these durations are for other programs that maintain the table.
 CONFIGURATION: dict[str, str | None] = {
     "delta.checkpointInterval": "100",
     "delta.logRetentionDuration": "interval 30 days",
@@ -47,9 +47,10 @@ _VERSIONED = re.compile(r"([0-9]{20})\.")
 
 
 def commit(epoch: int, application: str | None = None, n: int = 0) -> CommitProperties:
-    """Properties of a commit by the engine of an epoch. `application` and `n` (W5): up to which entry a table holds its relation.
+    """Returns the properties of a commit by the engine of an epoch.
 
-    A commit is not tried again on top of another's: what it was computed from is no longer there.
+    `application` and `n` record up to which entry a table holds its relation (W5). A commit is never
+    retried on top of another commit, because its input would be out of date.
     """
     transactions = [Transaction(EPOCH, epoch)]
     if application is not None:
@@ -64,11 +65,11 @@ def check_epoch(table: DeltaTable, epoch: int) -> None:
 
 
 def committing(table: DeltaTable, action: Callable[[], T]) -> T:
-    """Makes a commit: an operation of files like any other, for tests."""
+    """Runs an action that commits, as a file operation in which tests can inject failures."""
     return files.operation("commit", Path(table.table_uri), action)
 
 
-# ---- what a commit consists of -----------------------------------------------------------------------------------------------
+# ---- contents of commits -----------------------------------------------------------------------------------------------------
 
 
 def is_table(path: Path) -> bool:
@@ -76,7 +77,7 @@ def is_table(path: Path) -> bool:
 
 
 def commits(path: Path) -> list[int]:
-    """The versions whose commits are in a table's log, oldest first; none if there is no table."""
+    """Returns the versions whose commits are in a table's log, oldest first; an empty list if there is no table."""
     try:
         return _versions(_COMMIT, os.listdir(path / LOG))
     except (FileNotFoundError, NotADirectoryError):
@@ -84,12 +85,12 @@ def commits(path: Path) -> list[int]:
 
 
 def delta_checkpoints(path: Path) -> list[int]:
-    """The versions of which Delta has a checkpoint, oldest first."""
+    """Returns the versions that have a Delta checkpoint, oldest first."""
     return _versions(_CHECKPOINT, os.listdir(path / LOG))
 
 
 def versioned(path: Path) -> Iterator[tuple[int, Path]]:
-    """The files of a table's log that belong to a version, with the version."""
+    """Yields each file of a table's log that belongs to a version, with that version."""
     for name in sorted(os.listdir(path / LOG)):
         if match := _VERSIONED.match(name):
             yield int(match[1]), path / LOG / name
@@ -110,7 +111,7 @@ def _actions(path: Path, version: int, kind: str) -> Iterator[dict[str, Any]]:
 
 
 def files_of(path: Path, after: int, upto: int) -> list[Path]:
-    """The files that commits (after, upto] wrote, and the folders with their names."""
+    """Returns the files that commits (after, upto] wrote, and the folders that contain them."""
     return _files(path, range(after + 1, upto + 1)) if upto > after else []
 
 
@@ -118,17 +119,17 @@ def _files(path: Path, versions: Iterable[int]) -> list[Path]:
     found = [path, path / LOG, path.parent]
     for version in versions:
         found += [_log_file(path, version), *(path / unquote(add["path"]) for add in _actions(path, version, "add"))]
-    return [file for file in found if file.exists()]  # what a later commit took out may have been removed
+    return [file for file in found if file.exists()]  # files that a later commit removed may be deleted already
 
 
 def all_files(path: Path) -> list[Path]:
-    """The files from which the newest version of a table is read, and the folders with their names."""
+    """Returns the files of the newest version of a table, and the folders that contain them."""
     log_files = [path / LOG / name for name in os.listdir(path / LOG)]
     return sorted({*log_files, *_files(path, commits(path))})
 
 
 def removed_by(path: Path, after: int, upto: int) -> set[str]:
-    """The names of the data files that commits (after, upto] removed from the table."""
+    """Returns the names of the data files that commits (after, upto] removed from the table."""
     return {unquote(action["path"]) for version in range(after + 1, upto + 1) for action in _actions(path, version, "remove")}
 
 
@@ -136,21 +137,21 @@ def removed_by(path: Path, after: int, upto: int) -> set[str]:
 
 
 def roll_back(path: Path, version: int) -> None:
-    """Makes a version the newest one. It must be durable itself; of the later ones any file may be missing or truncated.
+    """Makes a version the newest one. It must be durable; files of later versions may be missing or truncated.
 
-    Delta's own checkpoints may be truncated too, unless commits were removed because a checkpoint stands for them: then it is durable
-    (`lake.tending`). So one is kept only if it is needed.
+    Delta's own checkpoints may be truncated too, and are kept only if they are needed. A checkpoint that
+    replaces removed commits is durable (`lake.tending`).
     """
     base = _base(path, version)
     for other, file in versioned(path):
         if other > version or (other != base and not _COMMIT.match(file.name)):
             files.discard(file)
-    files.discard(path / LOG / "_last_checkpoint")  # only a hint, and not durable
+    files.discard(path / LOG / "_last_checkpoint")  # a hint that may be out of date and is not durable
     files.sync_folder(path / LOG)
 
 
 def _base(path: Path, version: int) -> int:
-    """The checkpoint of Delta's from which a version is to be read; -1 if that begins with the first commit."""
+    """Returns the version of the Delta checkpoint from which `version` can be read; -1 if all its commits are in the log."""
     there = set(commits(path))
     for base in (-1, *delta_checkpoints(path)):
         if base <= version and there.issuperset(range(base + 1, version + 1)) and _whole(path, base):
@@ -159,7 +160,7 @@ def _base(path: Path, version: int) -> int:
 
 
 def _whole(path: Path, checkpoint: int) -> bool:
-    """Whether no file of a checkpoint of Delta's is truncated. A Parquet file ends with what tells where its parts are."""
+    """Returns whether all files of a Delta checkpoint are complete. The footer is the last part of a Parquet file."""
     try:
         for version, file in versioned(path):
             if version == checkpoint and file.suffix == ".parquet":

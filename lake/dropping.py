@@ -1,6 +1,6 @@
-"""What goes when something is dropped, and what keeps it from being dropped, told in PostgreSQL's order.
+"""DROP: the items to drop, and the dependents that prevent it, reported in PostgreSQL's order.
 
-    roots ──► what depends on them, the newest first, depth first ──► errors 2BP01 (RESTRICT) | all that goes (CASCADE)
+    roots ──► their dependents, newest first, depth first ──► error 2BP01 (RESTRICT) | all items to drop (CASCADE)
 
 Source: PostgreSQL 15, src/backend/catalog/dependency.c (findDependentObjects, reportDependentObjects).
 """
@@ -17,19 +17,20 @@ from lake.schemas import Schema
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """`items` go, the roots among them; `followers` are those that the statement did not name and that a notice tells."""
+    """The items to drop. `items` includes the roots; `followers` are those that the statement did not name, for a NOTICE."""
 
     items: tuple[Item, ...]
     followers: tuple[Item, ...]
 
 
 def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool) -> Dropped:
-    """What goes with these. Raises 2BP01 naming what depends on them, if there is any and cascade was not asked for.
+    """Returns the items to drop with these roots. Without `cascade`, raises 2BP01 if other items depend on them.
 
-    Companions, what is being filled to take an item's place, and the view of a sink from a query go with their owner and hold nothing.
+    Companions, unfinished replacements, and the view of a sink with a query are dropped with their owner
+    and never prevent it.
     """
     named = {root.id for root in roots}
-    going: dict[int, Item | Schema] = {}  # the last one first
+    going: dict[int, Item | Schema] = {}  # in reverse order
     because: dict[int, Item | Schema] = {}
     own: set[int] = set()
 
@@ -66,7 +67,7 @@ def _dependents(catalog: Catalog, of: Item | Schema) -> tuple[Item, ...]:
 
 
 def described(catalog: Catalog, this: Item | Schema) -> str:
-    """What PostgreSQL's messages call it: `view s.v`."""
+    """Returns an object's description as in PostgreSQL's messages: `view s.v`."""
     if isinstance(this, Schema):
         return f"schema {this.name}"
     return f"{this.kind} {catalog.name_of(this).sql}{this.shown.removeprefix(this.name)}"

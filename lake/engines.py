@@ -1,7 +1,7 @@
-"""Which engine lives: engine.lock tells where the file system has locks, elsewhere new entries of the log do (W4).
+"""Detection of a running engine: by engine.lock where the file system has locks, elsewhere by new entries of the log (W4).
 
-engine.json (mode 0600) says who it is: epoch, address, token of its control, its process and its JVM. A JVM outlives its
-Python driver by about a second, so the next engine on the machine waits for it.
+engine.json (mode 0600) describes the engine: its epoch, address, control token, process and JVM. A JVM
+outlives its Python driver by about a second, so the next engine on the machine waits for it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from lake.processes import Process
 if TYPE_CHECKING:
     from lake.folder import Lake
 
-LOCK_WAIT_S = 0.3  # a child being started shares all open files until the kernel has finished its exec, a moment after fork returns
+LOCK_WAIT_S = 0.3  # a starting child shares all open files until its exec, a moment after fork returns
 LOCK_POLL_S = 0.01
-ALIVE_S = 12.0  # where there are no locks, an engine that appends nothing for so long is gone: an idle one appends every 10 s
-GONE_TIMEOUT_S = 30.0  # an earlier JVM has ended after about one; 30 is a machine in trouble
+ALIVE_S = 12.0  # without locks, an engine that appends nothing for this long has ended: an idle one appends every 10 s
+GONE_TIMEOUT_S = 30.0  # an earlier JVM normally ends after about 1 s
 GONE_POLL_S = 0.05
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
 
 
 class EngineLock:
-    """engine.lock, held until released or until the process ends, however that comes. No child inherits it.
+    """The lock on engine.lock, held until it is released or the process ends. Children do not inherit it.
 
-    Taking over puts a new, locked file in place of the one that a living engine holds, so a third one is refused again.
+    Taking over replaces the file that a running engine holds with a new, locked one, so that a third engine
+    is refused again.
     """
 
     def __init__(self, lake: Lake, take_over: bool) -> None:
@@ -64,7 +65,7 @@ class EngineLock:
         return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
 
     def _try(self) -> bool:
-        """Whether the file at the path is now locked by us; it may have been replaced between opening and locking."""
+        """Returns whether this process now holds the lock on the file at the path. The file may be replaced between opening and locking."""
         while True:
             assert self._descriptor is not None
             try:
@@ -85,6 +86,7 @@ class EngineLock:
         files.rename(mine, self._path)
 
     def release(self) -> None:
+        """Releases the lock. May be called again."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -103,7 +105,7 @@ os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 def refuse_if_alive(lake: Lake) -> None:
-    """W4 without locks: 55000 if the log grows, unless its engine said that it ended. Wall clocks play no part."""
+    """Raises 55000 if the log grows and its engine has not announced its end (W4 without locks). Does not use wall clocks."""
     newest = lake.log.newest()
     if newest is not None and announced(lake) is not None and lake.log.wait(newest.n, ALIVE_S) is not None:
         raise _refused(lake)
@@ -120,7 +122,7 @@ def _refused(lake: Lake) -> TailgateError:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """engine.json."""
+    """The content of engine.json."""
 
     epoch: int
     address: str
@@ -131,17 +133,18 @@ class Announcement:
 
     @staticmethod
     def mine(epoch: int, address: str, token: str, jvm: int | None) -> Announcement:
+        """Returns the announcement of this process. `jvm`: the id of its JVM's process."""
         return Announcement(epoch, address, token, socket.gethostname(), Process.of(os.getpid()), None if jvm is None else Process.of(jvm))
 
     def write(self, lake: Lake) -> None:
-        """In place of an earlier epoch's; a later epoch's stays."""
+        """Writes engine.json, unless a later epoch has written it."""
         there = announced(lake)
         if there is None or there.epoch <= self.epoch:
             files.replace(lake.path / "engine.json", json.dumps(asdict(self)).encode() + b"\n")
 
 
 def announced(lake: Lake) -> Announcement | None:
-    """The engine that runs, or that ended without saying so; None after one that ended well."""
+    """Returns the engine that is running or crashed; None if the last one ended normally."""
     try:
         data = json.loads((lake.path / "engine.json").read_bytes())
     except FileNotFoundError:
@@ -151,20 +154,23 @@ def announced(lake: Lake) -> Announcement | None:
 
 
 def forget(lake: Lake, epoch: int) -> None:
-    """Takes back what this epoch announced."""
+    """Removes the announcement of this epoch."""
     there = announced(lake)
     if there is not None and there.epoch == epoch:
         files.discard(lake.path / "engine.json")
 
 
 def wait_until_gone(there: Announcement, *, insist: bool) -> None:
-    """Returns when the JVM of an earlier engine on this machine has ended. 55000 if it does not, or no wait if not `insist`."""
+    """Waits until the JVM of an earlier engine on this machine has ended.
+
+    Raises 55000 on timeout. If not `insist`, returns instead, and does not wait for a running engine.
+    """
     if there.jvm is None or there.host != socket.gethostname():
         return
     deadline = time.monotonic() + GONE_TIMEOUT_S
     while there.jvm.lives():
         if not insist and there.process.lives():
-            return  # a living engine is being replaced: it will notice at its next entry
+            return  # a running engine is being replaced; it will notice at its next entry
         if time.monotonic() > deadline:
             if not insist:
                 return

@@ -1,10 +1,11 @@
-"""An entry of the log as bytes: who wrote what, where the engine was, and each relation's net changes.
+"""The bytes of a log entry: a header, then the net changes of each relation.
 
-    one line of JSON, filled with blanks so that what follows is aligned ─ section ─ section ─ …
+    one line of JSON, padded with blanks for alignment ─ section ─ section ─ …
 
-A section is an Arrow IPC stream of one relation's changes, `__weight` last. Large ones lie in a file of their own beside the
-entry, which names it. The fields about the engine (offsets, inbox, clock, state, checkpoint, batch, extra) are in every entry,
-so the newest one alone says where everything is. Fields that this version does not know are kept in `extra`.
+A section is an Arrow IPC stream of one relation's changes, with `__weight` as the last column. Large
+sections are separate files in the same folder, which the entry names. Every entry has the fields
+about the engine (offsets, inbox, clock, state, checkpoint, batch, extra), so the newest entry alone
+is enough to resume. Fields that this version does not know are kept in `extra`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from lake.errors import FeatureNotSupported, Gone
 from lake.types import WEIGHT
 
 FORMAT = 1
-ALIGNMENT = 64  # bytes: what Arrow recommends for its buffers, so that a mapped entry is read in place
+ALIGNMENT = 64  # bytes: Arrow's recommendation for buffers, so that a mapped entry is read in place
 
 GONE = "the changes to be read are no longer kept"
 START_AGAIN = "Start again from a newer time."
@@ -32,7 +33,7 @@ KINDS = ("tick", "catalog", "epoch")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Where one relation's changes are: `length` bytes from `offset` after the header, or in the file of that name in log/."""
+    """The location of one relation's changes: `length` bytes at `offset` after the header, or the file with that name in log/."""
 
     relation: int
     rows: int
@@ -43,13 +44,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What an entry says before its changes.
+    """The header of an entry.
 
-    `time`: ms since the epoch. `catalog_version`: the newest entry, this one included, that changed the catalog; 0 before the
-    first. `age`: for how long engines had been running on this lake, in ms; retention counts in it (`lake.ages`). `offsets`:
-    where each reader of inputs is, up to that reader what it looks like. `inbox`: the last entry of the inbox that was consumed.
-    `clock`: ms. `state`: ids of the state's versions, opaque. `checkpoint`, `batch`: Spark's, by name and number. `extra`:
-    whatever else is to be carried from entry to entry, as JSON values.
+    - `time`: ms since the epoch.
+    - `catalog_version`: the newest entry, including this one, that changed the catalog; 0 before the first.
+    - `age`: how long engines had been running on this lake, in ms; retention uses it (`lake.ages`).
+    - `offsets`: the position of each input, in the format of its reader.
+    - `inbox`: the last entry of the inbox that was consumed.
+    - `clock`: the offset of the engine's clock source, in ms.
+    - `state`: ids of the versions of the state, opaque.
+    - `checkpoint`, `batch`: the name of Spark's checkpoint and the number of its batch.
+    - `extra`: other values that each entry takes over from the previous one, as JSON.
     """
 
     n: int
@@ -72,6 +77,7 @@ class Header:
         return replace(self, offsets=offsets)
 
     def section(self, relation: int) -> Section | None:
+        """Returns the section of a relation, or None if it did not change."""
         return next((s for s in self.relations if s.relation == relation), None)
 
 
@@ -79,7 +85,7 @@ _KNOWN = frozenset(Header.__dataclass_fields__) | {"format"}
 
 
 def encode_header(header: Header) -> bytes:
-    """The first line of an entry, with the blanks that align what follows."""
+    """Returns the first line of an entry, padded with blanks so that the next byte is aligned."""
     data: dict[str, Any] = {"format": FORMAT, "n": header.n, "time": header.time, "epoch": header.epoch, "kind": header.kind}
     data["catalog_version"] = header.catalog_version
     data["age"] = header.age
@@ -94,7 +100,7 @@ def encode_header(header: Header) -> bytes:
 
 
 def decode_header(line: bytes | memoryview) -> Header:
-    """A header from the first line of an entry."""
+    """Returns the header from the first line of an entry. Raises 0A000 for an unknown format."""
     data = json.loads(bytes(line))
     if data["format"] != FORMAT:
         raise FeatureNotSupported(
@@ -124,9 +130,9 @@ def decode_header(line: bytes | memoryview) -> Header:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry that was read: the header, and the changes when they are asked for.
+    """An entry that was read. Its changes are read only when needed.
 
-    `body` gives the bytes after the header; `beside` the folder of sections with files of their own.
+    `body` returns the bytes after the header. `beside` is the folder of sections in separate files.
     """
 
     header: Header
@@ -134,11 +140,12 @@ class Entry:
     beside: Path
 
     def changes(self, relation: int) -> pa.Table | None:
-        """The net changes of a relation, `__weight` last; None if it did not change."""
+        """Returns the net changes of a relation, with `__weight` last; None if it did not change."""
         section = self.header.section(relation)
         return None if section is None else self.read(section)
 
     def read(self, section: Section) -> pa.Table:
+        """Returns the changes of a section. Raises `Gone` if its file was removed."""
         if section.file is not None:
             try:
                 with pa.memory_map(str(self.beside / section.file)) as file:
@@ -149,7 +156,7 @@ class Entry:
 
 
 def stream(changes: pa.Table) -> bytes:
-    """Changes as the bytes of a section."""
+    """Returns changes as the bytes of a section."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, changes.schema) as writer:
         writer.write_table(changes)
@@ -157,7 +164,7 @@ def stream(changes: pa.Table) -> bytes:
 
 
 def rows(source: pa.Buffer | bytes | pa.NativeFile) -> int:
-    """How many rows a section has; ValueError if it is none."""
+    """Returns the number of rows of a section. Raises ValueError if it is not a section."""
     reader = pa.ipc.open_stream(source)
     if not reader.schema.names or reader.schema.names[-1] != WEIGHT:
         raise ValueError(f"changes must end with the column {WEIGHT}: {reader.schema.names}")

@@ -1,12 +1,13 @@
 """Errors of every package: one class per SQLSTATE, named by PostgreSQL's condition name.
 
-Three kinds, never mixed: the user's statement (classes 22, 23, 25, 26, 34, 42, 55, 0A), the world (08, 53, 57, 58; may be
-`retriable`), and our own bugs, which are no class here: any other exception reaches a client as XX000.
+There are three kinds of errors. An error of the user's statement has a class of 22, 23, 25, 26, 34,
+42, 55 or 0A. An error of the environment has 08, 53, 57 or 58 and may be `retriable`. A defect of ours
+has no class here: any other exception reaches the client as XX000.
 
     raise UndefinedTable(f'relation "{name}" does not exist', position=token.start)
 
-Messages follow PostgreSQL's guide: lower case, no full stop; detail and hint are sentences. `position` is the 0-based offset of
-a character in the statement; the wire adds one.
+Messages follow PostgreSQL's guide: lower case, no full stop; detail and hint are sentences. `position`
+is the 0-based offset of a character in the statement; the wire protocol adds one.
 
 Source: PostgreSQL 15, appendix A, "PostgreSQL Error Codes"; "Error Message Style Guide".
 """
@@ -19,7 +20,7 @@ from typing import ClassVar
 
 
 class TailgateError(Exception):
-    """What went wrong, as PostgreSQL reports it."""
+    """An error with the fields that PostgreSQL reports."""
 
     sqlstate: ClassVar[str] = "XX000"
     retriable: ClassVar[bool] = False
@@ -39,9 +40,9 @@ class TailgateError(Exception):
         self.detail = detail
         self.hint = hint
         self.position = position
-        self.where = where  # in which data, or in which parameter
-        self.row: int | None = None  # which of the rows that a statement was given
-        self.names = names or {}  # of what it is about, by letter of the wire: s schema, t table, c column, n constraint
+        self.where = where  # context: the data or the parameter
+        self.row: int | None = None  # number of the affected row among those of the statement
+        self.names = names or {}  # affected objects, by field letter of the protocol: s schema, t table, c column, n constraint
 
     def __reduce__(self) -> tuple[Callable[..., TailgateError], tuple[str, str, dict[str, object]]]:
         return _again, (self.sqlstate, self.message, dict(self.__dict__))
@@ -51,7 +52,7 @@ BY_SQLSTATE: dict[str, type[TailgateError]] = {}
 
 
 def of(sqlstate: str, message: str, *, detail: str | None = None, hint: str | None = None, position: int | None = None) -> TailgateError:
-    """The error of a SQLSTATE that came as text, say from a row of a view's errors."""
+    """Returns an error with a SQLSTATE that is known only as text, for example from a row of a view's errors."""
     kind = BY_SQLSTATE.get(sqlstate)
     if kind is None:
         kind = type("Error" + sqlstate, (TailgateError,), {"sqlstate": sqlstate})
@@ -161,28 +162,28 @@ IoError = _condition("IoError", "58030", retriable=True)
 
 
 class Gone(TailgateError):
-    """What was asked for is older than what is kept (R3): a time below `since`, or an entry that was removed."""
+    """The requested time is below `since`, or the requested entry was removed (R3)."""
 
     sqlstate = "22023"
 
 
 class Uncertain(TailgateError):
-    """A change may or may not be durable: its name exists, but the operation that makes it durable failed.
+    """A change may or may not be durable: its name exists, but making it durable failed.
 
-    The process ends, and the next start reads from the disk what happened.
+    The process ends. The next start reads the outcome from the disk.
     """
 
     sqlstate = "58030"
 
 
 class Replaced(TailgateError):
-    """Another writer took the log over (W1); this one stops and touches nothing any more."""
+    """Another writer has taken over the log (W1). This one stops and writes nothing more."""
 
     sqlstate = "57P01"
 
 
 def from_system(error: OSError) -> TailgateError | None:
-    """The error for a file system that is full, read-only or broken; None for any other OSError, which may be a bug of ours.
+    """Returns the error for a file system that is full, read-only or broken. Returns None for other OSErrors, which may be defects.
 
     >>> from_system(OSError(errno.ENOSPC, "No space left on device")).sqlstate, from_system(FileNotFoundError(errno.ENOENT, "no such file"))
     ('53100', None)

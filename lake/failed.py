@@ -1,8 +1,8 @@
-"""Materialized views that have failed: their rows are those of their last tick, and no tick changes them any more.
+"""Materialized views that have failed: they keep the rows of their last tick, and no tick changes them any more.
 
-A failed view has the option `failed`. The entry that sets it also adds one row to the view's errors, so whatever follows the view ends
-or waits there, as with any error of its rows. Its rows at the time of the failure stay readable for as long as the view exists: they
-are the newest, and nothing changes them.
+A failed view has the option `failed`. The entry that sets it also adds one row to the view's errors, so
+readers of the view's changes end or wait there, as with any error of its rows. Its rows at the time of
+the failure stay readable as long as the view exists, because they are its newest rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SQLSTATE = "55000"  # of the row in the view's errors
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a view failed. `time` is that of its last tick, `message` the text of the row in its errors."""
+    """The reason of a failure. `time`: the view's last tick. `message`: the text of the row in its errors."""
 
     time: int
     message: str
@@ -39,7 +39,7 @@ def failed(item: Item, why: Failure) -> Item:
 
 
 def error_change(message: str, weight: int) -> pa.Table:
-    """Returns a change of a relation of errors: a row with SQLSTATE 55000 comes (1) or goes (-1)."""
+    """Returns a change of an errors relation: a row with SQLSTATE 55000 is added (1) or removed (-1)."""
     return pa.table([[SQLSTATE], [message], [weight]], schema=arrow_schema(ERRORS, weight=True))
 
 

@@ -1,16 +1,17 @@
-"""The fence between a replaced writer and the log: a folder of each writer, writers/<id>.
+"""Fencing of replaced writers: each writer has a folder, writers/<id>.
 
-A writer creates every file of log/ and segments/ in its own folder and links it from there. While a name is taken, no other file
-can get it. Names become free again when entries are rolled into a segment and when segments are removed. Before that, the
-folders of all other writers are removed:
+A writer creates every file of log/ and segments/ in its folder and links it from there. While a name is
+taken, no other file can get it. Names become free when entries are rolled into a segment and when
+segments are removed. Before that, the folders of all other writers are removed:
 
     writer A   folder ─► reads newest entry n ─► ···· paused ···· ─► links n+1 ─► fails: its folder is gone
     writer B                       n+1, n+2, …, n+2000 ─► removes A's folder ─► rolls: the name n+1 is free
 
-So a writer that is resumed, at any instruction, finds either the name taken or its folder gone. A living writer whose folder was
-removed makes a new folder, and goes on only if the newest entry is still its own.
+So a writer that resumes, at any instruction, finds either the name taken or its folder gone. A running
+writer whose folder was removed creates a new folder, and continues only if the newest entry is its own.
 
-An object store has no folders to remove. There a rolled entry's key keeps an empty object, so that its name is never free.
+An object store has no folders to remove. There, a rolled entry's key keeps an empty object, so that its
+name never becomes free.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Revoked(Exception):
 
 
 class WriterFolder:
-    """The folder of one writer. Whatever the writer read before `renew` returned may be out of date."""
+    """The folder of one writer. Everything that the writer read before `renew` returned may be out of date."""
 
     def __init__(self, lake: Lake) -> None:
         self._parent = lake.path / FOLDER
@@ -42,7 +43,7 @@ class WriterFolder:
         self.path = self.renew()
 
     def renew(self) -> Path:
-        """Makes a new folder. To be followed by a look at the newest entry."""
+        """Creates a new folder. The caller must then read the newest entry."""
         self.path = self._parent / uuid.uuid4().hex
         self.path.mkdir(mode=files.PRIVATE_FOLDER)
         return self.path

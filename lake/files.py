@@ -1,13 +1,13 @@
 """The lake's file operations. Everything that changes the disk passes through `operation`, where tests observe it or make it fail.
 
-    create    a whole file, if its name is free       temporary file ─► fsync ─► link ─► fsync of the folder
-    replace   a whole file in place of another one    temporary file ─► fsync ─► rename ─► fsync of the folder
+    create    a complete file, if its name is free        temporary file ─► fsync ─► link ─► fsync of the folder
+    replace   a complete file in place of another one     temporary file ─► fsync ─► rename ─► fsync of the folder
     sync      makes files that others wrote durable
-    discard   removes a file that nothing needs any more
+    discard   removes a file that is no longer needed
 
-A file is durable when its content and its name survive a loss of power: content after fsync of the file, a name after fsync of
-the folder. A link fails if its name is taken, even for two writers at once; W1 of the architecture rests on that property. On an
-object store the same is a conditional put.
+A file is durable when its content and its name survive a power loss: content after fsync of the file, a
+name after fsync of the folder. A link fails if its name is taken, even for two writers at once; W1 of
+the architecture depends on that. An object store has the conditional put for the same purpose.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ REMOVE_PAUSE_S = 0.01  # with this pause between two attempts
 Hook: TypeAlias = Callable[[str, Path, Callable[[], Any]], Any]
 
 hook: Hook | None = None
-"""If set, called for each operation: (name, path, action). Names: open, write, fsync, link, rename, unlink, mkdir, rmdir, commit."""
+"""Called for each operation, if set: (name, path, action). Names: open, write, fsync, link, rename, unlink, mkdir, rmdir, commit."""
 
 
 def operation(name: str, path: Path, action: Callable[[], T]) -> T:
-    """Does what changes the disk, and returns what that returns."""
+    """Runs an action that changes the disk, and returns its result."""
     return action() if hook is None else hook(name, path, action)
 
 
@@ -50,7 +50,7 @@ def operation(name: str, path: Path, action: Callable[[], T]) -> T:
 
 
 def sync(path: Path) -> None:
-    """Makes a file's content durable, or the names in a folder, no matter which process wrote them."""
+    """Makes the content of a file, or the names in a folder, durable, no matter which process wrote them."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         operation("fsync", path, lambda: os.fsync(descriptor))
@@ -64,7 +64,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_all(paths: Iterable[Path]) -> None:
-    """Makes files and folders durable, several at a time."""
+    """Makes files and folders durable, with several concurrent fsyncs."""
     unique = sorted(set(paths))
     if len(unique) < 2:
         for path in unique:
@@ -75,12 +75,12 @@ def sync_all(paths: Iterable[Path]) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Creates a folder, and those above it, if they are not there. All of them are durable afterwards."""
+    """Creates a folder and its parents, unless they exist. All of them are durable afterwards."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         operation("mkdir", path, lambda: path.mkdir(mode=PRIVATE_FOLDER))
     for parent in path.parents:
-        with contextlib.suppress(PermissionError):  # a folder that this user may not list was not made by this user
+        with contextlib.suppress(PermissionError):  # a folder that this user may not read was not created by this user
             sync_folder(parent)
 
 
@@ -97,7 +97,8 @@ def rename(source: Path, target: Path) -> None:
 def write(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Writes a new file. Its content is durable, its name is not.
 
-    One of this name is removed first. It is never written to: it may be a second name of a file that is whole.
+    An existing file with this name is removed first and never written to, because it may have a second
+    name as a complete file.
     """
     with contextlib.suppress(FileNotFoundError):
         operation("unlink", path, lambda: os.unlink(path))
@@ -117,17 +118,17 @@ def write(path: Path, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def create(path: Path, parts: Iterable[bytes | memoryview], temporary: Path, *, linked: Callable[[], None] = lambda: None) -> bool:
-    """Creates a whole, durable file. Returns False, and changes nothing, if there is one of this name.
+    """Creates a complete, durable file. If the name is taken, changes nothing and returns False.
 
-    `linked` is called when the name exists and may still be lost with the power. Raises `Uncertain` if the name exists but could
-    not be made durable. After any other error nothing has changed.
+    `linked` is called when the name exists but may still be lost in a power loss. Raises `Uncertain` if the
+    name exists but could not be made durable. After any other error nothing has changed.
     """
     try:
         write(temporary, parts)
         try:
             link(temporary, path)
         except OSError as error:
-            if not _same(temporary, path):  # a file server may have made the link and lost its answer
+            if not _same(temporary, path):  # a file server may have created the link although the response was lost
                 if isinstance(error, FileExistsError):
                     return False
                 raise
@@ -149,7 +150,7 @@ def _same(temporary: Path, path: Path) -> bool:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Writes a whole, durable file in place of an existing one. A path has one writer at a time."""
+    """Writes a complete, durable file in place of an existing one. A path has one writer at a time."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write(temporary, [content])
@@ -164,7 +165,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def discard(path: Path) -> None:
-    """Removes a file that nothing needs any more. Failures are logged: correctness never depends on the removal."""
+    """Removes a file that is no longer needed. Failures are logged: correctness never depends on the removal."""
     try:
         operation("unlink", path, lambda: os.unlink(path))
     except FileNotFoundError:
@@ -206,5 +207,5 @@ def remove_folder(path: Path) -> None:
 
 
 def numbered(folder: Path) -> list[int]:
-    """The files and folders whose names are positive integers, in ascending order."""
+    """Returns the names that are positive integers among the files and folders, in ascending order."""
     return sorted(int(name) for name in os.listdir(folder) if name.isdecimal() and name[0] != "0")

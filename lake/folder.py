@@ -1,8 +1,8 @@
-"""The lake: one folder, and how its parts are found.
+"""The lake: one folder, and access to its parts.
 
     lake.json  log/  segments/  catalog/  tables/  inbox/  state/  checkpoint/  readers/  writers/  boot  engine.lock  engine.json
 
-The folder is its owner's alone (0700): it holds whatever came in.
+Only its owner can read the folder (0700), because it contains all data.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "checkpoint
 
 
 class Lake:
-    """An opened lake. Any number of processes may open one; only an engine writes (`lake.writing`)."""
+    """An open lake. Any number of processes may open it; only an engine writes to it (`lake.writing`)."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
@@ -46,11 +46,11 @@ class Lake:
         self.log = Log(self.path / "log", self.path / "segments")
         self._catalog: tuple[int, Catalog] = (0, Catalog())
         self.lock = threading.Lock()
-        self.cache: dict[str, Any] = {}  # what readers of the tables remember, by their module's name
+        self.cache: dict[str, Any] = {}  # caches of the modules that read tables, by module name
 
     @staticmethod
     def create(path: str | os.PathLike[str]) -> Lake:
-        """Makes a lake, or opens the one that is there: of two that make one at once, both get the same."""
+        """Creates a lake, or opens an existing one. If two processes create it at once, both get the same lake."""
         folder = Path(path).absolute()
         if not (folder / "lake.json").exists():
             files.make_folder(folder)
@@ -68,12 +68,12 @@ class Lake:
     # ---- the catalog -----------------------------------------------------------------------------------------------------
 
     def catalog(self) -> Catalog:
-        """The catalog at the newest entry."""
+        """Returns the catalog at the newest entry."""
         newest = self.log.newest()
         return self._catalog_version(newest.catalog_version) if newest else Catalog()
 
     def catalog_at(self, n: int) -> Catalog:
-        """The catalog at entry n. `Gone` if that entry is."""
+        """Returns the catalog at entry n. Raises `Gone` if the entry was removed."""
         return self._catalog_version(self.log.header(n).catalog_version)
 
     def _catalog_version(self, version: int) -> Catalog:
@@ -89,19 +89,19 @@ class Lake:
     # ---- reading at a time -----------------------------------------------------------------------------------------------
 
     def since(self) -> int:
-        """The oldest time that can be read; every time from it on can."""
+        """Returns the oldest time that can be read. All later times can be read too."""
         from lake import reading
 
         return reading.since(self)
 
     def checkpoint(self, at: int | None = None) -> Checkpoint | None:
-        """The newest checkpoint of the tables whose time is not later than `at`; None if there is none."""
+        """Returns the newest checkpoint with a time of at most `at`; None if there is none."""
         from lake import checkpoints
 
         return checkpoints.newest(self, at)
 
     def snapshot(self, relation: int, at: int | None = None) -> pa.Table:
-        """R1: the rows of a relation at a time (now if left out), each once with its `__weight` > 0. `Gone` below `since`."""
+        """Returns the rows of a relation at a time, by default now, each once with `__weight` > 0 (R1). Raises `Gone` below `since`."""
         from lake import reading
 
         return reading.snapshot(self, relation, at)
@@ -109,16 +109,16 @@ class Lake:
     # ---- readers' holds --------------------------------------------------------------------------------------------------
 
     def hold(self, reader: str, n: int, since: int | None = None) -> None:
-        """Keeps the entries after n for a reader, and the history from the time `since` on if it reads rows.
+        """Holds the entries after n for a reader, and the rows at times from `since` on.
 
-        Moving it forward lets entries go. Only the reader's owner calls this.
+        Moving a hold forward lets entries be removed. Only the reader's owner calls this.
         """
         from lake import readers
 
         readers.hold(self, reader, n, since)
 
     def release(self, reader: str) -> None:
-        """The reader is no more."""
+        """Removes the hold of a dropped reader."""
         from lake import readers
 
         readers.release(self, reader)

@@ -1,4 +1,4 @@
-"""The length of an HTTP request's body, decided before any of it is read. Every HTTP server of Tailgate uses it.
+"""The length of an HTTP request's body, checked before any of it is read. Every HTTP server of Tailgate uses it.
 
 Source: RFC 9110, section 8.6; RFC 9112, section 6.3.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from email.message import Message
 
-DIGITS_MAX = 18  # of a length: below 2^63
+DIGITS_MAX = 18  # of a length, which is then below 2^63
 
 
 class BadRequest(Exception):
-    """A request that is refused with this status. The connection ends, because the end of the request is not known."""
+    """A request that is refused with `status`. The connection is closed, because the end of the request is not known."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -21,7 +21,7 @@ class BadRequest(Exception):
 def body_length(headers: Message, limit: int) -> int:
     """Returns the number of bytes of the body; 0 without Content-Length.
 
-    Raises BadRequest: 400 for a length that is not a number of digits, 413 for one above `limit`, 501 for a transfer encoding.
+    Raises BadRequest: 400 for an invalid length, 413 for one above `limit`, 501 for a transfer encoding.
 
     >>> request = Message()
     >>> request["Content-Length"] = "12"

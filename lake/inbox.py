@@ -1,17 +1,20 @@
-"""What enters a tick other than from Kafka: numbered entries, durable before anybody is told, that the next tick reads in order.
+"""The inbox: input of ticks that does not come from Kafka. Its numbered entries are durable before they are acknowledged.
 
-    write(records) ──► inbox/<epoch>/.<n> ──fsync──► link <n> ──fsync the folder──► [the epoch is still ours?] ──► n
-                                                       └── failed ──► <n> is taken back, or the engine ends
-    a tick reads (last, n] ──► the log's entry says `inbox: n` ──► remove(upto n)
+    write(records) ──► inbox/<epoch>/.<n> ──fsync──► link <n> ──fsync the folder──► [epoch still current?] ──► n
+                                                       └── failed ──► <n> is removed, or the engine ends
+    a tick reads (last, n] ──► the log's entry has `inbox: n` ──► remove(upto n)
 
-Numbers go on for as long as the lake lives; the log's newest entry tells the last one that a tick has read, and what is later is still
-to be read, also after a crash. A number stands for the entry of one write only: a write that fails leaves none, so the next write has
-the number, and if that cannot be made sure, the engine ends (`Uncertain`) before it can take another write. Every epoch has its own
-folder: an engine that was paused and replaced can write to its old one only, where nobody looks any more. A new epoch takes over what is
-not yet read, all at once, by the name of its folder.
+Numbers are never reset during the life of a lake. The log's newest entry has the number of the last
+entry that a tick has read; later ones are read by the next tick, also after a crash. A number belongs
+to one write. A write that fails leaves no entry, so the next write uses the same number. If the entry
+cannot be removed, the engine ends (`Uncertain`) before it accepts another write.
 
-An entry is records, big-endian: channel, key, value as a length (4 bytes, -1 for NULL) and bytes; then partition (4), offset (8) and
-milliseconds (8); then the headers, sized as a whole: name and value of each as above. engine/java's InboxSource reads the same.
+Every epoch has a folder. An engine that was paused and replaced can write only to its old folder,
+which is no longer read. A new epoch takes over the unread entries atomically, by renaming its folder.
+
+An entry is a sequence of records, big-endian: channel, key and value, each as a length (4 bytes, -1
+for NULL) and bytes; then partition (4), offset (8) and milliseconds (8); then the total length of the
+headers, and name and value of each as above. engine/java's InboxSource reads the same format.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from lake.errors import IoError, Replaced, TailgateError, Uncertain
 if TYPE_CHECKING:
     from lake.folder import Lake
 
-TABLE = "$table/"  # begins the channels of tables; their ids follow
+TABLE = "$table/"  # prefix of the channels of tables; the table's id follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Record:
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
     def parts(self) -> list[bytes]:
-        """Its bytes, in pieces."""
+        """Returns the bytes of the record, in parts."""
         channel = self.channel.encode()
         return [
             struct.pack(">i", len(channel)),
@@ -61,8 +64,8 @@ def _sized(value: bytes | None) -> list[bytes]:
     return [struct.pack(">i", -1)] if value is None else [struct.pack(">i", len(value)), value]
 
 
-def records(data: bytes) -> Iterator[tuple[str, memoryview | None]]:
-    """Channel and value of each record of an entry."""
+def records(data: bytes) -> Iterator[tuple[str, memoryview | None, memoryview | None]]:
+    """Yields channel, key and value of each record of an entry."""
     view, at = memoryview(data), 0
 
     def taken() -> memoryview | None:
@@ -75,19 +78,20 @@ def records(data: bytes) -> Iterator[tuple[str, memoryview | None]]:
         return view[at - length : at]
 
     while at < len(view):
-        channel, _, value = taken(), taken(), taken()
+        channel, key, value = taken(), taken(), taken()
         assert channel is not None
         at += 20
         taken()
-        yield bytes(channel).decode(), value
+        yield bytes(channel).decode(), key, value
 
 
 class Inbox:
-    """The writing end; one per epoch. `consumed`: the last entry that the log has passed. Thread safe."""
+    """The writer of the inbox in one epoch, safe for many threads. `consumed`: the last entry that the log had passed
+    when the epoch began."""
 
     def __init__(self, lake: Lake, epoch: int, consumed: int) -> None:
         self._lake = lake
-        self.epoch = epoch
+        self.epoch, self.consumed = epoch, consumed
         self.folder = lake.path / "inbox" / str(epoch)
         self._lock = threading.Lock()
         self._failure: TailgateError | None = None
@@ -99,10 +103,10 @@ class Inbox:
                 files.discard_folder(self.folder.parent / str(old))
 
     def write(self, entry: Iterable[Record]) -> int:
-        """Adds an entry; its number, once it is durable.
+        """Adds an entry durably, and returns its number.
 
-        Raises `Replaced` if another epoch has begun meanwhile. `Uncertain`: the entry may be there after a restart. After any
-        other error it is not.
+        Raises `Replaced` if another epoch has begun, and `Uncertain` if the entry may exist after a restart.
+        After any other error it does not exist.
         """
         parts = [part for record in entry for part in record.parts()]
         with self._lock:
@@ -122,14 +126,14 @@ class Inbox:
             except OSError as error:
                 raise self._take_back(path, Uncertain(f"could not read the log: {error.strerror}")) from error
             if newest is not None and newest.epoch != self.epoch:
-                self._failure = Replaced("another engine writes the log of this lake")  # which may have taken the entry over
+                self._failure = Replaced("another engine writes the log of this lake")  # it may have taken over the entry
                 raise self._failure
             crash.point("inbox.linked")
             self.newest = number
             return number
 
     def _take_back(self, path: Path, error: TailgateError) -> TailgateError:
-        """Removes an entry that was not acknowledged; what the write fails with. If the removal fails, this inbox takes no more."""
+        """Removes an unacknowledged entry and returns the error for its write. If the removal fails, all later writes fail too."""
         if self._failure is None:
             try:
                 files.remove(path)
@@ -140,12 +144,16 @@ class Inbox:
         return self._failure
 
     def read(self, after: int, upto: int) -> Iterator[tuple[str, memoryview | None]]:
-        """Channels and values of the records of entries (after, upto]."""
+        """Yields channel and value of the records of entries (after, upto]."""
         for number in range(after + 1, upto + 1):
-            yield from records((self.folder / str(number)).read_bytes())
+            yield from ((channel, value) for channel, _, value in records((self.folder / str(number)).read_bytes()))
+
+    def keys(self, number: int) -> Iterator[tuple[str, memoryview | None]]:
+        """Yields channel and key of the records of an entry."""
+        yield from ((channel, key) for channel, key, _ in records((self.folder / str(number)).read_bytes()))
 
     def remove(self, after: int, upto: int) -> None:
-        """Entries (after, upto], which the log has passed."""
+        """Removes entries (after, upto], which the log has passed."""
         for number in range(after + 1, upto + 1):
             files.discard(self.folder / str(number))
 
@@ -155,7 +163,7 @@ def _epochs(folder: Path) -> list[int]:
 
 
 def _take_over(folder: Path, consumed: int) -> None:
-    """Makes an epoch's folder with what the last whole one holds after `consumed`: there at once, by its name, or not at all."""
+    """Creates an epoch's folder with the entries after `consumed` of the previous epoch. The final rename makes this atomic."""
     folder.parent.mkdir(exist_ok=True, mode=files.PRIVATE_FOLDER)
     made = folder.with_name(f".{folder.name}")
     files.discard_folder(made)

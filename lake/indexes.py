@@ -1,7 +1,7 @@
-"""Indexes that statements made: by which columns rows of a relation are looked up.
+"""User-defined indexes: the columns by which rows of a relation are looked up.
 
-An item of kind 'index' has no rows: who serves look-ups keeps them by its columns, from the relation's changes like any follower. It
-depends on its relation, and goes with it. Nobody checks that a unique one is.
+An item of kind 'index' has no rows. A gateway builds the index from the relation's changes. The item
+depends on its relation and is dropped with it. Uniqueness is not checked.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ from typing import Any
 from lake.catalog import INDEX, Catalog, Item
 from lake.names import quoted
 
-# types whose equal values have one stored form, so that a look-up by the form finds what equals
+# types whose equal values have the same stored form, so that a look-up by stored form finds all equal values
 KEY_TYPES = frozenset(("int2", "int4", "int8", "text", "varchar", "bool", "date", "timestamp", "timestamptz", "uuid"))
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`columns`: positions in the relation. `descending`, `nulls_first`: of each of them, as it was said; nothing is sorted by it.
-    `include`: positions of columns that PostgreSQL would keep beside them."""
+    """The definition of an index.
+
+    - `columns`: positions in the relation.
+    - `descending`, `nulls_first`: for each column, as declared. They have no effect.
+    - `include`: positions of the INCLUDE columns. They have no effect.
+    """
 
     columns: tuple[int, ...]
     descending: tuple[bool, ...]
@@ -29,7 +33,7 @@ class Index:
     method: str = "btree"
 
     def options(self) -> dict[str, Any]:
-        """Of the item."""
+        """Returns the item's options."""
         return {
             "columns": list(self.columns),
             "descending": list(self.descending),
@@ -41,6 +45,7 @@ class Index:
 
 
 def index(item: Item) -> Index:
+    """Returns the definition of an item of kind 'index'."""
     o = item.options
     return Index(
         tuple(o["columns"]), tuple(o["descending"]), tuple(o["nulls_first"]), tuple(o["include"]), o["unique"], o["method"]
@@ -48,12 +53,12 @@ def index(item: Item) -> Index:
 
 
 def indexes(catalog: Catalog, relation: int | None = None) -> tuple[Item, ...]:
-    """All indexes, or those of a relation, by id."""
+    """Returns all indexes by id, or those of one relation."""
     return tuple(i for i in catalog.visible if i.kind == INDEX and relation in (None, i.depends[0]))
 
 
 def definition(name: str, on: str, relation: Item, made: Index) -> str:
-    """The statement that makes an index, as pg_get_indexdef() says it; `on`: what the relation is called."""
+    """Returns the CREATE INDEX statement, as pg_get_indexdef() prints it. `on`: the name of the relation."""
     parts = []
     for column, descending, first in zip(made.columns, made.descending, made.nulls_first, strict=True):
         text = quoted(relation.columns[column].name) + " DESC" * descending

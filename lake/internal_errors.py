@@ -1,10 +1,11 @@
-"""Internal errors of one process: defects (XX000) and failures of the system (58000). No statement should end in one.
+"""Internal errors of one process: defects (XX000) and system failures (58000). No statement should cause one.
 
     error ──► InternalErrors.reported ──┬─► counted by error and statement template: tailgate.internal_errors
                                         ├─► logged with the template, the version and the traceback
                                         └─► returned with a hint that asks the user to report it
 
-An exception that no code expected is a defect. Any other error is returned as it is.
+An unexpected exception is a defect, unless a process that this one needs has crashed: then the client gets
+57P02, as from PostgreSQL. Any other error is returned unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
-from lake.errors import OutOfMemory, StatementTooComplex, TailgateError, from_system, of
+from lake.errors import CrashShutdown, OutOfMemory, StatementTooComplex, TailgateError, from_system, of
 
 DEFECT, SYSTEM = "XX000", "58000"
 ISSUES = "https://github.com/tailgate-sql/tailgate/issues"
@@ -29,7 +30,8 @@ HINTS = {
     DEFECT: f"This is a defect of Tailgate. Report it with what the server wrote to its log: {ISSUES}",
     SYSTEM: f"If it happens again, report it with what the server wrote to its log: {ISSUES}",
 }
-KINDS_MAX = 1_000  # different errors that a process counts; it logs the others
+RESTARTING = "Look whether the statement took effect before sending it again."
+KINDS_MAX = 1_000  # kinds of errors that a process counts; further ones are only logged
 TEMPLATE_CHARACTERS_MAX = 1_000
 NO_THREAD = "can't start new thread"  # Python's words: there is no memory for its stack
 ROOT = Path(__file__).parent.parent
@@ -39,7 +41,7 @@ log = logging.getLogger("tailgate.internal")
 
 @cache
 def version() -> str:
-    """The version of Tailgate."""
+    """Returns the version of Tailgate."""
     try:
         return version_of("tailgate")
     except PackageNotFoundError:
@@ -48,7 +50,7 @@ def version() -> str:
 
 @dataclass
 class Kind:
-    """One kind of internal error. `error` has no values of rows: the type of an exception and where it was raised. Times are ms."""
+    """A kind of internal error. `error`: type and place of the exception, without data of rows. Times are in ms."""
 
     sqlstate: str
     error: str
@@ -62,16 +64,16 @@ class Kind:
 class InternalErrors:
     """The internal errors of a process. Safe from many threads.
 
-    `template` returns a statement's text without its literals.
+    `template` returns a statement's text without its literals. `crashed` returns whether a process that this one needs has ended.
     """
 
-    def __init__(self, template: Callable[[str], str]) -> None:
-        self._template = template
+    def __init__(self, template: Callable[[str], str], crashed: Callable[[], bool] = lambda: False) -> None:
+        self._template, self._crashed = template, crashed
         self._kinds: dict[tuple[str, str, str], Kind] = {}
         self._lock = threading.Lock()
 
     def reported(self, error: BaseException, statement: str) -> TailgateError:
-        """The error that the client gets. An internal one is counted and logged."""
+        """Returns the error for the client. Counts and logs it if it is internal."""
         if isinstance(error, RecursionError):
             return StatementTooComplex("stack depth limit exceeded", hint="Split the statement.")
         if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and str(error) == NO_THREAD):
@@ -82,6 +84,9 @@ class InternalErrors:
             if error.sqlstate not in HINTS:
                 return error
             made = error
+        elif self._crashed():
+            log.warning("a statement was interrupted by the crash of a process: %s", place(error), exc_info=error)
+            return CrashShutdown("the engine is restarting after a crash", hint=RESTARTING)
         else:
             made = of(DEFECT, f"internal error: {type(error).__name__}: {error}")
         hint = HINTS[made.sqlstate]
@@ -93,7 +98,7 @@ class InternalErrors:
         return made
 
     def rows(self) -> list[dict[str, Any]]:
-        """All kinds, the oldest first."""
+        """Returns all kinds, oldest first."""
         with self._lock:
             return [asdict(kind) for kind in self._kinds.values()]
 
@@ -111,7 +116,7 @@ class InternalErrors:
 
 
 def place(error: BaseException) -> str:
-    """The type of an exception and the innermost line of Tailgate that it comes from; of an error with a cause, those of the cause.
+    """Returns the type of an exception and the innermost line of Tailgate in its traceback. Uses the root cause if there is one.
 
     >>> place(ValueError("a value"))
     'ValueError'

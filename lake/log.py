@@ -1,12 +1,13 @@
-"""Reading the log: the newest entry, the entries after one, and waiting for the next.
+"""Reading the log: the newest entry, the entries after a given one, and waiting for the next.
 
-    newest() ── is n+1 there? ── no ──► is n there? ── yes ──► n is the newest          two looks at a folder, no listing
-                    │                        └─ no, it was rolled ──► list the folder
-                    └─ yes ──► sync the folder ──► n+1 is known, look for n+2
+    newest() ── n+1 exists? ── no ──► n exists? ── yes ──► n is the newest              two file look-ups, no listing
+                    │                     └─ no, it was rolled ──► list the folder
+                    └─ yes ──► sync the folder ──► n+1 is durable, look for n+2
 
-An entry is seen only when it is durable (W2): the folder is synced by whoever finds a new name in it, since the writer makes
-the name first and syncs it after. Entries are whole because names are given to whole files only. An entry is looked for in
-log/ and then in segments/: it is copied to a segment before it is removed from log/.
+Readers see an entry only when it is durable (W2). The writer creates the name first and syncs the
+folder later, so a reader that finds a new name syncs the folder itself. Entries are always complete,
+because only complete files get a name. An entry is searched in log/ and then in segments/: it is
+copied to a segment before it is removed from log/.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from lake.errors import Gone
 from lake.files import sync_folder
 from lake.segments import Segments
 
-POLL_S = 0.01  # just after an entry came: ticks follow each other at 100-200 ms, and this is what they wait at most
-POLL_IDLE_S = 0.05  # when none came for a second; 20 looks a second are 0.1 % of a core
+POLL_S = 0.01  # just after an entry: ticks follow each other at 100-200 ms, and this is the maximum delay
+POLL_IDLE_S = 0.05  # after a second without entries; 20 polls a second take 0.1 % of a core
 IDLE_AFTER_S = 1.0
 
 
 class Log:
-    """The log of one lake, for any number of threads. One of these remembers how far it has looked."""
+    """The log of one lake, safe for use by many threads. An instance remembers the newest entry that it has seen."""
 
     def __init__(self, folder: Path, segments: Path) -> None:
         self.folder = folder
@@ -41,16 +42,16 @@ class Log:
         self._came = threading.Condition()
         self._newest: Header | None = None
 
-    # ---- what is there ---------------------------------------------------------------------------------------------------
+    # ---- the newest and the oldest entry -----------------------------------------------------------------------------------
 
     def newest(self) -> Header | None:
-        """The newest durable entry, None before the first."""
+        """Returns the header of the newest durable entry, None before the first."""
         known = self._newest
         found = self._later(known)
         return known if found is None else self.announce(found)
 
     def announce(self, header: Header) -> Header:
-        """Makes an entry known that is whole and durable; the newest known is returned. For the writer, in its own process."""
+        """Announces a complete and durable entry to waiting readers, and returns the newest one. Called by the writer's process."""
         with self._came:
             if self._newest is None or self._newest.n < header.n:
                 self._newest = header
@@ -58,17 +59,17 @@ class Log:
             return self._newest
 
     def notify(self) -> None:
-        """Lets every `wait` look at once: for whoever hears by another way that an entry came."""
+        """Wakes every `wait` so that it looks for a new entry at once."""
         with self._came:
             self._came.notify_all()
 
     def _later(self, known: Header | None) -> Header | None:
-        """The newest entry if it is later than the known one."""
+        """Returns the newest entry if it is later than `known`, else None."""
         n = known.n if known else 0
         if os.path.exists(self._path(n + 1)):
             while os.path.exists(self._path(n + 1)):
                 n += 1
-        elif known is None or not os.path.exists(self._path(n)):  # the newest entry is never rolled, so this one is not the newest
+        elif known is None or not os.path.exists(self._path(n)):  # the newest entry is never rolled, so n is not the newest
             n = max(self.numbers(), default=0)
         if n <= (known.n if known else 0):
             return None
@@ -76,14 +77,14 @@ class Log:
         return self.header(n)
 
     def numbers(self) -> list[int]:
-        """The numbers of the entries in log/, in order."""
+        """Returns the numbers of the entries in log/, in order."""
         return files.numbered(self.folder)
 
     def first(self) -> int:
-        """The number of the oldest entry that can be read; 0 if there is none.
+        """Returns the number of the oldest readable entry; 0 if there is none.
 
-        The log is what reaches to the newest entry without a gap. Older files may reappear when the power fails: their removal was
-        not durable.
+        The log consists of the entries that reach the newest one without a gap. After a power loss,
+        older files may reappear because their removal was not durable.
         """
         numbers = self.numbers()
         if not numbers:
@@ -102,8 +103,8 @@ class Log:
     # ---- reading ---------------------------------------------------------------------------------------------------------
 
     def read(self, n: int) -> Entry:
-        """Entry n. `Gone` if it is no longer, or not yet, there."""
-        for _ in range(2):  # the second look is for an entry that moved into a segment between the two of the first
+        """Returns entry n. Raises `Gone` if it was removed or does not exist yet."""
+        for _ in range(2):  # the second attempt finds an entry that moved into a segment during the first
             with contextlib.suppress(FileNotFoundError):
                 return self._from_file(n)
             with contextlib.suppress(FileNotFoundError):
@@ -112,7 +113,7 @@ class Log:
         raise Gone(GONE, hint=START_AGAIN)
 
     def header(self, n: int) -> Header:
-        """The header of entry n alone. `Gone` as for `read`."""
+        """Returns the header of entry n. Raises `Gone` as `read` does."""
         try:
             with open(self._path(n), "rb") as file:
                 return decode_header(file.readline())
@@ -120,13 +121,13 @@ class Log:
             return self.read(n).header
 
     def after(self, n: int, upto: int | None = None) -> Iterator[Entry]:
-        """Entries n+1, n+2, … that are there now, or up to and including `upto`. `Gone` (R3) if the next one was removed."""
+        """Yields the entries after n that exist now, at most up to `upto`. Raises `Gone` (R3) if the next one was removed."""
         last = self.newest()
         for number in range(n + 1, min(upto or (last.n if last else 0), last.n if last else 0) + 1):
             yield self.read(number)
 
     def wait(self, n: int, timeout: float) -> Header | None:
-        """The newest entry as soon as it is later than n; None when `timeout` seconds have passed."""
+        """Waits for an entry later than n and returns the newest one; returns None after `timeout` seconds."""
         began = time.monotonic()
         while True:
             newest = self.newest()
@@ -141,16 +142,16 @@ class Log:
                     self._came.wait(min(poll, timeout - waited))
 
     def find(self, time: int) -> Header | None:
-        """The newest entry whose time is not later than this; None if all that are left are later."""
+        """Returns the newest entry with a time of at most `time`; None if all remaining entries are later."""
         return self._last(lambda header: header.time <= time)
 
     def aged(self, age: int) -> Header | None:
-        """The newest entry that is at least this much older than the newest entry of all, by their ages in ms; None if there is none."""
+        """Returns the newest entry that is at least `age` ms older (by entry age) than the newest entry; None if there is none."""
         newest = self.newest()
         return None if newest is None else self._last(lambda header: header.age <= newest.age - age)
 
     def _last(self, holds: Callable[[Header], bool]) -> Header | None:
-        """The newest entry for which something holds that holds for all older entries too; None if it holds for none."""
+        """Returns the newest entry for which `holds` is true, or None. If it holds for an entry, it must hold for all older ones."""
         newest = self.newest()
         if newest is None or holds(newest):
             return newest
@@ -177,7 +178,7 @@ class Log:
             try:
                 with pa.memory_map(path) as file:
                     return file.read_buffer().slice(len(line))
-            except FileNotFoundError:  # it moved into a segment since
+            except FileNotFoundError:  # the entry has moved into a segment
                 return self.read(n).body()
 
         return Entry(decode_header(line), body, self.folder)
@@ -190,7 +191,7 @@ class Log:
 
 
 def carried(header: Header | None) -> Header:
-    """What the next entry takes over from the newest one unless told otherwise."""
+    """Returns the defaults of the next entry: the newest header without its catalog change and relations."""
     if header is None:
         return Header(n=0, time=0, epoch=0, kind="epoch")
     return replace(header, catalog=None, relations=())

@@ -1,9 +1,11 @@
-"""One table, one commit: the net changes of a relation come into its Delta table (W5).
+"""Applying the net changes of a relation to its Delta table, in one commit (W5).
 
-A small table is one file that is written as a whole: 5 ms of CPU for 5,000 rows where a merge takes 13 (measured). The rows are
-kept in memory for that. A larger one is merged: by its key, or by all columns with the count of each row.
+A small table is one file that is rewritten as a whole: 5 ms of CPU for 5,000 rows, where a merge takes
+13 (measured). Its rows are kept in memory for that. A larger table is merged by its key, or by all
+columns with the count of each row.
 
-Changes that would leave a row fewer than zero times, or a key with more than one row, raise `Inconsistent`, and the table stays as it is.
+Changes that would give a row a negative count, or a key more than one row, raise `Inconsistent` and
+leave the table unchanged.
 """
 
 from __future__ import annotations
@@ -22,22 +24,22 @@ from lake.types import WEIGHT
 from lake.weights import keys_only_in, negative, net, positive
 
 GONE = "__gone"
-FILE_BYTES = 16 << 20  # a merge writes the files it touches anew: small ones make small merges cheap
+FILE_BYTES = 16 << 20  # a merge rewrites the files that it changes, so small files make small merges cheap
 BATCH_ROWS = 65_536
-FEW_ROWS = 20_000  # up to here a table is written as a whole, and kept in memory by the follower:
-FEW_BYTES = 4 << 20  # 80 MB for twenty of the largest
+FEW_ROWS = 20_000  # up to these limits a table is rewritten as a whole, and the follower keeps it in memory:
+FEW_BYTES = 4 << 20  # 80 MB for twenty tables of the maximum size
 
-DIVISION = "Divide by zero"  # what delta-rs says of a division by zero
+DIVISION = "Divide by zero"  # delta-rs' message for a division by zero
 
 _WRITER = WriterProperties(compression="ZSTD", compression_level=1)
 
 
 class Inconsistent(Exception):
-    """The changes of a relation cannot be right: an operator above has a defect, or two states that were taken for one."""
+    """The changes of a relation are impossible: an operator has a defect, or a state was shared by mistake."""
 
 
 def create(path: str, stored: Stored, commit: CommitProperties) -> DeltaTable:
-    """The empty table of a relation."""
+    """Creates the empty table of a relation."""
     configuration = {**CONFIGURATION, "delta.targetFileSize": str(FILE_BYTES)}
 
     def create() -> DeltaTable:
@@ -47,7 +49,7 @@ def create(path: str, stored: Stored, commit: CommitProperties) -> DeltaTable:
 
 
 def widen(table: DeltaTable, stored: Stored, commit: CommitProperties) -> None:
-    """Gives a table the columns that its relation got since it was made."""
+    """Adds columns to a table that its relation got after the table was created."""
     there = {field.name for field in table.schema().fields}
     new = [field for field in Schema.from_arrow(stored.table).fields if field.name not in there]
     if new:
@@ -55,16 +57,17 @@ def widen(table: DeltaTable, stored: Stored, commit: CommitProperties) -> None:
 
 
 def few(table: DeltaTable) -> bool:
-    """Whether a table is small enough to be written as a whole."""
+    """Returns whether a table is small enough to be rewritten as a whole."""
     actions = pa.table(table.get_add_actions(flatten=True))
     rows, size = (sum(actions[name].to_pylist()) for name in ("num_records", "size_bytes"))
     return bool(rows <= FEW_ROWS and size <= FEW_BYTES)
 
 
 def apply(table: DeltaTable, stored: Stored, changes: pa.Table, commit: CommitProperties, rows: pa.Table | None) -> pa.Table | None:
-    """Brings a table forward by the net of what happened since its own transaction, in one commit.
+    """Applies the net changes since the table's last transaction, in one commit.
 
-    `rows` are what it holds, with weights, if they are few, otherwise None. Given back are those it holds then, or None.
+    `rows` are the rows of a small table, with weights; None for a larger one. Returns the new rows if the
+    table is still small, otherwise None.
     """
     if rows is None:
         if stored.key is None:
@@ -80,12 +83,12 @@ def apply(table: DeltaTable, stored: Stored, changes: pa.Table, commit: CommitPr
 
 
 def clear(table: DeltaTable, commit: CommitProperties) -> None:
-    """Takes all rows out."""
+    """Deletes all rows."""
     committing(table, lambda: table.delete(commit_properties=commit, post_commithook_properties=NO_HOOKS))
 
 
 def _overwrite(table: DeltaTable, stored: Stored, weighted: pa.Table, commit: CommitProperties) -> None:
-    """All rows of a relation; many in the order of its key, so that later merges touch few files."""
+    """Writes all rows of a relation. Large tables are sorted by the key, so that later merges change few files."""
     if stored.key is not None:
         _check(weighted)
         rows = weighted.drop_columns([WEIGHT])
@@ -111,7 +114,7 @@ def _overwrite(table: DeltaTable, stored: Stored, weighted: pa.Table, commit: Co
 
 
 def _merge_by_key(table: DeltaTable, stored: Stored, changes: pa.Table, commit: CommitProperties) -> None:
-    """A key that has a new row gets it; one that only lost its row goes."""
+    """Upserts the keys that have a new row, and deletes the keys that only lost a row."""
     came, went = positive(changes), negative(changes)
     _check(came)
     gone = keys_only_in(went, came, stored.key_names)
@@ -144,13 +147,13 @@ def _merge_counts(table: DeltaTable, stored: Stored, changes: pa.Table, commit: 
 
 
 def _positive(count: str) -> str:
-    """An expression of delta-rs: the count, or the error DIVISION if it is below zero."""
+    """Returns an expression for delta-rs: the count, or the error DIVISION if it is negative."""
     return f"({count}) / (CASE WHEN {count} < 0 THEN 0 ELSE 1 END)"
 
 
 def _merger(table: DeltaTable, stored: Stored, source: pa.Table, commit: CommitProperties):  # type: ignore[no-untyped-def]  # deltalake's TableMerger
-    # In parentheses: without, delta-rs reads `a IS NOT DISTINCT FROM b AND c` as `a IS NOT DISTINCT FROM (b AND c)`. It is a
-    # hash join, as fast as `=` (measured), and knows NULL, NaN, lists and structs.
+    # The parentheses are needed: delta-rs reads `a IS NOT DISTINCT FROM b AND c` as `a IS NOT DISTINCT FROM (b AND c)`. It runs
+    # as a hash join, as fast as `=` (measured), and supports NULL, NaN, lists and structs.
     same = " AND ".join(f"(t.{quoted(name)} IS NOT DISTINCT FROM s.{quoted(name)})" for name in stored.key_names)
     return table.merge(
         source,
@@ -169,7 +172,7 @@ def _flagged(changes: pa.Table, flag: bool) -> pa.Table:
 
 
 def _check(came: pa.Table) -> None:
-    """A relation with a key has each row once."""
+    """Raises `Inconsistent` if a row of a relation with a key has another weight than 1."""
     weights = sorted(came[WEIGHT].unique().to_pylist())
     if weights not in ([], [1]):
         raise Inconsistent(f"the relation has a key, and rows with the weights {weights}")
@@ -181,5 +184,5 @@ def _check_counts(weighted: pa.Table) -> None:
 
 
 def quoted(name: str) -> str:
-    """A column's name in delta-rs' expressions."""
+    """Returns a column's name for delta-rs' expressions."""
     return '"' + name.replace('"', '""') + '"'

@@ -1,7 +1,7 @@
-"""Names of relations and schemas, as statements say them and as they are printed.
+"""Names of relations and schemas, as parsed from statements and as printed.
 
-text ──► Name(name, schema) ──► Catalog.find: the schema that was said, or the first of the path that has it ──► Item
-Item ──► Catalog.name_of: without its schema if the path finds it so ──► Name.sql
+text ──► Name(name, schema) ──► Catalog.find: in the named schema, or the first schema of the path that has it ──► Item
+Item ──► Catalog.name_of: without the schema if the path finds it ──► Name.sql
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from lake.words import COLUMN, RESERVED, TYPE_OR_FUNCTION
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
-KEYWORDS = RESERVED | COLUMN | TYPE_OR_FUNCTION  # what must be quoted as a name
+KEYWORDS = RESERVED | COLUMN | TYPE_OR_FUNCTION  # must be quoted as a name
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A relation's name; `schema` is None when none was written. As text it is what error messages say, `sql` is what a statement says."""
+    """A relation's name, with a schema or None. `str()` is its form in error messages, `sql` its form in statements."""
 
     name: str
     schema: str | None = None
@@ -32,7 +32,7 @@ class Name:
 
 
 def quoted(name: str) -> str:
-    """A name as a statement writes it.
+    """Returns a name as a statement writes it, in quotes if needed.
 
     >>> quoted("kv"), quoted("Kv"), quoted("select")
     ('kv', '"Kv"', '"select"')
@@ -45,7 +45,7 @@ _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(,|\Z)')
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The names of a list such as search_path's, folded. Raises ValueError where PostgreSQL says that the list's syntax is invalid.
+    """Returns the names of a list such as search_path; unquoted ones are folded to lower case. Raises ValueError for invalid syntax.
 
     >>> listed('"$user", Public')
     ('$user', 'public')
@@ -64,7 +64,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def list_of(names: tuple[str, ...]) -> str:
-    """The list that `listed` reads.
+    """Returns names as a list that `listed` parses.
 
     >>> list_of(("s", "Big One", ""))
     's, "Big One", ""'

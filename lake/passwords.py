@@ -1,8 +1,8 @@
-"""Passwords, kept as SCRAM-SHA-256 verifiers: what proves that a client knows one, and does not tell it.
+"""Passwords, stored as SCRAM-SHA-256 verifiers. A verifier proves that a client knows the password but does not reveal it.
 
     SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>      base64, PostgreSQL's form in pg_authid.rolpassword
 
-Source: RFC 5802, RFC 7677; RFC 4013 for what is done to a password before; PostgreSQL 15, src/common/scram-common.c, saslprep.c.
+Source: RFC 5802, RFC 7677; RFC 4013 for the preparation of passwords; PostgreSQL 15, src/common/scram-common.c, saslprep.c.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import stringprep
 import unicodedata
 from dataclasses import dataclass
 
-ITERATIONS = 4096  # PostgreSQL's; 3 ms of one core for each sign-in of a client, none for the server
+ITERATIONS = 4096  # PostgreSQL's default; a client needs 3 ms of one core for each sign-in, the server nothing
 SALT_BYTES = 16
 MECHANISM = "SCRAM-SHA-256"
 
@@ -25,6 +25,8 @@ _FORM = re.compile(r"SCRAM-SHA-256\$(\d{1,9}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
+    """A SCRAM-SHA-256 verifier. `str()` is PostgreSQL's text form."""
+
     iterations: int
     salt: bytes
     stored_key: bytes
@@ -36,7 +38,7 @@ class Verifier:
 
 
 def verifier(password: str, salt: bytes | None = None, iterations: int = ITERATIONS) -> Verifier:
-    """What is kept in the place of a password, from which it cannot be had again.
+    """Returns the verifier of a password, which does not reveal the password.
 
     >>> str(verifier("pencil", b"0123456789abcdef", 4096))[:46]
     'SCRAM-SHA-256$4096:MDEyMzQ1Njc4OWFiY2RlZg==$nQ'
@@ -48,7 +50,7 @@ def verifier(password: str, salt: bytes | None = None, iterations: int = ITERATI
 
 
 def parse(text: str) -> Verifier | None:
-    """The verifier that a text is, or None if it is a password."""
+    """Returns a text as a verifier, or None if it is not one but a password."""
     match = _FORM.fullmatch(text)
     if match is None or not int(match[1]):
         return None
@@ -60,12 +62,12 @@ def parse(text: str) -> Verifier | None:
 
 
 def kept(password: str) -> str:
-    """What is kept of a password: its verifier; a text that is one already stays."""
+    """Returns the form in which a password is stored: its verifier. A text that is a verifier is returned unchanged."""
     return password if parse(password) is not None else str(verifier(password))
 
 
 def prepared(password: str) -> bytes:
-    """A password as SASLprep leaves it; as it is if it holds what SASLprep forbids, as PostgreSQL does."""
+    """Returns a password after SASLprep; unchanged if it has characters that SASLprep forbids, as in PostgreSQL."""
     if password.isascii():
         return password.encode()
     mapped = "".join(" " if stringprep.in_table_c12(c) else c for c in password if not stringprep.in_table_b1(c))

@@ -1,9 +1,9 @@
-"""Who serves this lake, and the secret that they share.
+"""The gateways of this machine that serve the lake, and the secret that they share.
 
-    gateways/<port>.json         a gateway's port on loopback, the token that it asks for, where clients connect to it
-    gateways/secret              32 bytes, made by the first gateway: salts of roles that do not exist are derived from it
+    gateways/<port>.json         a gateway's port on loopback, its token, and its addresses for clients
+    gateways/secret              32 bytes, written by the first gateway; source of the salts for roles that do not exist
 
-A .json file is written by its owner and removed at its end. One whose process is gone is removed by the next gateway that finds it.
+The owner writes a .json file and removes it when it ends. If the owner has crashed, the next gateway that finds it removes it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger("tailgate.lake")
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """`pid`: of its process. `port`: of loopback. `listens`: addresses and ports for clients."""
+    """A gateway. `pid`: its process. `port`: on loopback. `listens`: addresses and ports for clients."""
 
     pid: int
     port: int
@@ -42,7 +42,7 @@ class Peer:
 
 
 def announce(lake: Lake, name: str, port: int, token: str, listens: Iterable[tuple[str, int]] = ()) -> Path:
-    """The file to remove at the end; `name` tells gateways of one process apart."""
+    """Announces a gateway and returns the file to remove at its end. `name` distinguishes gateways of one process."""
     folder = lake.path / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{name}.json"
@@ -52,7 +52,7 @@ def announce(lake: Lake, name: str, port: int, token: str, listens: Iterable[tup
 
 
 def secret(lake: Lake) -> bytes:
-    """Returns the secret of the lake's gateways; where the folder cannot be written, one for this process alone."""
+    """Returns the secret of the lake's gateways. If the folder is not writable, returns one for this process alone."""
     folder = lake.path / FOLDER
     path = folder / "secret"
     try:
@@ -66,7 +66,7 @@ def secret(lake: Lake) -> bytes:
 
 
 def announced(lake: Lake, but: Path | None = None) -> list[Peer]:
-    """All of this machine that live, but one."""
+    """Returns all running gateways of this machine, except the one announced in `but`."""
     found: list[Peer] = []
     here = socket.gethostname()
     for path in sorted((lake.path / FOLDER).glob("*.json")):

@@ -1,8 +1,8 @@
-"""Which process of this machine listens on a TCP port, and over which data folder: from /proc, for messages.
+"""Finds the process of this machine that listens on a TCP port, and its data folder, for messages. Uses /proc.
 
     /proc/net/tcp, tcp6 ──► inodes of listening sockets ──► /proc/<pid>/fd ──► /proc/<pid>/cmdline, cwd
 
-Other users' processes are seen as sockets without a process. Without /proc nothing is found.
+Sockets of other users have no visible process. Without /proc nothing is found.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-LISTEN = "0A"  # a state of /proc/net/tcp
+LISTEN = "0A"  # the state of listening sockets in /proc/net/tcp
 COMMAND_CHARS_MAX = 200  # of a command line, in messages
 GATEWAY = "gateway"  # the command of `tailgate` that listens for a data folder
-DATA = "tailgate-data"  # where --data is left out
+DATA = "tailgate-data"  # the default of --data
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process that listens. `data`: the data folder, of one of Tailgate's."""
+    """A process that listens. `data`: the data folder, if the process is a gateway of Tailgate."""
 
     pid: int
     command: str
@@ -32,12 +32,12 @@ class Holder:
 
 
 def holders(port: int) -> list[Holder]:
-    """The processes that listen on a port of this machine, whatever the address, as far as this user may see."""
+    """Returns the processes that listen on a port of this machine, at any address, as far as this user may see them."""
     inodes = _inodes(port)
     pids = set()
     if inodes:
         for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
-            with contextlib.suppress(OSError):  # it has ended, or is another user's
+            with contextlib.suppress(OSError):  # the process has ended, or belongs to another user
                 match = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(descriptor))
                 if match and match[1] in inodes:
                     pids.add(int(descriptor.parts[2]))
@@ -45,7 +45,7 @@ def holders(port: int) -> list[Holder]:
 
 
 def taken(host: str, port: int) -> str:
-    """The message of an error: the port is in use, and by whom."""
+    """Returns an error message that the port is in use and by which processes."""
     found = holders(port)
     who = " and ".join(map(str, found)) if found else "a process that this user may not see"
     return f"port {port} of {host or 'all addresses'} is in use by {who}"
@@ -72,7 +72,7 @@ def _holder(pid: int) -> Holder:
 
 
 def data_folder(words: list[str], folder: Path) -> Path | None:
-    """The data folder that a gateway's command line names; None for other programs. `folder`: where it was started.
+    """Returns the data folder of a gateway's command line; None for other programs. `folder`: its working directory.
 
     >>> data_folder(["python", "-m", "cli", "gateway", "--data", "d", "--listen", ":1"], Path("/home"))
     PosixPath('/home/d')

@@ -1,4 +1,4 @@
-"""A process as one can name it for ever: numbers of processes are used again, a number with its start is not."""
+"""Identification of a process: process ids are reused, but not with the same start time in the same boot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """`started`: ticks since boot, from /proc; 0 where there is no /proc, then the number alone tells. `boot`: which boot."""
+    """A process. `started`: ticks since boot, from /proc; 0 if there is no /proc, then only `pid` counts. `boot`: id of the boot."""
 
     pid: int
     started: int = 0
@@ -20,7 +20,7 @@ class Process:
         return Process(pid, _started(pid), boot())
 
     def lives(self) -> bool:
-        """Whether it runs; a zombie does not."""
+        """Returns whether the process is running. A zombie is not."""
         if self.boot != boot():
             return False
         if self.started:
@@ -35,17 +35,17 @@ class Process:
 
 
 def _started(pid: int) -> int:
-    """Field 22 of /proc/<pid>/stat; 0 if there is no such process or it is a zombie."""
+    """Returns field 22 of /proc/<pid>/stat; 0 if there is no such process or it is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return 0
-    fields = stat.rpartition(")")[2].split()  # the name, in parentheses, may hold anything
+    fields = stat.rpartition(")")[2].split()  # the name, in parentheses, may contain any character
     return 0 if fields[0] in "ZX" else int(fields[19])
 
 
 def boot() -> str:
-    """Identifies the boot of this machine; empty where the system does not tell."""
+    """Returns an id of this machine's boot; empty if the system has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

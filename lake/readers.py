@@ -1,8 +1,8 @@
-"""Holds: how far each sink and subscription has read. readers/<id> is written by its owner and says what must stay.
+"""Holds: what sinks and subscriptions still have to read. The owner of a reader writes readers/<id>.
 
-readers/<id>            {"n": …, "since": …}: the entries after n are still to be read, and rows at times from `since` on, if given
-readers/<id>.stopped    {"n": …, "reason": …}: written by the engine when a reader held more than it may. A reader that stood at n
-                        or before goes no further. One that has moved on is not stopped: the engine did not see that in time.
+readers/<id>            {"n": …, "since": …}: the entries after n are needed, and rows at times from `since` on, if present
+readers/<id>.stopped    {"n": …, "reason": …}: written by the engine when a reader held more than allowed. A reader at entry n
+                        or before may not continue. A later one had moved on before the engine noticed, and continues.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from lake import files
 if TYPE_CHECKING:
     from lake.folder import Lake
 
-AGE_MAX_MS = 7 * 24 * 3_600_000  # what a reader may hold back
+AGE_MAX_MS = 7 * 24 * 3_600_000  # age of the oldest entry that a reader may hold
 BYTES_MAX = 20 << 30
 _STOPPED = ".stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """`since`: the time from which on the reader reads rows, or None without any. `stopped`: why it may not continue, or None."""
+    """A reader's hold. `since`: the time from which it needs rows, or None. `stopped`: why it may not continue, or None."""
 
     reader: str
     n: int
@@ -33,43 +33,43 @@ class Hold:
 
 
 def hold(lake: Lake, reader: str, n: int, since: int | None = None) -> None:
-    """Keeps the entries after n, and what the rows at times from `since` on are read from."""
+    """Holds the entries after n, and the rows at times from `since` on."""
     assert reader and "/" not in reader and not reader.startswith(".") and not reader.endswith(_STOPPED), reader
     content = {"n": n} if since is None else {"n": n, "since": since}
     files.replace(lake.path / "readers" / reader, json.dumps(content).encode() + b"\n")
 
 
 def release(lake: Lake, reader: str) -> None:
-    """The reader is no more; what said that it was stopped goes too."""
+    """Removes the hold of a dropped reader, and its stop."""
     for name in (reader, reader + _STOPPED):
         files.discard(lake.path / "readers" / name)
 
 
 def start(lake: Lake, reader: str) -> None:
-    """A stopped reader goes on: its owner has seen to what it missed."""
+    """Allows a stopped reader to continue, after its owner has handled the gap."""
     files.remove(lake.path / "readers" / (reader + _STOPPED))
 
 
 def holds(lake: Lake) -> list[Hold]:
-    """All holds, those of stopped readers too."""
+    """Returns all holds, including those of stopped readers."""
     found: list[Hold] = []
     for name in sorted(os.listdir(lake.path / "readers")):
         if name.startswith(".") or name.endswith(_STOPPED):
             continue
         content = _read(lake, name)
-        if content is not None:  # otherwise it was released just now
+        if content is not None:  # None if it has just been released
             found.append(Hold(name, content["n"], content.get("since"), _reason(lake, name, content["n"])))
     return found
 
 
 def stopped(lake: Lake, reader: str) -> str | None:
-    """Why a reader was stopped, None if it was not."""
+    """Returns why a reader was stopped, or None if it was not."""
     content = _read(lake, reader)
     return None if content is None else _reason(lake, reader, content["n"])
 
 
 def stop(lake: Lake, reader: str, n: int, reason: str) -> None:
-    """Stops a reader that stands at entry n: entries it has not read may go."""
+    """Stops a reader at entry n, so that entries it has not read may be removed."""
     content = {"n": n, "reason": reason}
     files.replace(lake.path / "readers" / (reader + _STOPPED), json.dumps(content).encode() + b"\n")
 

@@ -1,10 +1,10 @@
-"""A relation at a time (R1-R4).
+"""Reading a relation at a time (R1-R4).
 
     checkpoint c ≤ t ──► its table at that version ─┐
     entries (c, t]   ──► its changes ───────────────┴─► sum ──► rows with weights above zero
 
-Where the files of a checkpoint or entries went away under a reader, it starts again from a newer one, and says `Gone` if the
-time can no longer be read.
+If files of a checkpoint or entries are removed during a read, the read starts again from a newer
+checkpoint. It raises `Gone` if the time can no longer be read.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from lake.weights import formed, negated, positive, total
 if TYPE_CHECKING:
     from lake.folder import Lake
 
-RETAIN_HISTORY_MS = int(os.environ.get("TAILGATE_RETAIN_HISTORY_MS", 3_600_000))  # how far `since` trails where no relation asks for more
-RETAIN_OPTION = "retain_history_ms"  # of an item: WITH (RETAIN HISTORY FOR …)
+RETAIN_HISTORY_MS = int(os.environ.get("TAILGATE_RETAIN_HISTORY_MS", 3_600_000))  # age of `since` if no relation asks for more
+RETAIN_OPTION = "retain_history_ms"  # option of an item: WITH (RETAIN HISTORY FOR …)
 
 ATTEMPTS = 3
 
 
 def since_wanted(lake: Lake) -> int:
-    """How far `since` may go: past nothing younger than the history that is asked for, and past no time that a reader still reads."""
+    """Returns the largest permitted `since`: the requested history and the holds of all readers stay readable."""
     asked = (int(item.options.get(RETAIN_OPTION, 0)) for item in lake.catalog().items.values())
     old = lake.log.aged(max([RETAIN_HISTORY_MS, *asked]))
     held = (hold.since for hold in readers.holds(lake) if hold.stopped is None and hold.since is not None)
@@ -46,7 +46,7 @@ def since_wanted(lake: Lake) -> int:
 
 
 def since(lake: Lake) -> int:
-    """The oldest time that can be read; 0 before the first entry."""
+    """Returns the oldest time that can be read; 0 before the first entry."""
     first = lake.log.first()
     if first <= 1:
         return lake.log.header(1).time if first else 0
@@ -56,12 +56,12 @@ def since(lake: Lake) -> int:
 
 
 def readable_since(lake: Lake, relations_read: Iterable[int]) -> int:
-    """The oldest time at which all of these relations can be read: not before `since`, nor before they could be read at all."""
+    """Returns the oldest time at which all of these relations can be read: `since`, or later if one became readable later."""
     return max([since(lake), *(_began(lake, relation) for relation in relations_read)])
 
 
 def _began(lake: Lake, relation: int) -> int:
-    """The time from which on a relation is stored and filled; 0 if that is older than the log, or has not come."""
+    """Returns the time from which a relation is stored and ready; 0 if that is older than the log or has not happened yet."""
     known: dict[int, int] = lake.cache.setdefault(f"{__name__}.began", {})
     if relation not in known:
         newest = lake.log.newest()
@@ -81,7 +81,7 @@ def _filled(lake: Lake, relation: int, n: int) -> bool:
 
 
 def snapshot(lake: Lake, relation: int, at: int | None = None) -> pa.Table:
-    """R1: the rows of a relation at a time (the newest if left out), each once with its `__weight`, all above zero."""
+    """Returns the rows of a relation at a time, by default the newest (R1). Each distinct row comes once, with `__weight` above zero."""
     for attempt in range(ATTEMPTS):
         try:
             return _snapshot(lake, relation, at)
@@ -97,7 +97,7 @@ def snapshot(lake: Lake, relation: int, at: int | None = None) -> pa.Table:
 def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
     if at is not None and (item := owner(lake.catalog(), relation)) is not None:
         why = failure(item)
-        if why is not None and why.time <= at < since(lake):  # nothing has changed its rows since, and one row its errors
+        if why is not None and why.time <= at < since(lake):  # since the failure, only one row of its errors has changed
             rows = _snapshot(lake, relation, None)
             return rows if relation == item.id else positive(total([rows, error_change(why.message, -1)], rows.schema))
     upto, checkpoint = base(lake, at)
@@ -117,7 +117,7 @@ def _snapshot(lake: Lake, relation: int, at: int | None) -> pa.Table:
 
 
 def base(lake: Lake, at: int | None) -> tuple[Header, Checkpoint | None]:
-    """The entry that a time means, and the checkpoint to read from; `Gone` (R3) below `since`."""
+    """Returns the entry to read up to, and the checkpoint to start from. Raises `Gone` if `at` is below `since` (R3)."""
     newest = lake.log.newest()
     if newest is None:
         raise Gone("the log is empty")
@@ -130,9 +130,9 @@ def base(lake: Lake, at: int | None) -> tuple[Header, Checkpoint | None]:
 
 
 def table_at(checkpoint: Checkpoint | None, relation: int) -> tuple[int | None, int]:
-    """The version of a relation's table at a checkpoint, and the entry after which the log's changes come to it.
+    """Returns the version of a relation's table at a checkpoint, and the entry after which the log's changes apply.
 
-    A relation which the checkpoint does not know was created after it, and has no version there.
+    The version is None if the relation was created after the checkpoint.
     """
     if checkpoint is None:
         return None, 0
@@ -140,18 +140,18 @@ def table_at(checkpoint: Checkpoint | None, relation: int) -> tuple[int | None, 
 
 
 def read_table(lake: Lake, stored: Stored, version: int) -> pa.Table:
-    """A table at a version, as rows with `__weight`."""
+    """Returns the rows of a table at a version, with `__weight`."""
     table = DeltaTable(str(table_path(lake, stored.id)), version=version)
-    # the files themselves: with their statistics, `to_pyarrow_table` stumbles over a day before the year 1 or after 9999
+    # Read the files directly: with their statistics, `to_pyarrow_table` fails on dates before year 1 or after 9999.
     schema, files = pa.schema(table.schema().to_arrow()), table.file_uris()
     rows = dataset(files, schema=schema, format="parquet").to_table() if files else schema.empty_table()
-    if stored.key is None:  # columns that came later stand behind the count
+    if stored.key is None:  # columns that were added later follow the count
         return formed(rows.select([*(name for name in rows.column_names if name != COUNT), COUNT]), stored.changes)
     return formed(rows.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)), stored.changes)
 
 
 def changes(lake: Lake, relation: int, after: int, upto: int | None = None) -> Iterator[tuple[Header, pa.Table]]:
-    """R4: the changes of a relation later than the time `after`, and not later than `upto`, entry by entry."""
+    """Yields the changes of a relation with times in (`after`, `upto`], entry by entry (R4)."""
     begin, end = lake.log.find(after), lake.log.newest() if upto is None else lake.log.find(upto)
     if begin is None and lake.log.first() > 1:
         raise Gone(f"changes since time {after} are no longer kept", hint=f"The oldest time that can be read is {since(lake)}.")
@@ -162,7 +162,7 @@ def changes(lake: Lake, relation: int, after: int, upto: int | None = None) -> I
 
 
 def net(lake: Lake, entry: Entry, relation: int) -> pa.Table | None:
-    """What an entry changes of a relation, for those who sum by themselves: with the rows that go because it begins anew."""
+    """Returns an entry's changes of a relation. If the entry empties the relation, the changes include the removal of its rows."""
     found, n = entry.changes(relation), entry.header.n
     if relation not in begun(entry.header.catalog) or n == 1 or relation not in relations(lake.catalog_at(n - 1)):
         return found
@@ -171,7 +171,7 @@ def net(lake: Lake, entry: Entry, relation: int) -> pa.Table | None:
 
 
 def error(lake: Lake, item: Item, at: int | None = None) -> TailgateError | None:
-    """What reading an item at a time must fail with: one of its errors that sum above zero, or None."""
+    """Returns the error with which reading an item at a time must fail, or None: one of its errors that sum above zero."""
     if not item.errors:
         return None
     found = sorted((row["sqlstate"], row["message"]) for row in snapshot(lake, item.errors, at).to_pylist())

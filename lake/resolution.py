@@ -1,14 +1,14 @@
-"""The meaning of the names of one statement, decided once.
+"""The names of one statement, resolved once.
 
-A statement that changes the catalog is checked by a gateway and executed by the engine. The gateway looks its names up, checks the
-privileges on what they mean, and sends the ids that it found. The engine never looks up the names again, so what was checked is what
-is changed:
+A gateway checks a statement that changes the catalog, and the engine executes it. The gateway
+resolves the names, checks privileges on the resolved objects, and sends their ids. The engine does
+not resolve the names again, so it changes exactly the objects that were checked:
 
-    gateway: text, catalog as the session sees it ──► Resolution ──► `over(catalog)` ──► checks of ownership and privileges
-    engine:  Resolution, its own catalog          ──────────────► `over(catalog)` ──► execution; 40001 if something changed since
+    gateway: text, catalog with the session's path ──► Resolution ──► `over(catalog)` ──► checks of ownership and privileges
+    engine:  Resolution, its own catalog           ──────────────► `over(catalog)` ──► execution; 40001 if something changed
 
-`over` gives a catalog in which the names of the statement mean these ids and no other name means anything. A temporary view has no
-id there, so its name means nothing to the engine.
+`over` returns a catalog in which only the names of the statement exist, with these ids. Temporary
+views have no id in it, so the engine does not see them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,19 @@ from lake.errors import SerializationFailure
 from lake.names import Name
 from lake.types import field_to_json
 
-DIGEST_BYTES = 8  # of a digest: it notices a change, it is no protection against collisions made on purpose
+DIGEST_BYTES = 8  # a digest detects changes; it does not protect against deliberate collisions
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """`path`: the schemas of the session's path, in order. `relations`: id by name, of all that is not a function. `functions`: ids by
-    name, in the order of the path. `versions`: of the definition of each of these items. `authority`: of all roles and schemas."""
+    """The objects that the names of a statement refer to.
+
+    - `path`: the schemas of the session's path, in order.
+    - `relations`: id by name, for everything except functions.
+    - `functions`: ids by name, in the order of the path.
+    - `versions`: by id, a digest of the item's definition.
+    - `authority`: a digest of all roles and schemas.
+    """
 
     path: tuple[str, ...]
     relations: Mapping[Name, int] = field(default_factory=dict)
@@ -39,7 +45,7 @@ class Resolution:
     authority: str = ""
 
     def over(self, catalog: Catalog) -> Catalog:
-        """The catalog in which names mean what they mean here. Raises 40001 if an item, a role or a schema is no longer what it was."""
+        """Returns the catalog with these meanings of names. Raises 40001 if an item, role or schema has changed."""
         if authority(catalog) != self.authority:
             raise _changed("roles or schemas")
         for id, known in self.versions.items():
@@ -48,7 +54,7 @@ class Resolution:
         return replace(catalog, path=self.path, resolution=self)
 
     def including(self, items: Iterable[Item], catalog: Catalog) -> Resolution:
-        """The resolution with items that the statement itself creates, by their names in this catalog."""
+        """Returns the resolution with items added that the statement itself creates, by their names in `catalog`."""
         relations, functions = dict(self.relations), dict(self.functions)
         for item in items:
             schema = catalog.schema_of(item).name
@@ -80,14 +86,16 @@ class Resolution:
 
 
 def version(item: Item) -> str:
-    """A digest of what a statement relies on: what the item is, what it is called, who owns it and how it is defined. Not of what the
-    engine keeps in it, such as the operators of a view."""
+    """Returns a digest of an item's identity, name, owner and definition.
+
+    Data that the engine keeps in the item, such as the operators of a view, is not included.
+    """
     columns = [field_to_json(c) for c in item.columns]
     return _digest([item.id, item.kind, item.name, item.schema, item.owner, columns, item.key, item.sql])
 
 
 def authority(catalog: Catalog) -> str:
-    """A digest of what decides who may do what, passwords aside: roles with their grants, and schemas with their owners."""
+    """Returns a digest of everything that decides about privileges, except passwords: roles with grants, schemas with owners."""
     roles = [{**role.to_json(), "verifier": None} for _, role in sorted(catalog.roles.items())]
     return _digest([roles, [[s.id, s.name, s.owner] for _, s in sorted(catalog.schemas.items())]])
 

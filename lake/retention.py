@@ -1,15 +1,17 @@
-"""What is no longer needed goes, oldest first (W7).
+"""Removal of old entries, segments and copies of the catalog, oldest first (W7).
 
     newest … ─ log/ ─┬─ segments/ ─┬─ removed
-                     │             └─ every table's oldest checkpoint, every reader and five minutes have passed it
+                     │             └─ older than every table's oldest checkpoint, every reader, and five minutes
                      └─ older than the newest thousand entries
 
-`since` moves when the oldest checkpoint is dropped from the list (`lake.checkpoints`), which trails by the history that is asked
-for. All ages are those of entries (`lake.ages`), not differences of times. A sweep may end anywhere and be done again; only the
-engine sweeps, in the thread that also runs the rounds.
+`since` moves when the oldest checkpoint is dropped from the list (`lake.checkpoints`). Its distance
+from the newest time is the longest requested history. All ages are ages of entries (`lake.ages`), not
+differences of times. A sweep may be interrupted anywhere and repeated. Only the engine sweeps, in the
+thread that also runs the rounds.
 
-An engine that was paused in a sweep and replaced may go on at any later time: what it chose to remove is not needed by anybody any
-more, and stays so. Names that it would create are those of its own folder (`lake.fencing`).
+An engine that was paused during a sweep and replaced may continue at any later time. This is
+harmless: the files that it chose to remove are never needed again. It creates names only in its own
+folder (`lake.fencing`).
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ from lake.segments import ENTRIES
 from lake.tending import tend
 from lake.writing import Writer
 
-AGE_MIN_MS = 300_000  # nothing younger goes: a reader that has just begun must be able to end
-SEGMENTS_MAX = 10  # rolled in one sweep: some 10,000 entries are half an hour of ticks
+AGE_MIN_MS = 300_000  # younger entries are never removed: a reader that has just begun must be able to finish
+SEGMENTS_MAX = 10  # segments rolled per sweep: some 10,000 entries are half an hour of ticks
 
 
 def sweep(writer: Writer) -> None:
-    """Rolls, removes and tends what has become old; about once a minute. `Replaced` if another engine writes the log."""
+    """Rolls and removes old entries and maintains the tables, about once a minute. Raises `Replaced` if another engine writes the log."""
     lake = writer.lake
     writer.check()
     writer.keep_catalog()
@@ -43,13 +45,13 @@ def sweep(writer: Writer) -> None:
 
 
 def roll(writer: Writer) -> None:
-    """Rolls older entries into segments, a thousand each; the newest thousand stay files, where readers look first."""
+    """Rolls older entries into segments of a thousand each. The newest thousand stay single files, where readers look first."""
     log = writer.lake.log
     first = log.first()
     for _ in range(SEGMENTS_MAX):
         rolled = max((r.last for r in log.segments.ranges()), default=0)
         numbers = log.numbers()
-        _free(writer, [log.folder / str(n) for n in numbers if n <= rolled or n < first])  # what a sweep before left
+        _free(writer, [log.folder / str(n) for n in numbers if n <= rolled or n < first])  # left by an interrupted sweep
         numbers = [n for n in numbers if n > rolled and n >= first]
         if len(numbers) < 2 * ENTRIES:
             return
@@ -59,10 +61,11 @@ def roll(writer: Writer) -> None:
 
 
 def _free(writer: Writer, paths: list[Path]) -> None:
-    """Removes entries and segments of the log whose content is in a segment, or is needed no more.
+    """Removes entries and segments that are copied to a segment or no longer needed.
 
-    Their names are free afterwards, so other writers lose their folders first. The segments are durable before, and the removal
-    after it: what only these entries need is removed next.
+    Their names become free, so the folders of other writers are removed first (W1). The segments are
+    made durable before, and the removal is made durable after, because files that only these entries
+    need are removed next.
     """
     if paths:
         folders = [writer.lake.log.segments.folder, writer.lake.log.folder]
@@ -74,10 +77,11 @@ def _free(writer: Writer, paths: list[Path]) -> None:
 
 
 def removable(lake: Lake) -> int:
-    """W7: the last entry that may go; 0 if none may.
+    """Returns the last entry that may be removed; 0 if none may (W7).
 
-    Not one which a reader of any time from `since` on needs (the oldest checkpoint's own says what the catalog was), which a
-    sink or subscription has yet to read, which is younger than five minutes, and never the newest.
+    An entry stays if a reader of any time since `since` needs it, if a sink or subscription has not
+    read it, if it is younger than five minutes, or if it is the newest. The entry at the oldest
+    checkpoint's position is needed too: it names the version of the catalog.
     """
     checkpoints.sync(lake)
     newest, listed = lake.log.newest(), checkpoints.listed(lake)
@@ -89,7 +93,7 @@ def removable(lake: Lake) -> int:
 
 
 def remove_entries(writer: Writer, upto: int) -> None:
-    """Removes entries up to one, in whole segments, and what lies beside them."""
+    """Removes entries up to `upto` in whole segments, and section files that no entry names any more."""
     lake, log = writer.lake, writer.lake.log
     ranges = log.segments.ranges()
     going = [log.segments.folder / r.name for r in ranges if r.last <= upto]
@@ -106,20 +110,20 @@ def remove_entries(writer: Writer, upto: int) -> None:
 
 
 def _remove_sections(writer: Writer) -> None:
-    """Removes the files beside the log that no entry names."""
+    """Removes section files that no entry names."""
     log = writer.lake.log
     first, newest = log.first(), writer.newest
     for path in log.folder.glob("*.arrow"):
         number, epoch = map(int, path.name.split(".")[:2])
         if epoch > writer.epoch or (epoch == writer.epoch and number > newest.n):
-            continue  # of an entry that is just being appended
+            continue  # belongs to an entry that is being appended
         named = first <= number <= newest.n and path.name in (s.file for s in log.header(number).relations)
         if not named:
             files.discard(path)
 
 
 def stop_readers(lake: Lake) -> None:
-    """Stops readers that hold too much for too long; they never skip, and the log does not grow for ever."""
+    """Stops readers that hold entries that are too old, or too many bytes, so that the log cannot grow without limit."""
     asked = subscriptions.retentions(lake.catalog())
     for hold in readers.holds(lake):
         if hold.stopped is not None:
@@ -136,7 +140,7 @@ def stop_readers(lake: Lake) -> None:
 
 
 def size_after(lake: Lake, n: int) -> int:
-    """Bytes of the entries after n, to the segment."""
+    """Returns the bytes of the entries after n, rounded up to whole segments."""
     segments = [lake.log.segments.folder / r.name for r in lake.log.segments.ranges() if r.last > n]
     entries = [p for p in map(Path, os.scandir(lake.log.folder)) if p.name.split(".")[0].isdecimal() and int(p.name.split(".")[0]) > n]
     return sum(p.stat().st_size for p in [*segments, *entries])

@@ -1,12 +1,12 @@
-"""Roles: who may sign in, and what each may do. Part of the catalog.
+"""Roles: who may log in, and their privileges. Part of the catalog.
 
-A lake without roles trusts whoever reaches it from its own machine. The first CREATE ROLE ends that: from then on there are the roles
-that were made and OPERATOR, the superuser who is always there. What everybody may do is the grants of PUBLIC.
+A lake without roles trusts every client on its machine. The first CREATE ROLE ends that. From then on there
+are the created roles and OPERATOR, a superuser that always exists. The grants of PUBLIC apply to everyone.
 
-    may(catalog, role, privilege, object)   the owner and superusers: everything; others what was granted to them, to a role that they are
-                                            members of, or to PUBLIC
+    may(catalog, role, privilege, object)   owners and superusers: all privileges; others: those granted to them, to a
+                                            role that they are members of, or to PUBLIC
 
-Membership passes on what a role owns and was granted, at any depth; that it is a superuser or may log in it does not.
+A member has the ownership and privileges of its roles, at any depth, but not their SUPERUSER and LOGIN attributes.
 
 Source: PostgreSQL 15, chapter 22, "Database Roles"; section 5.7, "Privileges".
 """
@@ -20,16 +20,20 @@ from typing import Any
 SCHEMA_ID = 2200  # PostgreSQL's oid of the schema public
 PUBLIC_ID, OPERATOR_ID = 0, 10
 
-# by kind of object, in the order and with the letters of PostgreSQL's access lists
+# letters in PostgreSQL's access lists, in its order, by kind of object
 RELATION_PRIVILEGES = {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d"}
 SCHEMA_PRIVILEGES = {"USAGE": "U", "CREATE": "C"}
-CONNECTION_PRIVILEGES = {"USAGE": "U"}  # of secrets too
+CONNECTION_PRIVILEGES = {"USAGE": "U"}  # also of secrets
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """`verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without one. `grants`: object's id → privileges.
-    `member_of`: ids of roles → whether it may make others their members too (ADMIN OPTION)."""
+    """A user or group with its privileges.
+
+    - `verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without a password.
+    - `grants`: privileges by object id.
+    - `member_of`: ids of roles, with whether this role may add members to them (ADMIN OPTION).
+    """
 
     id: int
     name: str

@@ -1,8 +1,8 @@
-"""Functions that statements made: what an item of kind 'function' says of one.
+"""User-defined functions, as stored in items of kind 'function'.
 
-The item's `columns` are its arguments (a name may be empty), `query` is its body, a query whose `$n` and whose argument names are the
-arguments; the rest is in `options`, as JSON. Functions have names of their own, apart from relations, and several may share one if
-their arguments are of other types.
+The item's `columns` are the arguments (names may be empty). `query` is the body: a query in which `$n`
+and the names of the arguments stand for the arguments. The rest is in `options`, as JSON. Functions
+have a separate namespace from relations, and functions with different argument types may share a name.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ Volatility = Literal["immutable", "stable", "volatile"]
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """`defaults`: texts of the last arguments' expressions. `returns`: of a set of rows with several columns it is record.
+    """The definition of a function.
 
-    `rows`: the columns of the rows it gives; None if it gives one value. `strict`: NULL for a NULL, and a set without rows.
-    `volatility`: as declared, for those who ask; the body says itself what changes.
+    - `returns`: the type of the result; record for rows with several columns.
+    - `defaults`: expressions for the last arguments, as text.
+    - `rows`: the columns of a set-returning function; None if it returns one value.
+    - `strict`: a NULL argument gives NULL, or an empty set.
+    - `volatility`: as declared. It is only shown to users; the planner looks at the body.
     """
 
     arguments: tuple[Field, ...]
@@ -39,7 +42,7 @@ class Routine:
         return tuple(a.type for a in self.arguments)
 
     def options(self) -> dict[str, Any]:
-        """Of the item."""
+        """Returns the item's options."""
         return {
             "returns": field_to_json(Field("", self.returns)),
             "defaults": list(self.defaults),
@@ -50,6 +53,7 @@ class Routine:
 
 
 def routine(item: Item) -> Routine:
+    """Returns the definition of an item of kind 'function'."""
     options = item.options
     rows = options["rows"]
     return Routine(
@@ -63,7 +67,7 @@ def routine(item: Item) -> Routine:
 
 
 def signature(name: str, types: Iterable[Type]) -> str:
-    """As PostgreSQL's messages name a function.
+    """Returns a function's signature as in PostgreSQL's messages.
 
     >>> signature("f", (Type("int4"), Type("text")))
     'f(integer, text)'
@@ -72,13 +76,13 @@ def signature(name: str, types: Iterable[Type]) -> str:
 
 
 def matching(items: Sequence[Item], types: Sequence[Type]) -> Item | None:
-    """The function of exactly these types of arguments, whatever is declared of them."""
+    """Returns the function with exactly these argument types, ignoring modifiers, or None."""
     wanted = [(t.name, t.is_array) for t in types]
     return next((i for i in items if [(a.type.name, a.type.is_array) for a in i.columns] == wanted), None)
 
 
 def find(name: Name, types: Sequence[Type] | None, catalog: Catalog) -> Item:
-    """The function that a statement names; without types there must be one of the name. Raises 42883, 42725."""
+    """Returns the function that a statement names. Without types the name must be unique. Raises 42883 or 42725."""
     there = catalog.functions(name)
     if types is None:
         if not there:
@@ -94,7 +98,7 @@ def find(name: Name, types: Sequence[Type] | None, catalog: Catalog) -> Item:
 
 
 def arguments_of(item: Item, *, defaults: bool = True) -> str:
-    """As pg_get_function_arguments() says, or without defaults pg_get_function_identity_arguments()."""
+    """Returns pg_get_function_arguments(), or pg_get_function_identity_arguments() without defaults."""
     made = routine(item)
     first = len(made.arguments) - len(made.defaults)
     texts = [f"{quoted(a.name)} {a.type}" if a.name else str(a.type) for a in made.arguments]
@@ -104,7 +108,7 @@ def arguments_of(item: Item, *, defaults: bool = True) -> str:
 
 
 def result_of(item: Item) -> str:
-    """As pg_get_function_result() says."""
+    """Returns pg_get_function_result()."""
     made = routine(item)
     if made.rows is None:
         return str(made.returns)

@@ -1,6 +1,6 @@
-"""Schemas: the spaces of names that relations and sinks are in. Part of the catalog.
+"""Schemas: the namespaces of relations and sinks. Part of the catalog.
 
-Every lake has `public` and the two of the system; statements make others. Sessions see them along a path: `Catalog.along`.
+Every lake has `public` and two system schemas; users create others. Sessions see them along a search path (`Catalog.along`).
 
 Source: PostgreSQL 15, section 5.9, "Schemas".
 """
@@ -16,13 +16,13 @@ from lake.roles import OPERATOR_ID, SCHEMA_ID
 SCHEMA = "public"
 PG_CATALOG = "pg_catalog"
 INFORMATION_SCHEMA = "information_schema"
-TEMPORARY = "pg_temp"  # what a session calls the schema of its temporary views, whose own name is pg_temp_<number>
-TEMPORARY_ID = 3 << 28  # of that schema; its views follow. Ids of one session, no entry of the log has any
+TEMPORARY = "pg_temp"  # alias for the schema of a session's temporary views, whose real name is pg_temp_<number>
+TEMPORARY_ID = 3 << 28  # id of that schema; its views follow. These ids are local to a session and never in the log
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """`owner`: id of the role that may drop it."""
+    """A namespace. `owner`: id of the role that may drop it."""
 
     id: int
     name: str

@@ -1,12 +1,14 @@
-"""Secrets: texts that are kept encrypted in the catalog and shown to nobody.
+"""Secrets: texts that the catalog stores encrypted and that no client can read.
 
-    CREATE SECRET ──► Vault.sealed ──► catalog, log, backups: ciphertext ──► Vault.opened: what a client of Kafka or of a registry is given
+    CREATE SECRET ──► Vault.sealed ──► catalog, log, backups: ciphertext ──► Vault.opened: settings of a Kafka or registry client
 
-Only processes that are told the key (`--secret-key-file`) can open them: the engine and the sinks. AES-256 in Galois counter mode, with
-a nonce of its own for each sealing; the secret's id is authenticated too, so that no ciphertext can be put in another one's place.
+Only processes with the key (`--secret-key-file`) can decrypt them: the engine and the sinks. The
+cipher is AES-256-GCM with a new nonce for each encryption. The secret's id is authenticated too, so a
+ciphertext cannot be moved to another secret.
 
-A setting of a connection may also be a file (`ssl_ca_location`): only of the folder `--secrets-dir`, so that nobody reads the
-machine's other files by an error message or a connection to a machine of their own.
+A setting of a connection may also be a file (`ssl_ca_location`). It must be in the folder
+`--secrets-dir`, so that users cannot read other files of the machine through error messages or by
+connecting to their own server.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ from lake.catalog import SECRET, Catalog, Item
 from lake.errors import InsufficientPrivilege, InvalidParameterValue, ObjectNotInPrerequisiteState
 
 KEY_BYTES = 32  # AES-256
-NONCE_BYTES = 12  # what Galois counter mode is made for: NIST SP 800-38D
-FILE_BYTES_MAX = 1 << 20  # a certificate with all that signed it has some kB
+NONCE_BYTES = 12  # the nonce size that GCM is designed for: NIST SP 800-38D
+FILE_BYTES_MAX = 1 << 20  # a certificate with its chain has some kB
 SEALED = "sealed"  # option of a secret's item: the ciphertext
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A secret's value as the catalog has it; sealing the same again gives another `token`."""
+    """A secret's value as stored in the catalog. `token`: the ciphertext; encrypting the same value again gives another one."""
 
     id: int
     token: str
@@ -38,6 +40,8 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True)
 class File:
+    """A setting whose value is the content of a file below --secrets-dir."""
+
     path: str
 
 
@@ -46,7 +50,10 @@ Settings: TypeAlias = tuple[tuple[str, Setting], ...]  # sorted by name
 
 
 def settings(said: Mapping[str, Any], catalog: Catalog) -> Settings:
-    """Of an item's option (text, {"secret": id} or {"file": path} by name): equal as long as no secret among them was altered."""
+    """Returns the settings of an item's option, which holds a text, {"secret": id} or {"file": path} by name.
+
+    Two results are equal as long as none of their secrets has been altered.
+    """
     return tuple((name, _setting(value, catalog)) for name, value in sorted(said.items()))
 
 
@@ -59,7 +66,7 @@ def _setting(value: Any, catalog: Catalog) -> Setting:
 
 
 def secrets_of(item: Item, catalog: Catalog) -> Iterator[Item]:
-    """The secrets that an item names, or whose connection does."""
+    """Yields the secrets that an item or its connection depends on."""
     for id in item.depends:
         other = catalog[id]
         if other.kind == SECRET:
@@ -70,26 +77,29 @@ def secrets_of(item: Item, catalog: Catalog) -> Iterator[Item]:
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """`key_file`: 32 bytes in base64; `folder`: of files that settings may name. Either may be missing until something needs it."""
+    """The encryption key and the folder of files for settings. Either may be missing until it is needed.
+
+    `key_file`: contains 32 bytes in base64.
+    """
 
     key_file: Path | None = None
     folder: Path | None = None
     _key: list[bytes] = field(default_factory=list, compare=False, repr=False)
 
     def check(self) -> None:
-        """Raises 55000 or 22023 for a key that is named and is none."""
+        """Raises 55000 or 22023 if a key file is set but does not hold a valid key."""
         if self.key_file is not None:
             self._read()
 
     def sealed(self, value: str, id: int) -> str:
-        """The value of the secret with this id, for the catalog. Raises 55000 without a key."""
+        """Returns the encrypted value of the secret with this id, for the catalog. Raises 55000 without a key."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = os.urandom(NONCE_BYTES)
         return base64.b64encode(nonce + AESGCM(self._read()).encrypt(nonce, value.encode(), _of(id))).decode()
 
     def opened(self, settings: Settings) -> dict[str, str]:
-        """What was said, in clear. Raises 55000 without the key, or with another one."""
+        """Returns settings as plain text. Raises 55000 without the key or with another key."""
         return {name: self._opened(value) for name, value in settings}
 
     def _opened(self, value: Setting) -> str:
@@ -115,7 +125,7 @@ class Vault:
             ) from None
 
     def file(self, path: str) -> str:
-        """The text of a file below the folder; 42501 for any other, also one that a link leads to."""
+        """Returns the text of a file in the secrets folder. Raises 42501 for files elsewhere, also if a link leads there."""
         if self.folder is None:
             raise ObjectNotInPrerequisiteState(
                 "options that name files need --secrets-dir", hint="Start the engine and the sinks with --secrets-dir, or use a SECRET."
@@ -132,6 +142,7 @@ class Vault:
             raise InvalidParameterValue(f'file "{path}" of --secrets-dir cannot be read: {reason}') from None
 
     def _read(self) -> bytes:
+        """Returns the key, which is read once. Raises 55000 or 22023 if there is no valid key."""
         if self._key:
             return self._key[0]
         if self.key_file is None:

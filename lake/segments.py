@@ -1,9 +1,9 @@
-"""Segments: a run of older entries in one file, so that an hour of ticks is a few dozen files and not twenty thousand.
+"""Segments: many older entries in one file, so that an hour of ticks is a few dozen files instead of twenty thousand.
 
-    segments/<first>-<last>     one line of JSON (first, last, where each entry begins), then the entries as they were
+    segments/<first>-<last>     one line of JSON (first, last, offset of each entry), then the unchanged entries
 
-A segment is whole before its name is there, and its entries leave log/ after, so a reader that finds no file in log/ finds it
-here. Sections in files of their own stay where they are.
+A segment is complete before its name exists, and its entries are removed from log/ later. So a reader
+that does not find an entry in log/ finds it here. Sections in separate files stay in log/.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow as pa
 from lake.entry import ALIGNMENT
 from lake.fencing import WriterFolder
 
-ENTRIES = 1_000  # a segment: three minutes of ticks, and an index of some 15 KB
+ENTRIES = 1_000  # per segment: three minutes of ticks, and an index of some 15 KB
 
 _NAME = re.compile(r"([0-9]+)-([0-9]+)$")
 
@@ -38,19 +38,19 @@ class Range:
 
 
 class Segments:
-    """The segments of one log. An opened one is kept, mapped; its pages are the system's to drop."""
+    """The segments of one log. The last one that was read stays memory-mapped."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._open: tuple[Range, list[int], pa.Buffer] | None = None
 
     def ranges(self) -> list[Range]:
-        """All segments, oldest first."""
+        """Returns all segments, oldest first."""
         matches = (_NAME.match(name) for name in os.listdir(self.folder))
         return sorted(Range(int(m[1]), int(m[2])) for m in matches if m)
 
     def find(self, n: int) -> pa.Buffer | None:
-        """The bytes of entry n, header and all; None if no segment has it."""
+        """Returns the bytes of entry n, including its header; None if no segment has it."""
         opened = self._open
         if opened is None or not opened[0].first <= n <= opened[0].last:
             found = next((r for r in self.ranges() if r.first <= n <= r.last), None)
@@ -69,7 +69,7 @@ class Segments:
         return found, json.loads(line)["starts"], raw.slice(len(line))
 
     def roll(self, first: int, paths: Sequence[Path], folder: WriterFolder) -> Range:
-        """Writes the segment of entries `first`, first+1, …, which lie in these files. Doing it again changes nothing."""
+        """Writes the segment of entries `first`, first+1, … from their files. May be repeated."""
         made = Range(first, first + len(paths) - 1)
         starts = [0]
         for path in paths:

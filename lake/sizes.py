@@ -1,4 +1,4 @@
-"""About how many rows a relation has, without reading one: what its Delta table says of its files, and how much came since."""
+"""An estimate of a relation's number of rows, from the metadata of its Delta table and the log, without reading rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from lake.stored import begun, table_path
 
 
 def about(lake: Lake, relation: int) -> int:
-    """Rows of a stored relation now. Each change since the newest checkpoint, about a second ago, counts as a row; equal rows may count
-    as one."""
+    """Returns the approximate number of rows of a stored relation now.
+
+    Each change since the newest checkpoint, about a second ago, counts as one row. Equal rows may count as one.
+    """
     newest = lake.log.newest()
     if newest is None:
         return 0

@@ -1,9 +1,11 @@
-"""The relations whose rows are kept, and what a table of each looks like to Delta.
+"""Stored relations, and the form of their Delta tables.
 
-A relation with a key has one row a key, or one row at all if the key has no columns. One without may hold duplicates: a hidden
-last column `__count` says how many.
-Columns are in their stored form (`lake.types`), with no feature that only one of Delta's writers knows, and all nullable: a
-column that is not, beside a timestamp without time zone, makes delta-rs write a protocol that Spark refuses.
+A relation with a key has one row per key, or at most one row if the key has no columns. A relation
+without a key may hold duplicates; a hidden last column `__count` has the number of copies.
+
+Columns are in their stored form (`lake.types`) and use no feature that only one of Delta's writers
+supports. All are nullable: for a non-nullable column next to a timestamp without time zone, delta-rs
+writes a protocol that Spark refuses.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ COUNT = "__count"
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored relation: an item's rows, or the weighted errors of its rows. `ready`: filled, so that its table follows."""
+    """A stored relation: an item's rows, or the weighted errors of its rows. `ready`: the backfill has finished, so its table follows."""
 
     id: int
     name: str
@@ -35,23 +37,23 @@ class Stored:
 
     @property
     def changes(self) -> pa.Schema:
-        """Of its sections in the log."""
+        """Returns the schema of its sections in the log."""
         return arrow_schema(self.columns, weight=True)
 
     @property
     def table(self) -> pa.Schema:
-        """Of its Delta table."""
+        """Returns the schema of its Delta table."""
         schema = arrow_schema(self.columns)
         return schema if self.key is not None else schema.append(pa.field(COUNT, pa.int64()))
 
     @property
     def key_names(self) -> list[str]:
-        """What tells rows of the table apart: the key, or all columns but the count."""
+        """Returns the columns that identify a row of the table: the key, or all columns except the count."""
         return [self.columns[i].name for i in self.key] if self.key is not None else [c.name for c in self.columns]
 
 
 def relations(catalog: Catalog) -> dict[int, Stored]:
-    """All stored relations by id."""
+    """Returns all stored relations by id."""
     out: dict[int, Stored] = {}
     for item in catalog.items.values():
         if item.stored:
@@ -62,10 +64,11 @@ def relations(catalog: Catalog) -> dict[int, Stored]:
 
 
 def begun(change: Change | None) -> frozenset[int]:
-    """The relations that an entry makes empty: of items put as not ready, new or to be filled anew; what they held is forgotten."""
+    """Returns the ids of the relations that a change makes empty: those of items put as not ready, new or to be backfilled again."""
     items = () if change is None else change.put
     return frozenset(id for item in items if not item.ready for id in (item.id, item.errors) if id)
 
 
 def table_path(lake: Lake, relation: int | str) -> Path:
+    """Returns the folder of a relation's Delta table."""
     return lake.path / "tables" / str(relation)

@@ -1,12 +1,12 @@
-"""Durable subscriptions: how far each has been acknowledged, in readers/subscription-<id>, and what is kept for it.
+"""Durable subscriptions: the acknowledged position of each, in readers/subscription-<id>, and what is kept for it.
 
-    CREATE ──► {"n", "time", "snapshot": true}       the rows at `time` are still to be taken
-    ACKNOWLEDGE … UP TO t ──► {"n", "time": t}       all up to t is taken, for ever: a place never goes back
-    "since": the place's time: `since` of the lake waits there
-    retention passed, or 20 GiB ──► .stopped         by the engine; acknowledging a time that can be read begins anew
+    CREATE ──► {"n", "time", "snapshot": true}       the rows at `time` are not acknowledged yet
+    ACKNOWLEDGE … UP TO t ──► {"n", "time": t}       everything up to t is acknowledged; a position never moves back
+    "since": the position's time                     the lake's `since` does not pass it
+    retention exceeded, or 20 GiB ──► .stopped       by the engine; acknowledging a readable time starts it again
 
-The file is replaced as a whole under a lock, so several gateways may write it, and a crash leaves the old place or the new one.
-While it is not stopped, `since` waits at its place.
+The file is replaced as a whole under a lock, so several gateways may write it, and a crash leaves
+either the old or the new position.
 """
 
 from __future__ import annotations
@@ -25,18 +25,21 @@ from lake.catalog import SUBSCRIPTION, Catalog, Item
 if TYPE_CHECKING:
     from lake.folder import Lake
 
-RETENTION = "retention_ms"  # option of the item: how long what is not acknowledged is kept
-RETENTION_MS = 24 * 3_600_000  # where the statement does not say
-SNAPSHOT = "snapshot"  # option: whether it begins with the rows of the time at which it was made
-PROGRESS = "progress"  # option: whether it tells of times that are complete
+RETENTION = "retention_ms"  # option of the item: how long unacknowledged changes are kept
+RETENTION_MS = 24 * 3_600_000  # default
+SNAPSHOT = "snapshot"  # option: whether it begins with the rows at the time of its creation
+PROGRESS = "progress"  # option: whether it reports times that are complete
 _PREFIX = f"{SUBSCRIPTION}-"
-_LOCK = ".subscriptions.lock"  # names that begin with a dot are no readers
+_LOCK = ".subscriptions.lock"  # names that begin with a dot are not readers
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """All up to `time`, which is that of entry `n` or later, is taken; with `snapshot` the rows at it are not. `stopped`: why the
-    subscription may go no further, or None."""
+    """The acknowledged position of a subscription.
+
+    Everything up to `time` is acknowledged, except the rows at it if `snapshot` is true. All changes up
+    to entry `n` are acknowledged. `stopped`: why the subscription may not continue, or None.
+    """
 
     n: int
     time: int
@@ -45,16 +48,17 @@ class Place:
 
 
 def reader(id: int) -> str:
+    """Returns the reader name of a subscription."""
     return f"{_PREFIX}{id}"
 
 
 def begin(lake: Lake, item: Item, n: int, time: int) -> None:
-    """The place at which a new subscription stands, before anybody sees it."""
+    """Writes the first position of a new subscription, before the subscription becomes visible."""
     _write(lake, item.id, Place(n, time, bool(item.options[SNAPSHOT])))
 
 
 def place(lake: Lake, id: int) -> Place | None:
-    """Where a subscription is, None if it is no more."""
+    """Returns the position of a subscription, or None if it was dropped."""
     try:
         said = json.loads((lake.path / "readers" / reader(id)).read_bytes())
     except FileNotFoundError:
@@ -63,7 +67,10 @@ def place(lake: Lake, id: int) -> Place | None:
 
 
 def acknowledge(lake: Lake, id: int, upto: int) -> Place | None:
-    """Durably takes all up to a time, which must be there already; the place after it. One that is further stays. None if it is no more."""
+    """Durably acknowledges everything up to a time that exists, and returns the new position.
+
+    A later position stays as it is. Returns None if the subscription was dropped.
+    """
     with _locked(lake):
         there = place(lake, id)
         if there is None or upto < there.time or (upto == there.time and not there.snapshot):
@@ -79,18 +86,18 @@ def acknowledge(lake: Lake, id: int, upto: int) -> Place | None:
 
 
 def places(lake: Lake, catalog: Catalog) -> dict[int, Place]:
-    """Of all subscriptions of a catalog, by id."""
+    """Returns the positions of all subscriptions of a catalog, by id."""
     found = {item.id: place(lake, item.id) for item in catalog.items.values() if item.kind == SUBSCRIPTION}
     return {id: there for id, there in found.items() if there is not None}
 
 
 def retentions(catalog: Catalog) -> dict[str, int]:
-    """How long each subscription may hold what it has not acknowledged, in ms, by reader."""
+    """Returns how long each subscription may hold unacknowledged changes, in ms, by reader name."""
     return {reader(i.id): int(i.options[RETENTION]) for i in catalog.items.values() if i.kind == SUBSCRIPTION}
 
 
 def release_dropped(lake: Lake) -> None:
-    """Places of subscriptions that are no more go, and hold nothing. A place is made before its item, which has the next id."""
+    """Removes the positions of dropped subscriptions. An id not below `next_id` belongs to a subscription that is being created."""
     there = [name for name in os.listdir(lake.path / "readers") if name.startswith(_PREFIX) and name.removeprefix(_PREFIX).isdecimal()]
     catalog = lake.catalog()
     for name in there:
@@ -107,7 +114,7 @@ def _write(lake: Lake, id: int, at: Place) -> None:
 
 @contextmanager
 def _locked(lake: Lake) -> Iterator[None]:
-    """One acknowledgement at a time, of this process and of others."""
+    """Allows one acknowledgement at a time, among all processes."""
     descriptor = os.open(lake.path / "readers" / _LOCK, os.O_RDWR | os.O_CREAT, files.PRIVATE)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

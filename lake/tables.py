@@ -1,16 +1,17 @@
-"""The Delta tables follow the log, in rounds.
+"""Rounds: they bring the Delta tables to the newest entry of the log.
 
-    newest entry n ──► net changes of each relation since its own transaction ──► one commit a table, two at a time
-                   ──► the files of these commits are synced
+    newest entry n ──► net changes of each relation since its last transaction ──► one commit per table, two at a time
+                   ──► sync of the files of these commits
                    ──► tables/checkpoints: n and every table's version, synced too
 
-A round may end anywhere. Each table knows by its transaction up to which entry it holds its relation, so the next round
-brings each from where it is; a table without changes stands where the newest checkpoint says. A relation that is being filled
-keeps its empty table until it is ready: its sums may be below zero meanwhile. A table whose changes cannot be right stays where it is,
-and the others go on.
+A round may be interrupted anywhere. A table's transaction records up to which entry it holds its
+relation, so the next round continues from there; the position of a table without changes is in the
+newest checkpoint. During a backfill a relation keeps an empty table, because its weights may be
+negative. A table whose changes are inconsistent stays where it is, and the others continue.
 
-A version that is listed is durable; a later one may be lost with the power. The file `boot` tells on which boot of which machine the
-tables were written. The first round on another boot takes every table back to its listed version.
+A listed version is durable; a power loss may remove later ones. The file `boot` identifies the boot
+of the machine in which the tables were written. The first round after another boot rolls every table
+back to its listed version.
 """
 
 from __future__ import annotations
@@ -31,17 +32,19 @@ from lake.reading import read_table, since_wanted
 from lake.stored import Stored, begun, relations, table_path
 from lake.weights import formed, total
 
-THREADS = 2  # delta-rs works outside Python's lock, and what a commit waits for is the disk
+THREADS = 2  # delta-rs releases Python's lock, and a commit mostly waits for the disk
 BOOT = "boot"  # the file's name
-UNCHANGED_MS = 60_000  # how often a checkpoint is written when no relation changed, so that entries can go
+UNCHANGED_MS = 60_000  # interval of checkpoints while no relation changes, so that entries can be removed
 
 
 @dataclass(slots=True)
 class Table:
-    """A table as this process sees it: its newest recorded version, and the entry up to which that holds the relation.
+    """A table as this process knows it: its newest recorded version, and the entry up to which that version holds the relation.
 
-    `seen` is the version that was last looked at, which is later when the table was tended since. Versions up to `synced` are
-    durable. `rows` are what it holds, if they are few; None if they are many, or were not looked at (`opened` is False then).
+    - `seen`: the last version that was read, which is later if maintenance has changed the table since.
+    - `synced`: versions up to this one are durable.
+    - `opened`: whether `rows` is known.
+    - `rows`: the rows of a small table, None for a larger one.
     """
 
     delta: DeltaTable
@@ -55,9 +58,10 @@ class Table:
 
 @dataclass
 class Follower:
-    """The one who writes the tables, in the engine's epoch. One thread at a time calls `round`.
+    """The writer of the tables in one epoch of the engine. One thread at a time calls `round`.
 
-    `inconsistent`: after a round, each relation whose changes cannot be right, with the last entry that its table holds and the reason.
+    `inconsistent`: after a round, by relation with impossible changes, the last entry that its table
+    holds, and the reason.
     """
 
     lake: Lake
@@ -69,7 +73,7 @@ class Follower:
     _n: int = 0
 
     def round(self) -> int:
-        """Brings all tables to the newest entry, whose number is returned. `Replaced` if another engine writes the log."""
+        """Brings all tables to the newest entry and returns its number. Raises `Replaced` if another engine writes the log."""
         newest = self.lake.log.newest()
         if newest is None or newest.n == self._n:
             return self._n
@@ -81,7 +85,7 @@ class Follower:
                 self._checkpoints, self._n = None, 0
                 return self._round(newest)
         except BaseException:
-            self._checkpoints, self._n = None, 0  # what the tables hold is looked at again
+            self._checkpoints, self._n = None, 0  # the next round reads the state of the tables again
             self._check(self.lake.log.newest())
             raise
 
@@ -90,6 +94,7 @@ class Follower:
             raise Replaced("another engine writes the log of this lake")
 
     def _round(self, newest: Header) -> int:
+        """Runs one round up to the entry `newest`."""
         if self._checkpoints is None:
             recover(self.lake)
             self._tables = {}
@@ -126,9 +131,9 @@ class Follower:
         return newest.n
 
     def _open(self, stored: Stored, n: int, last: Checkpoint | None) -> Table:
-        """A table as an earlier round left it, or a new, empty one."""
+        """Returns a table in the state that an earlier round left, or creates an empty one."""
         path = table_path(self.lake, stored.id)
-        begin = last.n if last else 0  # a relation that the newest checkpoint does not know was created after it
+        begin = last.n if last else 0  # a relation that the newest checkpoint does not list was created after it
         if not delta.is_table(path):
             made = merging.create(str(path), stored, delta.commit(self.epoch, str(stored.id), begin))
             return Table(made, 0, begin, 0, -1)
@@ -141,7 +146,7 @@ class Follower:
         return Table(there, there.version(), done, there.version(), listed)
 
     def _begin(self, stored: Stored, n: int) -> None:
-        """Entry n made the relation empty, so what a table holds from before it goes; changes of the entry itself are yet to come."""
+        """Removes rows from before entry n, which made the relation empty. Changes in the entry itself are applied later."""
         table = self._tables[stored.id]
         if table.position < n:
             self._refresh(table, stored)
@@ -152,7 +157,7 @@ class Follower:
             table.position, table.opened = n - 1, False
 
     def _brought(self, stored: Stored, entries: list[Entry], n: int) -> str | None:
-        """Brings a table to entry n. Returns the reason if the changes cannot be right; then the table is as before."""
+        """Brings a table to entry n. Returns the reason if its changes are inconsistent; then the table is unchanged."""
         try:
             self._bring(stored, entries, n)
         except merging.Inconsistent as error:
@@ -176,9 +181,10 @@ class Follower:
             crash.point("round.table")
 
     def _refresh(self, table: Table, stored: Stored) -> None:
-        """Sees what tending did to a table. `Replaced` if a later engine has committed to it.
+        """Reads the commits that maintenance has made to a table. Raises `Replaced` if a later engine has committed to it.
 
-        One that does so afterwards makes our commit fail: none is made on top of a version that was not read.
+        If a later engine commits after this check, our commit fails, because it must follow the version that
+        was read.
         """
         table.delta.update_incremental()
         if table.delta.version() != table.seen:
@@ -188,13 +194,14 @@ class Follower:
                 raise Superseded
 
     def _sync(self, wanted: dict[int, Stored]) -> None:
-        """Makes the versions durable that are about to be listed."""
+        """Makes the versions durable that the next checkpoint lists."""
         behind = [(id, table) for id, table in self._tables.items() if id in wanted and table.version > table.synced]
         files.sync_all(f for id, table in behind for f in delta.files_of(table_path(self.lake, id), table.synced, table.version))
         for _, table in behind:
             table.synced = table.version
 
     def _note(self, newest: Header, wanted: dict[int, Stored]) -> None:
+        """Writes a checkpoint for the entry `newest` to the list."""
         assert self._checkpoints is not None
         assert self._list is not None
         there = {id: self._tables[id] for id in wanted}
@@ -212,11 +219,11 @@ class Follower:
 
 
 class Superseded(Exception):
-    """An earlier engine made a last commit to a table after this one looked at it. The round begins again with the tables as they are."""
+    """An earlier engine has committed to a table after this one read it. The round starts again with the current tables."""
 
 
 def recover(lake: Lake) -> None:
-    """Takes the tables back to what is durable, if the machine was started anew since they were written."""
+    """Rolls the tables back to their durable versions if the machine has restarted since they were written."""
     boot = lake.path / BOOT
     try:
         if boot.read_text() == processes.boot() != "":
@@ -235,14 +242,14 @@ def recover(lake: Lake) -> None:
     for id in files.numbered(lake.path / "tables"):
         if id in versions:
             delta.roll_back(table_path(lake, id), versions[id])
-        else:  # made after the newest checkpoint; the log has all of it
+        else:  # created after the newest checkpoint; the log has all its rows
             files.discard_folder(table_path(lake, id))
     lake.cache.pop(checkpoints.NAME, None)
     files.replace(boot, processes.boot().encode())
 
 
 def sections(headers: Iterable[Header], behind: Mapping[int, int]) -> dict[int, list[int]]:
-    """The entries that change each relation which is behind, after the one that its table holds."""
+    """Returns, for each relation that is behind, the entries after its position that change it."""
     found: dict[int, list[int]] = {}
     for header in headers:
         for section in header.relations:

@@ -1,18 +1,20 @@
-"""Tables stay small beside the rounds: Delta's own checkpoints, old versions, and many small files made one.
+"""Maintenance of the Delta tables between rounds: Delta checkpoints, removal of old versions, and compaction.
 
-    a sweep, table by table, until its time is over; the next one goes on with the next table
-       commits since Delta's checkpoint ≥ 50 ──► a new one            (opening a table reads what came since)
-       small files ≥ 16                      ──► one file of them
-       files that no kept version has        ──► removed five minutes after they were first seen so
-       Delta's log before the oldest kept    ──► removed likewise
-       tables of dropped relations           ──► removed likewise, when no checkpoint names them
+    a sweep visits table after table until its time budget is used; the next sweep continues there
+       commits since Delta's checkpoint ≥ 50  ──► a new Delta checkpoint     (opening a table reads the commits after it)
+       small files ≥ 16                       ──► one file
+       files that no kept version uses        ──► removed five minutes after a sweep first saw them unused
+       Delta's log before the oldest version  ──► removed in the same way
+       tables of dropped relations            ──► removed in the same way, when no checkpoint names them
 
-The versions that are kept are those which tables/checkpoints names, and the newest. Delta's own VACUUM and clean-up go by age
-alone, and asking delta-rs to keep versions costs 50 ms for each (measured), so both are done here, by name.
+The kept versions are those that tables/checkpoints names, and the newest. Delta's VACUUM and log
+clean-up go by age alone, and asking delta-rs to keep a version costs 50 ms each (measured), so this
+module does both by name.
 
-An engine that was paused and replaced may remove here, late, what it had chosen before. That spoils nothing: a file is chosen only
-if a commit that is in the table's log removed it, or if it was left over before this engine's first commit to the table, which
-keeps earlier engines from committing it; neither is needed by any later version.
+An engine that was paused and replaced may later remove files that it chose before. This is harmless.
+A file is chosen only if a commit in the table's log removed it, or if it is a leftover from before
+this engine's first commit to the table. After that commit, earlier engines cannot commit their
+leftovers. No later version needs either kind.
 """
 
 from __future__ import annotations
@@ -32,28 +34,28 @@ from lake.stored import relations, table_path
 if TYPE_CHECKING:
     from lake.folder import Lake
 
-BUDGET_S = 1.0  # of a sweep: rounds wait for it, and tables are to be at most 3 s behind
-COMMITS_MAX = 50  # without a checkpoint of Delta's; a merge takes 9 ms at 10 and 33 at 100 (measured)
+BUDGET_S = 1.0  # of a sweep: rounds wait for it, and tables must be at most 3 s behind
+COMMITS_MAX = 50  # commits without a Delta checkpoint; a merge takes 9 ms after 10 commits and 33 ms after 100 (measured)
 SMALL_BYTES = FILE_BYTES // 4
 SMALL_FILES = 16
-GRACE_S = 300.0  # from when a file is no longer in a kept version until it goes: somebody may just be reading it
+GRACE_S = 300.0  # from when no kept version uses a file until it is removed: a reader may still have it open
 
 
 class Tender:
-    """What is remembered between sweeps: where the last one ended, what each table's commits removed, and what waits to be removed."""
+    """The state between sweeps: the last table visited, the files that commits removed from each table, and files due for removal."""
 
     def __init__(self, lake: Lake, epoch: int) -> None:
         self.lake = lake
         self.epoch = epoch
-        self._removed: dict[str, tuple[int, set[str]]] = {}  # by table: the version up to which, and the files that are no longer in it
+        self._removed: dict[str, tuple[int, set[str]]] = {}  # by table: the last version examined, and the files removed from it so far
         self._files: dict[str, dict[int, frozenset[str]]] = {}  # by table: the files of each kept version
         self._waiting: dict[Path, float] = {}
         self._last = ""
 
     def tend(self, budget_s: float = BUDGET_S) -> None:
-        """Tends tables in turn for about this long, at least one."""
+        """Maintains tables in turn for about `budget_s` seconds, at least one table."""
         ends = time.monotonic() + budget_s
-        names = sorted(os.listdir(self.lake.path / "tables"))  # before the catalog is read: of a later relation no table is listed
+        names = sorted(os.listdir(self.lake.path / "tables"))  # before the catalog is read, so that it has their relations
         names = self._without_dropped([n for n in names if delta.is_table(table_path(self.lake, n))])
         for name in [n for n in names if n > self._last] + [n for n in names if n <= self._last]:
             self.tend_one(name)
@@ -62,7 +64,7 @@ class Tender:
                 return
 
     def _without_dropped(self, names: list[str]) -> list[str]:
-        """Removes tables of dropped relations when `since` has passed the drop: no checkpoint names them. Returns the others."""
+        """Removes tables of dropped relations once no checkpoint names them. Returns the names of the other tables."""
         kept = set(relations(self.lake.catalog())).union(*(c.versions for c in checkpoints.listed(self.lake)))
         dropped = [n for n in names if n.isdecimal() and int(n) not in kept]
         for path in self._due(self.lake.path / "tables", [table_path(self.lake, n) for n in dropped]):
@@ -70,6 +72,7 @@ class Tender:
         return [n for n in names if n not in dropped]
 
     def tend_one(self, name: str) -> None:
+        """Maintains one table: compacts files, writes a Delta checkpoint, removes old files and logs."""
         path = table_path(self.lake, name)
         table = DeltaTable(str(path))
         delta.check_epoch(table, self.epoch)
@@ -83,7 +86,7 @@ class Tender:
         self._clean_log(path, min(kept))
 
     def _vacuum(self, name: str, path: Path, table: DeltaTable, kept: set[int]) -> None:
-        """Removes data files that no kept version has."""
+        """Removes data files that no kept version uses."""
         version = table.version()
         if name in self._removed:
             before, removed = self._removed[name]
@@ -106,7 +109,7 @@ class Tender:
         return frozenset(uri.rpartition("/")[2] for uri in at.file_uris())
 
     def _clean_log(self, path: Path, oldest: int) -> None:
-        """Removes what no version from `oldest` on is read from: all before the newest of Delta's checkpoints not later than it."""
+        """Removes log files that no version from `oldest` on needs: those before Delta's newest checkpoint at or before `oldest`."""
         begin = max((v for v in delta.delta_checkpoints(path) if v <= oldest), default=0)
         due = self._due(path / delta.LOG, [file for version, file in delta.versioned(path) if version < begin])
         if due:
@@ -115,7 +118,7 @@ class Tender:
             files.discard(file)
 
     def _due(self, folder: Path, unneeded: Iterable[Path]) -> list[Path]:
-        """Those of a folder that nobody needs which were so long ago, too."""
+        """Returns those of a folder's unneeded files that were first seen as unneeded at least GRACE_S seconds ago."""
         now = time.monotonic()
         first_seen = {p: self._waiting.get(p, now) for p in unneeded}
         self._waiting = {p: at for p, at in self._waiting.items() if p.parent != folder} | first_seen
@@ -123,7 +126,7 @@ class Tender:
 
 
 def tend(lake: Lake, epoch: int) -> None:
-    """A part of the tables, in turn; what was left over is first in the next call."""
+    """Maintains some of the tables. The next call continues with the remaining ones."""
     tender = lake.cache.get(__name__)
     if tender is None or tender.epoch != epoch:
         tender = lake.cache[__name__] = Tender(lake, epoch)
@@ -131,7 +134,7 @@ def tend(lake: Lake, epoch: int) -> None:
 
 
 def compact(table: DeltaTable, epoch: int) -> None:
-    """Makes one file of many small ones; the rows stay, so the transaction of the relation is not touched."""
+    """Merges many small files into one. The rows stay the same, so the relation's transaction version does not change."""
     sizes = table.get_add_actions()["size_bytes"].to_pylist()
     if sum(size < SMALL_BYTES for size in sizes) >= SMALL_FILES:
         commit, hooks = delta.commit(epoch), delta.NO_HOOKS

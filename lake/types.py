@@ -1,11 +1,11 @@
-"""One table of types for every border: PostgreSQL's oids and what stores and moves a value in Spark, Arrow, DuckDB and Avro.
+"""PostgreSQL's types: their oids, and how Spark, Arrow, DuckDB and Avro store each one.
 
     PostgreSQL type ──► Type (this module) ──► spark | arrow | duckdb | avro of the *stored form*
 
-Where a system lacks a type, the stored form is another one (time: bigint of microseconds; interval: months, days and
-microseconds; jsonb: canonical text; uuid: its text). `numeric` is a decimal everywhere: with the precision and scale that
-were declared, otherwise with 38 digits and the scale that its expression calls for (0 for `sum(bigint)`, 16 by default), and
-then no type modifier is told to clients.
+Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds;
+interval is months, days and microseconds; jsonb is canonical text; uuid is text. `numeric` is a
+decimal everywhere. Without a declared precision and scale it has 38 digits and the scale of its
+expression (0 for `sum(bigint)`, 16 by default), and clients see no type modifier.
 
 Source: PostgreSQL 15, catalog pg_type.
 """
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What does not depend on modifiers. `sql` is the name that format_type prints; `size` is pg_type.typlen."""
+    """The properties of a type that do not depend on modifiers. `sql`: its name in format_type(). `size`: pg_type.typlen."""
 
     name: str
     oid: int
@@ -59,18 +59,21 @@ FACTS: dict[str, Facts] = {
         Facts("oid", 26, 1028, 4, "N", "oid", "bigint", "BIGINT", "long"),
         Facts("name", 19, 1003, 64, "S", "name", "string", "VARCHAR", "string"),
         Facts("record", 2249, 2287, -1, "P", "record", "struct", "STRUCT", "record"),
-        # a literal in quotes or a NULL before its context gives it a type; stored as text if nothing does
+        # a quoted literal or NULL whose context has not given it a type yet; stored as text if it never gets one
         Facts("unknown", 705, 0, -2, "X", "unknown", "string", "VARCHAR", "string"),
     )
 }
 
-NUMERIC_PRECISION = 38  # digits that Spark's, Arrow's and DuckDB's decimals can hold
-NUMERIC_SCALE = 16  # of a numeric without a declared scale: what PostgreSQL's own division shows at least
+NUMERIC_PRECISION = 38  # digits: the maximum of decimals in Spark, Arrow and DuckDB
+NUMERIC_SCALE = 16  # scale of an undeclared numeric: the minimum that PostgreSQL's division shows
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a relation, or a field of a record. `origin`: of a result's column, the relation and the number of the column it is."""
+    """A column of a relation, or a field of a record.
+
+    `origin`: for a column of a result, the relation and column number that it was read from.
+    """
 
     name: str
     type: Type
@@ -82,8 +85,10 @@ class Field:
 class Type:
     """A PostgreSQL type with its modifiers.
 
-    `modifiers`: numeric (precision, scale), varchar and bpchar (length,), otherwise empty. `declared`: whether the modifiers are
-    the user's, and so told to clients as typmod. `element`: of an array; then `name` is the element's. `fields`: of a record.
+    - `modifiers`: (precision, scale) of numeric, (length,) of varchar and bpchar, otherwise empty.
+    - `declared`: whether the user wrote the modifiers. Only then do clients see them as typmod.
+    - `is_array`: whether this is an array; then `name` is the name of the element type.
+    - `fields`: the fields of a record.
     """
 
     name: str
@@ -106,7 +111,7 @@ class Type:
 
     @property
     def typmod(self) -> int:
-        """pg_attribute.atttypmod: -1 if the user gave no modifiers."""
+        """Returns pg_attribute.atttypmod: -1 if the user declared no modifiers."""
         if not self.modifiers or not self.declared:
             return -1
         if self.name == "numeric":
@@ -116,14 +121,15 @@ class Type:
 
     @property
     def element(self) -> Type:
-        """Of an array: the type of its elements."""
+        """Returns the element type of an array."""
         return replace(self, is_array=False)
 
     def array(self) -> Type:
+        """Returns the array type with this element type."""
         return replace(self, is_array=True)
 
     def __str__(self) -> str:
-        """As format_type() prints it."""
+        """Returns the type's name as format_type() prints it."""
         text = self.facts.sql
         if self.modifiers and self.declared:
             text += "(" + ",".join(map(str, self.modifiers)) + ")"
@@ -131,12 +137,12 @@ class Type:
 
     @property
     def decimal(self) -> tuple[int, int]:
-        """Of a numeric: the precision and scale of its stored form."""
+        """Returns the precision and scale of a numeric's stored form."""
         return (self.modifiers[0], self.modifiers[1]) if self.modifiers else (NUMERIC_PRECISION, NUMERIC_SCALE)
 
     @property
     def spark(self) -> str:
-        """The stored form in Spark's DDL."""
+        """Returns the stored form in Spark's DDL."""
         if self.is_array:
             return f"array<{self.element.spark}>"
         if self.name == "numeric":
@@ -147,7 +153,7 @@ class Type:
 
     @property
     def duckdb(self) -> str:
-        """The stored form in DuckDB's SQL."""
+        """Returns the stored form in DuckDB's SQL."""
         if self.is_array:
             return self.element.duckdb + "[]"
         if self.name == "numeric":
@@ -158,7 +164,7 @@ class Type:
 
     @property
     def arrow(self) -> pa.DataType:
-        """The stored form in Arrow."""
+        """Returns the stored form in Arrow."""
         if self.is_array:
             return pa.list_(self.element.arrow)
         if self.name == "numeric":
@@ -180,7 +186,7 @@ class Type:
         return out
 
     @staticmethod
-    def from_json(data: dict) -> Type:  # type: ignore[type-arg]  # what json.load gives
+    def from_json(data: dict) -> Type:  # type: ignore[type-arg]  # the result of json.load
         return Type(
             data["name"],
             tuple(data.get("modifiers", ())),
@@ -191,6 +197,7 @@ class Type:
 
 
 def field_to_json(field: Field) -> dict[str, object]:
+    """Returns a column as JSON values, without its origin."""
     return {"name": field.name, "type": field.type.to_json(), "nullable": field.nullable}
 
 
@@ -230,14 +237,14 @@ NUMERIC = Type("numeric")
 
 
 def numeric(scale: int) -> Type:
-    """A numeric whose scale follows from its expression and is not told to clients."""
+    """Returns a numeric whose scale follows from its expression. Clients do not see the scale."""
     return Type("numeric", (NUMERIC_PRECISION, scale), declared=False)
 
 
-WEIGHT = "__weight"  # last column of changes in Arrow: int64, how many copies came (above zero) or went (below)
+WEIGHT = "__weight"  # last column of changes in Arrow: int64, the number of copies added (positive) or removed (negative)
 
 
 def arrow_schema(fields: tuple[Field, ...], *, weight: bool = False) -> pa.Schema:
-    """The Arrow schema of a relation's stored form, with the weight of each row if asked for."""
+    """Returns the Arrow schema of a relation's stored form, with a weight column if `weight` is true."""
     columns = [pa.field(f.name, f.type.arrow, True) for f in fields]
     return pa.schema([*columns, pa.field(WEIGHT, pa.int64(), False)] if weight else columns)

@@ -1,8 +1,8 @@
 """Sums of weighted rows in Arrow.
 
-A table of changes ends with `__weight`. Its *net* has each different row once, with the sum of its weights, and no row whose
-sum is zero. NULL equals NULL here, and NaN equals NaN, as in GROUP BY; values that are equal in SQL but differ in bytes were made
-one form before they came to the log (architecture, section 3).
+The last column of a table of changes is `__weight`. Its *net* has each distinct row once, with the sum
+of its weights, without rows whose sum is zero. NULL equals NULL and NaN equals NaN, as in GROUP BY.
+Values that are equal in SQL are already normalized to the same bytes (architecture, section 3).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from lake.types import WEIGHT
 
-FOLD_ROWS = 200_000  # changes that wait before they are summed: some 20 MB of narrow rows
+FOLD_ROWS = 200_000  # changes that are collected before they are summed: some 20 MB of narrow rows
 
 _ROW = "__row"
 
 
 def net(changes: pa.Table) -> pa.Table:
-    """The sum of changes; the order of rows is not kept."""
+    """Returns the net of changes. Does not preserve the order of rows."""
     if changes.num_rows == 0:
         return changes
     names = changes.column_names[:-1]
@@ -32,7 +32,7 @@ def net(changes: pa.Table) -> pa.Table:
 
 
 def _net_by_row(changes: pa.Table) -> pa.Table:
-    """As `net`, where columns cannot be grouped by themselves: they are by a flat form, and one row of each group stands for it."""
+    """Returns the net of changes with nested columns: groups by a flat form of the rows and takes one row per group."""
     flat = flattened(changes.drop_columns([WEIGHT]))
     numbered = flat.append_column(_ROW, pa.array(range(changes.num_rows), pa.int64())).append_column(WEIGHT, changes[WEIGHT])
     total = numbered.group_by(flat.column_names, use_threads=False).aggregate([(_ROW, "min"), (WEIGHT, "sum")])
@@ -41,7 +41,7 @@ def _net_by_row(changes: pa.Table) -> pa.Table:
 
 
 def flattened(table: pa.Table) -> pa.Table:
-    """Columns without nesting, named by position, that are equal for two rows if and only if the rows are."""
+    """Returns columns without nesting, named by position. Two rows of them are equal if and only if the original rows are."""
     columns: list[pa.ChunkedArray] = []
     for column in table.columns:
         columns.extend(_flat(column.combine_chunks()))
@@ -58,9 +58,10 @@ def _flat(column: pa.Array) -> list[pa.Array]:
 
 
 def formed(part: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A table with these names and types; columns are the same by position, whoever wrote them.
+    """Returns a table with the names and types of `schema`. Columns are matched by position.
 
-    Those that the relation got later, at its end before the weight, are NULL; those that are not in the schema are left out.
+    Columns that the relation got later are NULL; they precede the weight. Columns that are not in the
+    schema are dropped.
     """
     if part.schema.equals(schema):
         return part
@@ -73,7 +74,7 @@ def formed(part: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def total(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
-    """The net of many tables of changes, with memory for the result and a bounded number of changes."""
+    """Returns the net of many tables of changes. Needs memory for the result and a bounded number of changes."""
     waiting: list[pa.Table] = []
     rows = 0
     limit = FOLD_ROWS
@@ -83,24 +84,27 @@ def total(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
         if rows > limit:
             waiting = [net(pa.concat_tables(waiting))]
             rows = waiting[0].num_rows
-            limit = FOLD_ROWS + 2 * rows  # so that a large sum is not made again for every part
+            limit = FOLD_ROWS + 2 * rows  # so that a large sum is not recomputed for every part
     return net(pa.concat_tables(waiting)) if waiting else schema.empty_table()
 
 
 def negated(table: pa.Table) -> pa.Table:
+    """Returns the changes with negated weights."""
     return table.set_column(table.num_columns - 1, table.schema.field(table.num_columns - 1), pc.negate(table[table.num_columns - 1]))
 
 
 def positive(table: pa.Table) -> pa.Table:
+    """Returns the rows with weights above zero."""
     return table.filter(pc.greater(table[WEIGHT], 0))
 
 
 def negative(table: pa.Table) -> pa.Table:
+    """Returns the rows with weights below zero."""
     return table.filter(pc.less(table[WEIGHT], 0))
 
 
 def keys_only_in(left: pa.Table, right: pa.Table, key: Sequence[str]) -> pa.Table:
-    """The rows of `left` (each key at most once) whose key no row of `right` has; NULL equals NULL."""
+    """Returns the rows of `left` (each key at most once) whose key is not in `right`. NULL equals NULL."""
     both = pa.concat_tables([left.select(key), right.select(key)])
     flat = flattened(both)
     sides = pa.array([0] * left.num_rows + [1] * right.num_rows, pa.int64())

@@ -1,9 +1,9 @@
-"""PostgreSQL's key words, by where each may stand as a name.
+"""PostgreSQL's key words, by where each may be used as a name.
 
 Source: PostgreSQL 15, `pg_get_keywords()`.
 """
 
-# never a name, but for a label after AS
+# never a name, except as a label after AS
 RESERVED = frozenset(
     """
     all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create current_catalog
@@ -22,7 +22,7 @@ TYPE_OR_FUNCTION = frozenset(
     """.split()
 )
 
-# names of columns and relations; as a type or a function they have a grammar of their own
+# names of columns and relations; as a type or function they have special grammar
 COLUMN = frozenset(
     """
     between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer
@@ -32,7 +32,7 @@ COLUMN = frozenset(
     """.split()
 )
 
-# label of an output column only after AS
+# a label of an output column only after AS
 LABEL_NEEDS_AS = frozenset(
     """
     array as char character create day except fetch filter for from grant group having hour intersect into isnull limit minute

@@ -1,17 +1,19 @@
-"""Writing the log: one living engine, one file an entry.
+"""Writing the log: one engine at a time, one file per entry.
 
-    open_epoch ──► lock (W4) ──► epoch entry (W3) ──► the earlier JVM is gone ──► Writer
+    open_epoch ──► lock (W4) ──► epoch entry (W3) ──► the earlier JVM has ended ──► Writer
     append     ──► writers/<id>/n ──► sync ──► link to log/n, if free (W1) ──► sync of the folder (W2) ──► announced
 
-The link is the commit. Whatever fails before it has changed nothing, and the same entry may be appended again. Nothing that
-follows the link can fail, except the sync of the folder: then the writer refuses to go on (`Uncertain`), the process ends, and the
-next start reads from the log what happened.
+The link is the commit. A failure before it changes nothing, and the same entry may be appended again.
+After it only the sync of the folder can fail. Then the writer accepts no more entries (`Uncertain`),
+the process ends, and the next start reads from the log what was committed.
 
-A writer that was paused and replaced cannot append any more, whatever became of the entries meanwhile (`lake.fencing`): `Replaced`.
+A writer that was paused and replaced cannot append any more, even if its entries' names have become
+free (`lake.fencing`). It gets `Replaced`.
 """
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 import time
@@ -33,19 +35,24 @@ from lake.folder import Lake
 from lake.log import carried
 
 Changes: TypeAlias = (
-    "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream that becomes the entry's own
+    "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream, which becomes a section
 )
 
+
+AHEAD_MS = 60_000  # by which the log's time may be ahead of the clock without a warning
+
+log = logging.getLogger("tailgate.lake")
 
 REPLACED = "another engine writes the log of this lake"
 
 
 def now() -> int:
+    """Returns the wall clock's time in ms since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 def open_epoch(lake: Lake, take_over: bool = False) -> Writer:
-    """The lake's writer, in an epoch of its own. 55000 if another engine lives and `take_over` does not say to replace it."""
+    """Returns the lake's writer, in a new epoch. Raises 55000 if another engine is running and `take_over` is false."""
     lock = EngineLock(lake, take_over)
     try:
         before = announced(lake)
@@ -59,7 +66,7 @@ def open_epoch(lake: Lake, take_over: bool = False) -> Writer:
 
 
 def _begin(lake: Lake, lock: EngineLock) -> Writer:
-    """W3: the first entry of an epoch. Of two that begin at once one finds its place taken, and takes the next."""
+    """Writes the first entry of an epoch (W3). If two engines begin at once, one finds the name taken and uses the next."""
     folder = WriterFolder(lake)
     while True:
         newest = carried(lake.log.newest())
@@ -74,7 +81,7 @@ def _begin(lake: Lake, lock: EngineLock) -> Writer:
 
 
 class Writer:
-    """The one who appends. `newest` is the newest entry, its own or the one before its first; one thread at a time appends."""
+    """The writer of the log. `newest` is the newest entry, its own or the one before its first. One thread at a time appends."""
 
     def __init__(self, lake: Lake, lock: EngineLock, newest: Header, folder: WriterFolder) -> None:
         self.lake = lake
@@ -87,7 +94,8 @@ class Writer:
         self._ages = Ages(newest.age)
         self._announcement: Announcement | None = None
         self._failure: TailgateError | None = None
-        self.keep_catalog()  # an engine that ended may have left it out
+        self._ahead = False  # whether the time is more than AHEAD_MS ahead of the clock, which has been logged
+        self.keep_catalog()  # the previous engine may not have written it
 
     def append(
         self,
@@ -98,13 +106,15 @@ class Writer:
         catalog: Change | None = None,
         **fields: Any,
     ) -> Header:
-        """Appends the next entry, durably, with the net changes of each relation that changed.
+        """Appends the next entry durably, with the net changes of each relation that changed.
 
-        `time` is later than the newest entry's; left out, it is the clock's or one more than that. Fields of `Header` that are
-        not given (offsets, inbox, clock, state, checkpoint, batch, extra) are as in the newest entry.
+        `time` must be later than the newest entry's. By default it is the clock's time, or the newest plus one
+        if that is greater. Other fields of `Header` (offsets, inbox, clock, state, checkpoint, batch, extra)
+        default to those of the newest entry.
 
-        Raises `Replaced` if another engine writes the log, and `Uncertain` if the entry may or may not be durable; then no more
-        can be appended. After any other error the entry is not in the log, and may be appended again.
+        Raises `Replaced` if another engine writes the log, and `Uncertain` if the entry may or may not be
+        durable; after either, no entry can be appended. After any other error the entry is not in the log and
+        may be appended again.
         """
         assert kind in KINDS, kind
         with self._appending:
@@ -123,14 +133,25 @@ class Writer:
             self._link(header, parts)
             self.newest = self.lake.log.announce(header)
             self._ages.appended(header.age)
+            self._compare_clock(time)
             if catalog is not None:
                 self.catalog = after
                 crash.point("catalog.entry")
                 self.keep_catalog()
             return header
 
+    def _compare_clock(self, time: int) -> None:
+        """Logs a warning when the log's time gets too far ahead of the clock, once until the clock has caught up."""
+        ahead = time - now()
+        if ahead > AHEAD_MS and not self._ahead:
+            log.warning(
+                "the time of the log is %d s ahead of the clock, which was set back; times go on one by one until the clock has caught up",
+                ahead // 1000,
+            )
+        self._ahead = ahead > AHEAD_MS
+
     def _link(self, header: Header, parts: Sequence[bytes | memoryview]) -> None:
-        """Puts the entry into the log."""
+        """Creates the entry in the log."""
         try:
             while True:
                 try:
@@ -141,22 +162,22 @@ class Writer:
                     self.folder.renew()
                     self.check()
         except (Replaced, Uncertain) as error:
-            self._failure = error  # for good: the new folder alone does not prove that this writer is the newest
+            self._failure = error  # permanent: a new folder alone does not prove that this writer is the newest
             raise
 
     def check(self) -> None:
-        """Raises `Replaced` if another engine has written the log since this one did."""
+        """Raises `Replaced` if another engine has written to the log."""
         newest = self.lake.log.newest()
         if newest is None or newest.epoch != self.epoch:
             raise Replaced(REPLACED)
 
     def keep_catalog(self) -> bool:
-        """Writes the copy of the catalog if it is missing; returns whether it is there."""
+        """Writes the copy of the catalog if it is missing. Returns whether it exists."""
         with self._appending:
             return catalogs.write(self.lake, self.newest.catalog_version, self.catalog, self.folder)
 
     def _sections(self, n: int, changes: Sequence[tuple[int, Changes]]) -> tuple[tuple[Section, ...], list[bytes | memoryview]]:
-        """Where each section will be, and the bytes of those inside the entry."""
+        """Returns the location of each section, and the bytes of those inside the entry."""
         sections: list[Section] = []
         parts: list[bytes | memoryview] = []
         offset = 0
@@ -178,40 +199,40 @@ class Writer:
         return tuple(sections), parts
 
     def _adopt(self, n: int, relation: int, path: Path) -> Section | None:
-        """Moves a file beside the entry, under a name with its epoch."""
+        """Links or copies a file into the log's folder, as a section of entry n. Returns None if it has no rows."""
         with pa.memory_map(str(path)) as file:
             count = rows(file)
         if count == 0:
             return None
         name = f"{n}.{self.epoch}.{relation}.arrow"
         target = self.lake.log.folder / name
-        files.discard(target)  # of this append, which failed before and is tried again
+        files.discard(target)  # left by an earlier attempt to append this entry
         try:
             files.link(path, target)
-        except OSError:  # from another file system
+        except OSError:  # the file is on another file system
             shutil.copyfile(path, target)
-        files.sync_all([target, target.parent])  # the name too: the entry that names this file must not outlive it
+        files.sync_all([target, target.parent])  # the name must be durable before the entry that uses it
         return Section(relation, count, 0, target.stat().st_size, name)
 
     def announce(self, *, address: str, token: str, jvm: int | None = None) -> None:
-        """Tells gateways where the engine's control is, and later engines which processes to wait for."""
+        """Announces where gateways find the engine's control, and the processes that later engines wait for."""
         self._announcement = Announcement.mine(self.epoch, address, token, jvm)
         self._announcement.write(self.lake)
 
     def keep_announced(self) -> None:
-        """Announces again if an engine that was replaced removed or overwrote the announcement."""
+        """Repeats the announcement if a replaced engine has removed or overwritten it."""
         if self._announcement is not None and announced(self.lake) != self._announcement:
             self._announcement.write(self.lake)
 
     def close(self) -> None:
-        """The end at a tick boundary: the next engine waits for nothing."""
+        """Ends the epoch at a tick boundary, so that the next engine need not wait."""
         forget(self.lake, self.epoch)
         self.folder.close()
         self._lock.release()
 
 
 def _create(lake: Lake, header: Header, parts: Sequence[bytes | memoryview], folder: WriterFolder) -> bool:
-    """W1 and W2: the entry under its name, whole and durable; False if the name is taken."""
+    """Creates the entry's file, complete and durable (W1, W2). Returns False if the name is taken."""
 
     def content() -> Iterator[bytes | memoryview]:
         yield encode_header(header)

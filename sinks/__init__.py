@@ -1,15 +1,19 @@
-"""Changes of relations to Kafka, each exactly once: the process `tailgate sinks`.
+"""Writing the changes of relations to Kafka, each exactly once: the process `tailgate sinks`.
 
-What happens to one sink:
+The steps for one sink:
 
- 1. `main` follows the log for changes of the catalog and gives each sink a `worker`, a thread that nothing of another sink
-    delays. Where the sink begins (the entry of its CREATE) is noted in the lake at once, which holds the log from there.
- 2. `settings` reads the sink's options; `schema` makes the Avro schemas, `registry` turns them into ids.
- 3. `topics` sees to the sink's topic and the progress topic; `session` opens a transactional producer, which fences an older
-    instance of the same sink; `progress` reads where that one had come to, and the session claims the sink as its own.
- 4. `reading` gives the snapshot, then the steps of the log: for each time without errors of the view, its net changes.
- 5. `forms` (`avro`, `jsons`) makes bytes of rows, `envelope` events of the changes; the worker commits them and the progress in one Kafka
-    transaction. A copy of the progress goes to the lake about once a second, with the status that SHOW SINKS shows.
- 6. Whatever fails at the broker or the registry ends the session; after a pause a new one asks Kafka where to go on, exactly as
-    after a crash. There is no other way back.
+ 1. `main` follows the log for changes of the catalog and runs each sink in a `worker`, a thread, so that
+    sinks do not delay each other. It records at once where the sink begins (the entry of CREATE SINK),
+    which holds the log from there.
+ 2. `settings` reads the sink's options. `lake.events` builds the schemas, and `registry` registers them.
+ 3. `topics` creates the sink's topic and the progress topic. `session` opens a transactional producer,
+    which fences an older instance of the same sink. `progress` reads the position of that instance,
+    and the session claims the sink.
+ 4. `reading` returns the snapshot, then the steps of the log: the net changes of each time at which the
+    view has no errors.
+ 5. `forms` (`avro`, `jsons`, `protobuf`) encodes rows, and `envelope` turns changes into events. The worker
+    commits events and progress in one Kafka transaction. About once a second it also writes the
+    progress and the status for SHOW SINKS to the lake (`copies`).
+ 6. Any failure of the broker or the registry ends the session. After a pause, a new session reads from
+    Kafka where to continue, exactly as after a crash. There is no other recovery path.
 """

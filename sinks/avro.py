@@ -1,14 +1,14 @@
-"""Arrow columns in their stored form to Avro binary, whole columns at a time.
+"""Encoding of Arrow columns (in their stored form) as Avro binary, one column at a time.
 
-A value's bytes do not depend on where they stand, so every column becomes a list of bytes, a row is their concatenation, and an
-envelope (sinks/envelope.py) is a few bytes around rows:
+A value's bytes do not depend on their place. So each column becomes a list of bytes, a row is their
+concatenation, and an envelope (sinks/envelope.py) adds a few bytes around rows:
 
     column ──► [bytes or None, …] ──► nullable: 00 | 02 + bytes ──┐
     column ──► …                                                  ├─ joined by row ──► [row bytes, …]
     column ──► …                                                  ┘
 
-Equal rows give equal bytes, so the bytes also serve to sort and to compare rows. What the bytes mean is said by the schemas of
-lake/events/avro.py; tests hold both against fastavro.
+Equal rows have equal bytes, so the bytes also serve to sort and compare rows. The schemas are in
+lake/events/avro.py. Tests compare both with fastavro.
 
 Source: Apache Avro 1.11, "Binary encoding"; Confluent, "Wire format".
 """
@@ -25,14 +25,14 @@ from lake.events.avro import in_milliseconds
 from lake.types import Field, Type
 from sinks.varint import varint
 
-NULL, PRESENT = b"\x00", b"\x02"  # which branch of ["null", t], as zigzag numbers
+NULL, PRESENT = b"\x00", b"\x02"  # the branches of ["null", t], as zigzag numbers
 
-_SMALL = 1 << 13  # numbers of up to two bytes are looked up: keys, counts, lengths
+_SMALL = 1 << 13  # numbers of up to two bytes are precomputed: keys, counts, lengths
 _MICROS_PER_MILLI = 1000
 
 
 def header(schema_id: int) -> bytes:
-    """What stands before every key and value: a zero and the schema's id in the registry."""
+    """Returns the prefix of every key and value: a zero byte and the schema's id in the registry."""
     return struct.pack(">bI", 0, schema_id)
 
 
@@ -44,7 +44,7 @@ _LONGS = {value: _zigzag(value) for value in range(-_SMALL, _SMALL)}
 
 
 def long(value: int) -> bytes:
-    """A whole number as Avro's int or long, which are written alike.
+    """Encodes an integer as Avro's int or long, which have the same encoding.
 
     >>> long(0), long(-1), long(64)
     (b'\\x00', b'\\x01', b'\\x80\\x01')
@@ -53,7 +53,7 @@ def long(value: int) -> bytes:
 
 
 def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
-    """The record of these columns, for each row. `length` counts the rows when there is no column."""
+    """Returns the encoded record of these columns, for each row. `length`: number of rows, needed if there are no columns."""
     if not columns:
         return [b""] * length
     encoded = [_nullable(array, field.type, field.nullable) for field, array in zip(columns, arrays, strict=True)]
@@ -68,11 +68,11 @@ def _nullable(array: pa.Array, type: Type, nullable: bool) -> list[bytes]:
         return [NULL if value is None else PRESENT + value for value in values]
     if array.null_count:
         raise ValueError(f"null in a column of {type} that is not nullable")
-    return values  # type: ignore[return-value]  # no null among them
+    return values  # type: ignore[return-value]  # contains no None
 
 
 def _values(array: pa.Array, type: Type) -> list[bytes | None]:
-    """Each value's bytes, None for null."""
+    """Returns the bytes of each value, None for null."""
     if type.is_array:
         return _each_list(array, type)
     if type.name == "record":
@@ -93,7 +93,7 @@ def _values(array: pa.Array, type: Type) -> list[bytes | None]:
 
 
 def _masked(array: pa.Array, values: list[bytes]) -> list[bytes | None]:
-    """A struct's own nulls; its children may hold anything there."""
+    """Returns the values with None where a struct is null; its children may hold any value there."""
     if not array.null_count:
         return list(values)
     return [value if valid else None for valid, value in zip(array.is_valid().to_pylist(), values, strict=True)]
@@ -121,7 +121,7 @@ def _booleans(array: pa.Array) -> list[bytes | None]:
     return [None if value is None else b"\x01" if value else b"\x00" for value in array.to_pylist()]
 
 
-_interval = struct.Struct("<iiq").pack  # Materialize's order and byte order; Avro's own duration has milliseconds only
+_interval = struct.Struct("<iiq").pack  # Materialize's field and byte order; Avro's duration has only milliseconds
 
 _PLAIN: dict[str, Callable[[pa.Array], list[bytes | None]]] = {
     "bool": _booleans,
@@ -144,9 +144,9 @@ _PLAIN: dict[str, Callable[[pa.Array], list[bytes | None]]] = {
 
 
 def _decimals(array: pa.Array, precision: int, scale: int) -> list[bytes | None]:
-    """The unscaled number, big-endian, in as few bytes as hold it.
+    """Encodes each unscaled number big-endian in the fewest bytes, after its length.
 
-    Arrow keeps it as 16 bytes, little-endian; reading those is five times as fast as making Decimals of them.
+    Arrow stores 16 bytes, little-endian. Reading them is five times as fast as converting to Decimal.
     """
     if array.type != pa.decimal128(precision, scale):
         array = array.cast(pa.decimal128(precision, scale))
@@ -166,7 +166,7 @@ def _decimals(array: pa.Array, precision: int, scale: int) -> list[bytes | None]
 
 
 def _each_list(array: pa.Array, type: Type) -> list[bytes | None]:
-    """One block with all elements, then the empty block. Elements are always nullable, as in PostgreSQL."""
+    """Encodes each array as one block with all elements, then an empty block. Elements are always nullable, as in PostgreSQL."""
     elements = _nullable(array.flatten(), type.element, True)
     out: list[bytes | None] = []
     start = 0
@@ -181,7 +181,7 @@ def _each_list(array: pa.Array, type: Type) -> list[bytes | None]:
 
 
 def _each_record(array: pa.Array, type: Type) -> list[bytes | None]:
-    # flatten() lays a null struct's null over its fields, so they all may be null here whatever their declaration
+    # flatten() makes the fields of a null struct null, so any field may be null here, whatever its declaration
     fields: list[list[bytes]] = []
     for field, child in zip(type.fields, array.flatten(), strict=True):
         values = _values(child, field.type)
@@ -190,12 +190,12 @@ def _each_record(array: pa.Array, type: Type) -> list[bytes | None]:
 
 
 def stored(table: pa.Table, columns: Sequence[Field]) -> list[pa.Array]:
-    """The first columns of a table as single arrays in their stored form, whatever their names."""
+    """Returns the first columns of a table by position, each as one array in its stored form."""
     out: list[Any] = []
     for position, field in enumerate(columns):
         column = table.column(position)
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if isinstance(array, pa.ChunkedArray):  # what combine_chunks gives for no chunks at all, or too large ones
+        if isinstance(array, pa.ChunkedArray):  # combine_chunks returns this if there are no chunks or the result is too large
             array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
         out.append(array if array.type == field.type.arrow else array.cast(field.type.arrow))
     return out

@@ -1,9 +1,11 @@
-"""What happened when, for readers of several topics: a topic with a BEGIN and an END for each time that changed the sink's.
+"""The consistency topic: a BEGIN and an END record for each time at which a sink wrote events.
 
     {"id": "1760000000000", "status": "BEGIN", "event_count": null, "data_collections": null}
     {"id": "1760000000000", "status": "END", "event_count": 3, "data_collections": [{"data_collection": topic, "event_count": 3}]}
 
-Both are in the transaction of the events, so a reader of read_committed never sees one without them. Key: the id. Always JSON.
+With it, readers of several topics can tell which events belong to one time. Both records are in the
+transaction of the events, so readers of read_committed see all or none. The key is the id, and the
+format is always JSON.
 
 Source: Materialize 0.25, "CREATE SINK", CONSISTENCY TOPIC.
 """
@@ -19,7 +21,7 @@ Mark: TypeAlias = tuple[str, bytes, bytes]  # topic, key, value
 
 
 def marks(settings: Settings, time: int, events: int) -> list[Mark]:
-    """The two of a time; none if the sink has no such topic."""
+    """Returns the two records of a time; an empty list if the sink has no consistency topic."""
     if not settings.consistency_topic:
         return []
     id = str(time)

@@ -1,15 +1,17 @@
-"""The net changes of one time to the events of that time: the same changes always give the same events in the same order.
+"""Conversion of the net changes of one time to events. The same changes always give the same events in the same order.
 
-    DEBEZIUM   rows of one key: old and new are paired into one event {before, after}
-               no key known:    an update is two events, {before, null} and {null, after}
-    UPSERT     key → new row, or a tombstone (no value) when the key is gone
-    NONE       the new row; of relations whose rows only come
+    DEBEZIUM   with a key: the old and new row of a key are paired into one event {before, after}
+               without a key: an update is two events, {before, null} and {null, after}
+    UPSERT     key → new row, or a tombstone (no value) when the key was deleted
+    NONE       the new row; for append-only relations
 
-Copies: a weight of n is n events. Order: by the bytes of the key; without a key all deletions, then all insertions, each by the
-bytes of the row. So a reader that applies events one by one never sees more rows than there ever were at a time's two ends.
+A weight of n becomes n events. Events are ordered by the bytes of the key. Without a key all deletions
+come first, then all insertions, each ordered by the bytes of the row. A reader that applies events
+one by one therefore never has more rows than at the start or the end of the time.
 
-What pairs old and new is the sink's own KEY, because an event has one message key, or else the key of the relation. UPSERT with a
-key that is not unique (NOT ENFORCED) writes all its new rows, in the order of their bytes: the last one stays.
+Rows are paired by the sink's KEY, because an event has one message key, or else by the relation's
+key. UPSERT with a key that is not unique (NOT ENFORCED) writes all new rows of the key in the order of
+their bytes; the last one wins.
 
 Source: Materialize, interchange/envelopes: befores and afters of one key are zipped at each time.
 """
@@ -33,7 +35,7 @@ Envelope: TypeAlias = Literal["debezium", "upsert", "none"]
 
 
 class Event(NamedTuple):
-    """A message."""
+    """A message for Kafka."""
 
     key: bytes | None
     value: bytes | None
@@ -41,10 +43,10 @@ class Event(NamedTuple):
 
 
 class Encoder:
-    """Changes to events, for one sink.
+    """An encoder of changes to events, for one sink.
 
-    `key`: positions of the message key's columns; `relation_key`: of the relation's own; `headers`: of the column that has a message's
-    headers, behind those that are `constant`.
+    `key`: positions of the columns of the message key. `relation_key`: positions of the relation's key.
+    `headers`: position of the column with a message's headers, which follow the `constant` ones.
     """
 
     def __init__(
@@ -65,13 +67,13 @@ class Encoder:
         self._key_form = key_form or form
         self._key = key
         self._headers, self._constant = headers, constant
-        self._of: dict[bytes, Headers] = {}  # of the rows of the changes at hand
+        self._of: dict[bytes, Headers] = {}  # headers by row, for the current changes
         self._pairing = key if key is not None or envelope == "none" else relation_key
 
     def events(self, changes: pa.Table) -> list[Event]:
-        """The events of these rows with their weights; rows that appear more than once are summed first.
+        """Returns the events of weighted rows. Weights of equal rows are summed first.
 
-        Raises 55000 if a row goes and the envelope (NONE) cannot say so.
+        Raises 55000 if a row is deleted and the envelope is NONE.
         """
         arrays = stored(changes, self._columns)
         encoded = self._form.rows(self._columns, arrays, changes.num_rows)
@@ -97,7 +99,7 @@ class Encoder:
         return gone + come
 
     def _event(self, key: bytes | None, value: bytes | None, row: bytes | None) -> Event:
-        """With the headers of a row: the new one, or the one that goes."""
+        """Returns an event with the headers of `row`: the new row, or the deleted one."""
         return Event(key, value, self._constant if row is None or self._headers is None else self._constant + self._of[row])
 
     def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes]) -> list[Event]:

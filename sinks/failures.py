@@ -1,4 +1,4 @@
-"""Kafka's errors in our words: replaced, or the broker's state of affairs, which may pass."""
+"""Conversion of Kafka's errors: a fenced producer, or a connection failure that may pass."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRO
 
 
 class Fenced(Exception):
-    """A newer producer has our transactional id; or the broker ended our transaction because it took too long."""
+    """A newer producer has our transactional id, or the broker aborted our transaction after its timeout."""
 
 
 class Replaced(TailgateError):
-    """Another process runs this sink now. 55000, as for any object that is not in the state asked for."""
+    """Another process runs this sink now. SQLSTATE 55000: the object is not in the required state."""
 
     sqlstate = "55000"
 
 
 @contextmanager
 def kafka(doing: str) -> Iterator[None]:
-    """Kafka's errors inside become Fenced or 08006 (retriable): also refused logins and missing rights, which an operator can mend."""
+    """Converts Kafka's errors to Fenced or 08006. Refused logins and missing rights are retriable too: an operator can fix them."""
     try:
         yield
     except KafkaException as failure:

@@ -1,4 +1,4 @@
-"""One look at the log for all sinks: the main thread waits for entries, the workers wait for it."""
+"""A notification of new log entries. One thread waits for the log, and all workers wait for that thread."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from datetime import timedelta
 
 
 class Follower:
+    """The newest entry of the log, and the workers that wait for a later one."""
+
     def __init__(self, n: int) -> None:
         self._n = n
         self._changed = threading.Condition()
 
     def arrived(self, n: int) -> None:
-        """The log has entries to n."""
+        """Reports that the log has entries up to n."""
         with self._changed:
             self._n = n
             self._changed.notify_all()
 
     def wake(self) -> None:
-        """Lets everybody look whether they are to end."""
+        """Wakes all workers so that they check whether to end."""
         with self._changed:
             self._changed.notify_all()
 
     def wait(self, seen: int, timeout: timedelta, ending: Callable[[], bool]) -> None:
-        """Until there is an entry after `seen`, or the end, or the time is over. May return early."""
+        """Waits for an entry after `seen`, for `ending()`, or for the timeout. May return early."""
         with self._changed:
             if self._n <= seen and not ending():
                 self._changed.wait(timeout.total_seconds())

@@ -1,9 +1,9 @@
-"""How rows and events are written: what the envelope (sinks/envelope.py) puts together, in one form or another.
+"""The formats of rows and events: Avro, JSON and text. The envelope (sinks/envelope.py) uses them through one interface.
 
-row     the bytes of a row's columns: equal rows give equal bytes, which also sort and compare rows
-key     a message's key of a row's key columns
-value   a message's value of a row (UPSERT, NONE)
-change  a message's value of the row before and the row after (DEBEZIUM)
+row     the bytes of a row's columns; equal rows have equal bytes, so they also sort and compare rows
+key     a message's key, from a row of the key columns
+value   a message's value, from a row (UPSERT, NONE)
+change  a message's value, from the row before and the row after (DEBEZIUM)
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from sinks.avro import NULL, PRESENT
 
 
 class Form(Protocol):
+    """The interface of a format, as described at the top of this module."""
+
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]: ...
     def key(self, row: bytes) -> bytes: ...
     def value(self, row: bytes) -> bytes: ...
@@ -26,7 +28,7 @@ class Form(Protocol):
 
 
 class Avro:
-    """Confluent's header with the schema's id, and Avro."""
+    """The format AVRO: Confluent's header with the schema's id, then the record."""
 
     def __init__(self, value_id: int, key_id: int | None) -> None:
         self._value = avro.header(value_id)
@@ -48,7 +50,7 @@ class Avro:
 
 
 class Json:
-    """An object of the columns; an envelope is an object of two."""
+    """The format JSON: an object with a member per column. A change is an object with `before` and `after`."""
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         return jsons.rows(columns, arrays, length)
@@ -64,7 +66,7 @@ class Json:
 
 
 class Text:
-    """The one column as text; a NULL is no text and no row of this form."""
+    """The format TEXT: the only column as text. NULL and changes cannot be represented."""
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         if len(columns) != 1:

@@ -1,9 +1,10 @@
-"""A column of jsonb as the headers of a message.
+"""Conversion of a jsonb column to the headers of a message.
 
-    {"name": "value", …}                              a header for each member, in the order of jsonb
-    [{"key": "name", "value": "value"}, …]            as INCLUDE HEADERS gives them: a name may come twice, and they stay in order
+    {"name": "value", …}                              one header per member, in the order of jsonb
+    [{"key": "name", "value": "value"}, …]            the form of INCLUDE HEADERS: keeps order and repeated names
 
-A value that is no text is sent as its JSON, and null as a header without a value. NULL is no headers.
+A value that is not a string is sent as its JSON text, and null as a header without a value. NULL
+means no headers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
 
 def headers_of(text: str | None) -> Headers:
-    """Raises 22023 for what is neither.
+    """Returns the headers. Raises 22023 if the value has neither form.
 
     >>> headers_of('{"a": "x", "b": 1, "c": null}')
     (('a', b'x'), ('b', b'1'), ('c', None))

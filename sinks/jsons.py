@@ -1,14 +1,14 @@
-"""Arrow columns in their stored form to JSON, as Materialize writes it.
+"""Encoding of Arrow columns (in their stored form) as JSON, as Materialize writes it.
 
     numbers           as numbers; NaN and infinities as strings
     numeric           as a string, exact
     timestamp[tz]     a string of milliseconds since the epoch with three decimals: "1321009871123.450"
     date, time, uuid  a string; an interval in ISO 8601: "P1Y2M3DT4.5S"
     bytea             an array of numbers
-    jsonb             as it is
+    jsonb             unchanged
     arrays, records   arrays, objects
 
-Source: Materialize, src/interchange/src/json.rs; the interval is ours.
+Source: Materialize, src/interchange/src/json.rs; the form of intervals is our own.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import pyarrow as pa
 from lake.types import Field, Type
 
 MICROS = 1_000_000
-QUOTED = json.encoder.encode_basestring  # UTF-8 as it is
+QUOTED = json.encoder.encode_basestring  # leaves non-ASCII characters unescaped
 
 
 def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
-    """The object of these columns, for each row."""
+    """Returns a JSON object of these columns for each row."""
     if not columns:
         return [b"{}"] * length
     parts = []
@@ -40,7 +40,7 @@ def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> l
 
 
 def texts(field: Field, array: pa.Array) -> list[bytes]:
-    """A column as text: what JSON has in quotes without them."""
+    """Returns a column as text; JSON strings lose their quotes."""
     out = []
     for text in _column(array, field.type):
         if text == "null" and field.type.name != "jsonb":
@@ -78,13 +78,13 @@ def _numeric(value: Decimal) -> str:
 
 
 def micros(value: datetime) -> int:
-    """Since the epoch; a time without a zone is one in UTC."""
+    """Returns the microseconds since the epoch. A time without a zone is in UTC."""
     since = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)) - datetime(1970, 1, 1, tzinfo=timezone.utc)
     return (since.days * 86_400 + since.seconds) * MICROS + since.microseconds
 
 
 def _timestamp(value: Any) -> str:
-    if not isinstance(value, int):  # of an array, where Arrow gives a datetime
+    if not isinstance(value, int):  # an element of an array, which Arrow returns as datetime
         value = micros(value)
     sign, value = ("-", -value) if value < 0 else ("", value)
     return f'"{sign}{value // 1000}.{value % 1000:03}"'

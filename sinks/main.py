@@ -1,9 +1,9 @@
 """The process `tailgate sinks`: a worker for each sink of the catalog, started and ended as the catalog changes.
 
-    log ──► catalog entry ──► a sink was put ──► note where it begins ──► worker
-                         └──► a sink was dropped ──► the worker writes the last changes, removes its copy, ends
+    log ──► catalog entry ──► sink created ──► record where it begins ──► worker
+                         └──► sink dropped ──► the worker writes the last changes, removes its copy, ends
 
-SIGTERM and SIGINT end it between two transactions, with exit code 0.
+SIGTERM and SIGINT end the process between two transactions, with exit code 0.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from sinks.copies import Copy
 from sinks.follower import Follower
 from sinks.worker import Begin, Worker
 
-LOG_WAIT = timedelta(seconds=10)  # a log that is quiet is looked at less often by whoever waits longer
-END_TIMEOUT = timedelta(seconds=20)  # a transaction that is under way: ms, or the session's time limits when the broker just went
-FILES_WAIT = timedelta(seconds=1)  # after the file system has failed
-LAKE_WAIT = timedelta(seconds=0.2)  # sinks may be started before the engine has made the lake
+LOG_WAIT = timedelta(seconds=10)  # long, because the log is polled less often during a long wait
+END_TIMEOUT = timedelta(seconds=20)  # for a transaction in progress: ms, or the session's timeouts if the broker has just failed
+FILES_WAIT = timedelta(seconds=1)  # delay after a failure of the file system
+LAKE_WAIT = timedelta(seconds=0.2)  # sinks may be started before the engine has created the lake
 
 
 class Sinks:
-    """All sinks of a lake. `follow()` returns when `stop()` was called, from a signal or another thread.
+    """All sinks of a lake. `follow()` runs them until `stop()` is called from a signal handler or another thread.
 
-    The log is waited for in a thread of its own, so that an end need not wait for the log.
+    A separate thread waits for the log, so that a stop need not wait for it.
     """
 
     def __init__(self, lake: Lake, vault: Vault | None = None) -> None:
@@ -44,21 +44,21 @@ class Sinks:
         self._vault = vault or Vault()
         self._instance = uuid.uuid4().hex
         self._stopping = threading.Event()
-        self._starting = threading.Lock()  # no worker is started once the end has begun
+        self._starting = threading.Lock()  # prevents new workers once the stop has begun
         self._failure: Exception | None = None
         self._workers: dict[int, Worker] = {}
-        self._secrets: dict[int, tuple[Item, ...]] = {}  # those that each worker goes by
+        self._secrets: dict[int, tuple[Item, ...]] = {}  # the secrets that each worker uses
         newest = lake.log.newest()
         self._n = 0 if newest is None else newest.n
         self._catalog: Catalog = lake.catalog_at(self._n) if newest is not None else Catalog()
-        self._catalog_n = self._n  # the entry that changed the catalog last, or an earlier look at it
+        self._catalog_n = self._n  # the entry that the catalog was read at, or that changed it last
         self._follower = Follower(self._n)
 
     def stop(self) -> None:
         self._stopping.set()
 
     def follow(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Raises what ended the following of the log, if it was not `stop()`. `ready` is called when every sink has its worker."""
+        """Runs the sinks until `stop()`. Raises the exception if following the log fails. Calls `ready` when every sink has a worker."""
         threading.Thread(target=self._follow_log, args=(ready,), name="log", daemon=True).start()
         self._stopping.wait()
         with self._starting:
@@ -77,7 +77,7 @@ class Sinks:
             self._stopping.set()
 
     def _retried(self, action: Callable[[], None]) -> None:
-        """Does what may be done twice, again and again while the file system fails."""
+        """Runs an idempotent action, and repeats it while the file system fails."""
         while not self._stopping.is_set():
             try:
                 action()
@@ -88,7 +88,7 @@ class Sinks:
 
     def _start_all(self) -> None:
         for sink in copies.sinks(self._lake):
-            if sink not in self._catalog.items:  # dropped while we were away
+            if sink not in self._catalog.items:  # dropped while this process was not running
                 Copy(self._lake, sink).remove()
         for item in _ready(self._catalog).values():
             if item.id not in self._workers:
@@ -107,12 +107,12 @@ class Sinks:
         self._follower.arrived(self._n)
 
     def _follow_catalog(self, at: Begin) -> None:
-        """Starts and ends workers until they are those of the catalog; what an earlier attempt has done is left."""
+        """Starts and ends workers until they match the catalog. It is idempotent, so it can be repeated after a failure."""
         ready = _ready(self._catalog)
         for id, worker in list(self._workers.items()):
             if id not in ready:
                 worker.end(dropped=True)
-                if not worker.is_alive():  # it had stopped with an error
+                if not worker.is_alive():  # it has stopped with an error
                     Copy(self._lake, id).remove()
                 del self._workers[id]
             elif ready[id] != worker.item or tuple(secrets_of(worker.item, self._catalog)) != self._secrets[id]:
@@ -125,6 +125,7 @@ class Sinks:
                 self._start(item, at)
 
     def _start(self, item: Item, begin: Begin | None) -> None:
+        """Starts a worker. `begin`: where the sink begins, if its CREATE has just been read from the log."""
         copy = Copy(self._lake, item.id)
         noted = copy.begin()
         if noted is not None:
@@ -150,9 +151,10 @@ class Sinks:
                 worker.start()
 
     def _began(self, item: Item) -> Begin | None:
-        """The entry from which on it and its relation are there, looked for in the log. None if that is gone.
+        """Returns the entry at which the sink and its relation became ready, or None if it is no longer in the log.
 
-        Then a sink with a snapshot begins now: it has written nothing yet, so its snapshot may be of any time.
+        In the latter case a sink with a snapshot begins now: it has written nothing yet, so its snapshot may
+        be of any time.
         """
         wanted = {item.id, item.depends[0]}
         for entry in self._lake.log.after(self._lake.log.first() - 1, self._n):
@@ -167,7 +169,7 @@ class Sinks:
         return Begin(header.n, header.time)
 
     def _end(self) -> None:
-        workers = list(self._workers.values())  # the thread of the log may still take some out
+        workers = list(self._workers.values())  # a copy: the thread that follows the log may still change it
         for worker in workers:
             worker.end()
         deadline = time.monotonic() + END_TIMEOUT.total_seconds()
@@ -176,13 +178,13 @@ class Sinks:
 
 
 def _ready(catalog: Catalog) -> dict[int, Item]:
-    """The sinks that can run: they and their relations are filled."""
+    """Returns the sinks that can run: they and their relations are ready."""
     items = catalog.items
     return {i.id: i for i in items.values() if i.kind == "sink" and i.ready and items[i.depends[0]].ready}
 
 
 def run(lake_path: str | Path, vault: Vault | None = None) -> int:
-    """Follows the lake until SIGTERM or SIGINT; the exit code."""
+    """Runs the sinks of a lake until SIGTERM or SIGINT, and returns the exit code."""
     if vault is not None:
         vault.check()
     stopping = threading.Event()

@@ -1,11 +1,12 @@
-"""How far a sink is, as Kafka knows it: a record in the transaction of the very events it speaks of.
+"""The progress of a sink in Kafka: a record in the same transaction as the events.
 
     topic  _tailgate-progress-<lake id>     one partition, compacted
     key    the sink's id
     value  {"n": 17, "time": 1760000000000, "snapshot_rows": 10000, "filled": false, "instance": "…"}
 
-All up to the entry `n` of the log (its time is `time`) is in the topic; while `filled` is false only the first `snapshot_rows` events
-of the snapshot at that entry. `instance` is the life of a sinks process that wrote it: the newest one owns the sink.
+The sink's topic has everything up to entry `n` of the log, whose time is `time`. While `filled` is
+false, it has only the first `snapshot_rows` events of the snapshot at that entry. `instance`
+identifies the process that wrote the record; the newest one owns the sink.
 
 Source: Kafka, KIP-98 (transactions); Materialize, storage/sink/kafka: its progress topic.
 """
@@ -25,16 +26,18 @@ from lake.errors import ConnectionFailure
 from sinks.failures import kafka
 
 PARTITION = 0
-# Small segments: what is not the newest record of its key goes within the hour, and a start reads at most about this much.
+# Small segments: replaced records are removed within the hour, and a start reads at most about this much.
 CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(8 << 20), "segment.ms": "3600000", "min.cleanable.dirty.ratio": "0.1"}
 
 REQUEST_TIMEOUT = timedelta(seconds=5)
-# Another sink's transaction that nobody ended holds back the readers of this topic until the broker ends it (sinks/session.py).
+# An unfinished transaction of another sink blocks readers of this topic until the broker aborts it (sinks/session.py).
 READ_TIMEOUT = timedelta(seconds=90)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
+    """A sink's progress, with the fields of the record's value."""
+
     n: int
     time: int
     snapshot_rows: int
@@ -55,15 +58,16 @@ def value(progress: Progress) -> bytes:
 
 
 def parsed(data: bytes) -> Progress:
+    """Returns the progress from a record's value. Unknown fields are ignored."""
     fields = json.loads(data)
     return Progress(**{name: fields[name] for name in Progress.__slots__})
 
 
 def newest(admin: AdminClient, client: Mapping[str, object], lake_id: str, sink: int) -> Progress | None:
-    """The last committed progress of a sink, None if there never was one.
+    """Returns the last committed progress of a sink, None if there is none.
 
-    Read to where the topic ended when we asked, whatever is still undecided there: a commit of ours may stand behind another
-    sink's open transaction, and must not be overlooked.
+    Reads up to the end of the topic at the time of the call, including undecided transactions. Our last
+    commit may follow another sink's open transaction, and must not be missed.
     """
     partition = TopicPartition(topic(lake_id), PARTITION)
     found: Progress | None = None
@@ -77,7 +81,7 @@ def newest(admin: AdminClient, client: Mapping[str, object], lake_id: str, sink:
         consumer = Consumer(
             {
                 **client,
-                "group.id": f"{partition.topic}-{sink}",  # asked for by the client, never used: nothing is committed
+                "group.id": f"{partition.topic}-{sink}",  # the client requires one, but nothing is committed to it
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
                 "enable.partition.eof": True,

@@ -1,7 +1,7 @@
-"""Arrow columns in their stored form to Protobuf, as the `.proto` text of `lake.events.protobuf` says.
+"""Encoding of Arrow columns (in their stored form) as Protobuf. The `.proto` text is in `lake.events.protobuf`.
 
-A column that is NULL is left out, and a NULL array is an empty one. Rows are concatenations of fields, as Avro's are of values, so equal
-rows give equal bytes.
+A NULL column is omitted, and a NULL array is written as an empty one. As in Avro, a row is the
+concatenation of its fields, so equal rows have equal bytes.
 
 Source: Protocol Buffers, "Encoding"; Confluent, "Wire format": 0, the schema's id, and 0 for the first message.
 """
@@ -22,22 +22,24 @@ from sinks.avro import header
 from sinks.varint import varint
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
-FIRST_MESSAGE = b"\x00"  # which of the schema's messages it is: the short form of [0]
+FIRST_MESSAGE = b"\x00"  # the index of the message in the schema: the short form of [0]
 BEFORE, AFTER = 1, 2
 MICROS = 1_000_000
 # ---- bytes -----------------------------------------------------------------------------------------------------------------------
 
 
 def tag(number: int, wire: int) -> bytes:
+    """Returns the tag of a field: its number and wire type."""
     return varint(number << 3 | wire)
 
 
 def sized(data: bytes) -> bytes:
+    """Returns bytes with their length in front."""
     return varint(len(data)) + data
 
 
 def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
-    """The message of these columns, for each row."""
+    """Returns the encoded message of these columns, for each row."""
     if not columns:
         return [b""] * length
     encoded = [list(_fields(number, field, array)) for number, (field, array) in enumerate(zip(columns, arrays, strict=True), 1)]
@@ -45,7 +47,7 @@ def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> l
 
 
 def _fields(number: int, field: Field, array: pa.Array) -> Iterator[bytes]:
-    """A column's field for each row: nothing where it is NULL."""
+    """Yields a column's field for each row: no bytes where it is NULL."""
     type = field.type
     if not type.is_array and type.name in ("timestamp", "timestamptz"):
         array = array.cast(pa.int64())
@@ -64,7 +66,7 @@ def _fields(number: int, field: Field, array: pa.Array) -> Iterator[bytes]:
 
 
 def _encoder(number: int, type: Type) -> Callable[[Any], bytes]:
-    """One value of a type, behind the number of its field."""
+    """Returns a function that encodes one value, with the tag of its field."""
     begin = {wire: tag(number, wire) for wire in (VARINT, FIXED64, LENGTH, FIXED32)}
     match type.name:
         case "bool" | "int2" | "int4" | "int8" | "oid":
@@ -108,7 +110,7 @@ def _timestamp(value: Any) -> bytes:
 
 
 class Protobuf:
-    """Confluent's header with the schema's id and the message's place, and Protobuf."""
+    """The format PROTOBUF: Confluent's header with the schema's id and the index of the message, then the message."""
 
     def __init__(self, id: int) -> None:
         self._header = header(id) + FIRST_MESSAGE

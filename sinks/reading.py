@@ -1,10 +1,11 @@
-"""A relation as a sink reads it: its rows at one time, then one step for each time at which they may be shown.
+"""Reading a relation for a sink: its rows at one time, then a step for each later time at which the sink may write.
 
-    entry: changes of the errors ──► any left? ──► yes: wait; nothing of this time is shown
+    entry: changes of the errors ──► any left? ──► yes: wait; nothing of this time is written
            changes of the rows                └──► no:  a step, with all changes since the last one
 
-While a view has errors, or began anew and is not filled, its rows are not its query's answer, so a sink waits at the time before; the
-step that ends the waiting is the net of all that happened meanwhile, which is read again from the log then, instead of being kept.
+While a view has errors, or is backfilled again, its rows are not the result of its query. The sink
+then waits at the previous time. The step that ends the wait has all changes since then; they are read
+again from the log, so they need not be kept in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from lake.weights import formed
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """To the entry `n` and its time: net changes, None if the relation did not change. `dropped`: the sink is no more."""
+    """The progress to entry `n` and its time. `changes`: None if the relation did not change. `dropped`: the sink was dropped."""
 
     n: int
     time: int
@@ -34,7 +35,10 @@ class Step:
 
 
 class Reader:
-    """Steps after an entry. `errors`: the relation of the view's errors, 0 if it has none. `columns`: those that the sink knows."""
+    """An iterator over the steps after an entry.
+
+    `errors`: the relation with the view's errors, 0 if there is none. `columns`: those that the sink knows.
+    """
 
     def __init__(self, lake: Lake, sink: int, relation: int, errors: int, n: int, time: int, columns: tuple[Field, ...]) -> None:
         self._lake = lake
@@ -42,27 +46,28 @@ class Reader:
         self._relation = relation
         self._schema = arrow_schema(columns, weight=True)
         self._errors_relation = errors
-        self._filling = False  # the relation began anew and is not ready
+        self._filling = False  # whether the relation is being backfilled again
         self._errors: Counter[tuple[str, str]] = Counter()
-        self._seen = n  # the last entry that was looked at
-        self._shown = n  # the last one that was a step
+        self._seen = n  # the last entry that was read
+        self._shown = n  # the entry of the last step
         if errors:
             self._count_at(time)
 
     @property
     def seen(self) -> int:
+        """Returns the last entry that was read."""
         return self._seen
 
     @property
     def error(self) -> TailgateError | None:
-        """What the view reports after the last entry that was looked at."""
+        """Returns one of the view's errors at the last entry that was read, or None."""
         for (sqlstate, message), count in self._errors.items():
             if count > 0:
                 return errors.of(sqlstate, message)
         return None
 
     def steps(self) -> Iterator[Step]:
-        """The steps that the log has now; goes on where it ended when it is asked again. Raises Gone."""
+        """Yields the steps that the log has at present. The next call continues after them. Raises Gone."""
         for entry in self._lake.log.after(self._seen):
             header = entry.header
             waited = self.error is not None or self._filling
@@ -83,6 +88,7 @@ class Reader:
             yield Step(header.n, header.time, changes)
 
     def _since_shown(self, n: int) -> pa.Table | None:
+        """Returns all changes since the last step, up to entry n; None if there are none."""
         tables = []
         for entry in self._lake.log.after(self._shown):
             if (changes := self._net(entry)) is not None:
@@ -96,7 +102,11 @@ class Reader:
         return None if changes is None else formed(changes, self._schema)
 
     def _count_at(self, time: int) -> None:
-        """The errors at where we begin. The log may be held longer than tables can be read back: then they are counted back from now."""
+        """Counts the errors at the start.
+
+        The log may reach further back than the tables. Then the errors are counted at the newest time, and
+        the changes since the start are subtracted.
+        """
         try:
             self._count(self._lake.snapshot(self._errors_relation, time))
         except Gone:

@@ -1,7 +1,8 @@
-"""Schemas to ids, by the schema registry's HTTP interface.
+"""A client of the schema registry's HTTP interface: registers schemas and sets compatibility.
 
-One request a schema, when a sink starts; the registry gives the same id for the same schema ever after. Decisions are made by
-HTTP status first: real registries differ in their error codes.
+There is one request per schema when a sink starts. The registry always returns the same id for the
+same schema. Responses are classified by HTTP status first, because registries differ in their error
+codes.
 
 Source: Confluent Schema Registry, "API reference", POST /subjects/{subject}/versions.
 """
@@ -20,18 +21,19 @@ from lake import clients
 from lake.errors import ConnectionFailure, InvalidParameterValue, TailgateError
 
 REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy registry answers in 2 to 20 ms
-RETRIABLE = {408, 429, 500, 502, 503, 504}  # what Confluent's own client tries again
-ANSWER_BYTES_MAX = 1 << 20  # an answer is a few hundred bytes
+RETRIABLE = {408, 429, 500, 502, 503, 504}  # the statuses that Confluent's client retries
+ANSWER_BYTES_MAX = 1 << 20  # a response has a few hundred bytes
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
 
 def register(url: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any] | str) -> int:
-    """The id of a schema under a subject: Avro's, or Protobuf's, which is a text. `access`: of `lake.clients`.
+    """Registers a schema under a subject and returns its id. `schema`: a mapping for Avro, a text for Protobuf.
 
-    `url` may name several registries, separated by commas: the first that answers is asked.
+    `access`: settings of `lake.clients`. `url` may have several registries, separated by commas; the
+    first that responds is used.
 
-    Raises 08006 (retriable) if none answers, 22023 with the registry's words if the schema is refused.
+    Raises 08006 (retriable) if none responds, and 22023 with the registry's message if it refuses the schema.
     """
     error: TailgateError | None = None
     for base in (part.strip() for part in url.split(",")):
@@ -44,7 +46,7 @@ def register(url: str, access: Mapping[str, str], subject: str, schema: Mapping[
 
 
 def compatibility(url: str, access: Mapping[str, str], subject: str, level: str) -> None:
-    """Sets how schemas of a subject may change. Raises as `register` does."""
+    """Sets the compatibility level of a subject. Raises as `register` does."""
     error: TailgateError | None = None
     for base in (part.strip() for part in url.split(",")):
         try:
@@ -63,6 +65,7 @@ def _register(base: str, access: Mapping[str, str], subject: str, schema: Mappin
 
 
 def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any], subject: str, method: str) -> dict[str, Any]:
+    """Sends a request to one registry and returns its response. Raises 08006 or 22023."""
     parts = urllib.parse.urlsplit(base)
     host = parts.netloc.rpartition("@")[2]
     shown = f"{parts.scheme}://{host}{parts.path}".rstrip("/")

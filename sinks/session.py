@@ -1,12 +1,12 @@
-"""One life of a sink at its broker: a transactional producer that owns the sink until it is closed, fails or is fenced.
+"""One session of a sink at its broker: a transactional producer that owns the sink until it is closed, fails or is fenced.
 
-    open: init_transactions ──► fences the instance before, ends its transaction
-          read progress     ──► where to go on
-          claim             ──► the first transaction says whose sink it is
-    commit: begin ──► events ──► progress ──► commit          all of it or nothing, for readers of read_committed
+    open: init_transactions ──► fences the previous instance, aborts its transaction
+          read progress     ──► the position to continue from
+          claim             ──► the first transaction records the owner of the sink
+    commit: begin ──► events ──► progress ──► commit          atomic for readers of read_committed
 
-Nothing here is tried again: whatever fails ends the session, and the next one finds out from Kafka what was committed. That makes a
-broken connection and a crash the same case.
+A session never retries. Any failure ends it, and the next session reads from Kafka what was
+committed. A broken connection and a crash are therefore handled in the same way.
 """
 
 from __future__ import annotations
@@ -30,38 +30,37 @@ from sinks.failures import Replaced, kafka
 from sinks.progress import Progress
 from sinks.settings import Settings
 
-CALL_TIMEOUT = timedelta(seconds=5)  # of one call that the broker answers in ms; also what a stop may have to wait for
-DOWN_LOOK = timedelta(seconds=1)  # while the broker takes what was sent: is it still there?
-STOP_LOOK = timedelta(seconds=0.1)  # while brokers that may be absent are waited for
+CALL_TIMEOUT = timedelta(seconds=5)  # of a call that a healthy broker answers in ms; also how long a stop may take
+DOWN_LOOK = timedelta(seconds=1)  # interval of checks that the broker is up while events are delivered
+STOP_LOOK = timedelta(seconds=0.1)  # interval of checks for a stop while waiting for brokers
 COMMIT_TIMEOUT = timedelta(seconds=15)
-# How long a transaction of a process that was killed may hold back readers, if nobody comes to end it. Ours take ms; a tick of a
-# million events took 8 s.
+# How long an unfinished transaction of a killed process may block readers. Ours take ms; a tick of a million events took 8 s.
 TRANSACTION_TIMEOUT = timedelta(seconds=60)
-CLAIM_TIMEOUT = timedelta(seconds=5)  # a successor that has fenced us reads its progress, then claims the sink: some 100 ms
+CLAIM_TIMEOUT = timedelta(seconds=5)  # a successor that has fenced us reads its progress and claims the sink in some 100 ms
 CLAIM_POLL = timedelta(milliseconds=500)
 
 PRODUCER: Mapping[str, object] = {
     "transaction.timeout.ms": int(TRANSACTION_TIMEOUT.total_seconds() * 1000),
-    "linger.ms": 2,  # a tick's events go out together; a commit does not wait for it
+    "linger.ms": 2,  # sends the events of a tick together; a commit does not wait for it
     "queue.buffering.max.messages": 1_000_000,
     "queue.buffering.max.kbytes": 256 << 10,
-    "partitioner": "murmur2",  # as the Java clients, so that topics with equal keys are partitioned alike
+    "partitioner": "murmur2",  # as in Java clients, so that topics with equal keys have equal partitions
 }
 CLIENT: Mapping[str, object] = {
     "client.id": "tailgate",
-    "log_level": 0,  # what goes wrong is told by errors
+    "log_level": 0,  # failures are reported as errors
     "reconnect.backoff.max.ms": 1000,
     "socket.connection.setup.timeout.ms": 5000,
 }
-UNKEYED_PARTITION = 0  # events without a key stay in one order
+UNKEYED_PARTITION = 0  # all events without a key are in one partition, so they stay in order
 
-# a poll costs as much as a produce, and is only for errors and the queue's limit
+# a poll costs as much as a produce; it is needed only for errors and for the limit of the queue
 EVENTS_PER_POLL = 1000
 QUEUE_WAIT = timedelta(seconds=0.1)
 
 
 class Session:
-    """`progress` is what the last instance committed, None if there was none."""
+    """The connection of one sink to its broker. `progress`: what the previous instance committed, or None."""
 
     def __init__(self, settings: Settings, lake_id: str, sink: int, instance: str, stopping: Callable[[], bool]) -> None:
         self.settings = self._settings = settings
@@ -77,7 +76,7 @@ class Session:
         self.progress: Progress | None = None
 
     def open(self) -> None:
-        """Owns the sink when it returns. Raises 08006."""
+        """Opens the producer and reads the progress. On return this process owns the sink. Raises 08006."""
         settings, progress = self._settings, progress_topic
         self._reach()
         topics.ensure(self._admin, progress.topic(self._lake_id), 1, settings.replication, progress.CONFIG)
@@ -92,7 +91,7 @@ class Session:
         self.progress = progress.newest(self._admin, self._client, self._lake_id, self._sink)
 
     def _reach(self) -> None:
-        """A broker that answers; the error says what a connection met, not only that it took too long."""
+        """Waits until a broker responds. The error contains the reason why a connection failed, not only a timeout."""
         try:
             with kafka(f"brokers {self._settings.brokers}"):
                 asked = self._admin.describe_cluster(request_timeout=CALL_TIMEOUT.total_seconds())
@@ -107,16 +106,16 @@ class Session:
     def commit(
         self, events: Iterable[Event], progress: Progress | None, produced: Callable[[], None] = lambda: None, marks: Iterable[Mark] = ()
     ) -> None:
-        """One transaction; when it returns, readers of read_committed see all of it. No progress: the sink is no more.
+        """Commits events, marks and progress in one transaction. A progress of None deletes it: the sink was dropped.
 
-        `produced` is called when the broker has everything and nothing is committed. Raises Fenced or 08006; then the events may be
-        there or not, and only a new session can tell.
+        `produced` is called when the broker has all events and before the commit. Raises Fenced or 08006.
+        Then the transaction may or may not be committed, and only a new session can find out.
         """
         producer, topic = self._producer, self._settings.topic
         assert producer is not None, "not open"
         with kafka(f'topic "{topic}"'):
             producer.poll(0)
-            self._down = False  # what was so before does not matter
+            self._down = False  # forget earlier failures
             producer.begin_transaction()
             for count, (key, value, headers) in enumerate(events):
                 while True:
@@ -151,7 +150,7 @@ class Session:
         self._producer.flush(wait.total_seconds())
 
     def fenced(self) -> None:
-        """Returns if the sink is still ours to take up again; raises Replaced if another instance has claimed it."""
+        """Waits up to CLAIM_TIMEOUT whether another process claims the sink. Raises Replaced if one does; otherwise it is still ours."""
         deadline = time.monotonic() + CLAIM_TIMEOUT.total_seconds()
         while time.monotonic() < deadline and not self._stopping():
             owner = progress_topic.newest(self._admin, self._client, self._lake_id, self._sink)
@@ -160,15 +159,15 @@ class Session:
             time.sleep(CLAIM_POLL.total_seconds())
 
     def close(self) -> None:
-        """Nothing that was sent and not committed is waited for: the next session ends that transaction."""
+        """Closes the producer without waiting for uncommitted events. The next session aborts their transaction."""
         if self._producer is not None:
-            with suppress(KafkaException):  # a fenced producer says so again at every call
+            with suppress(KafkaException):  # a fenced producer raises at every call
                 self._producer.purge()
                 self._producer.poll(0)
             self._producer = None
 
     def _heard(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
-            self._down = True  # the text of the connection that failed says more
+            self._down = True  # `_error` keeps the more precise text of the failed connection
         else:
             self._error = error.str()

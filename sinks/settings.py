@@ -1,9 +1,10 @@
-"""The options of a sink's catalog item as one value, checked.
+"""The options of a sink's catalog item, checked and typed.
 
     {"brokers", "topic", "kafka", "value_format": {"type", "registry", "access"}, "key_format", "key", "envelope", "snapshot", "with": {…},
      "headers": position of a column, "constant_headers": [[name, value], …]}
 
-`kafka` and `access` say how the brokers and the registry are reached (`lake.secrets`). What is not supported is refused by name.
+`kafka` and `access` are the settings for connecting to brokers and registry (`lake.secrets`).
+Unsupported options are refused by name.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ DEFAULT_PORT = 9092
 
 FORMATS = ("avro", "json", "text", "protobuf")
 ENVELOPES = ("debezium", "upsert", "none")
-TOPIC_PREFIX = "topic."  # begins options of WITH that are settings of the topic: topic.cleanup.policy
-LEVEL = "compatibility_level"  # of both subjects; behind `key_` and `value_` of one
+TOPIC_PREFIX = "topic."  # prefix of WITH options that are settings of the topic: topic.cleanup.policy
+LEVEL = "compatibility_level"  # for both subjects, or for one with the prefix `key_` or `value_`
 TOPIC_CONFIG = {"retention_ms": "retention.ms", "retention_bytes": "retention.bytes"}
 
 
@@ -33,8 +34,13 @@ Opened = Callable[[Mapping[str, Any]], dict[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`client`: settings of librdkafka for connecting. `registry_access`: of `lake.clients`. `compatibility`: by 'key' and 'value',
-    where something was said. `partitions`, `replication`: of a topic that has to be made; -1 is the broker's."""
+    """The settings of a sink.
+
+    - `client`: settings of librdkafka for the connection.
+    - `registry_access`: settings of `lake.clients`.
+    - `compatibility`: level by 'key' and 'value', where one is set.
+    - `partitions`, `replication`: for creating the topic; -1 means the broker's default.
+    """
 
     brokers: str
     topic: str
@@ -59,9 +65,9 @@ class Settings:
 
 
 def settings(item: Item, opened: Opened = dict) -> Settings:
-    """The settings of a sink; `opened` gives what its item says of access in clear.
+    """Returns the settings of a sink. `opened` decrypts the item's connection settings.
 
-    Raises 0A000 for formats and envelopes that are not supported, 22023 for what makes no sense.
+    Raises 0A000 for unsupported formats and envelopes, and 22023 for invalid combinations.
     """
     options = item.options
     value = options["value_format"]
@@ -107,7 +113,7 @@ def settings(item: Item, opened: Opened = dict) -> Settings:
 
 
 def brokers(text: str) -> str:
-    """Addresses, each with a port.
+    """Returns the addresses, each with a port.
 
     >>> brokers("kafka, [::1]:19092 ,b:1")
     'kafka:9092,[::1]:19092,b:1'

@@ -1,6 +1,7 @@
-"""The sink's topic and the progress topic: there, or made.
+"""Creation of the sink's topic and the progress topic, if they do not exist.
 
-A topic has exactly the name that was given. One that is there is taken as it is: its partitions and configuration are its owner's.
+A topic has exactly the given name. An existing topic is used as it is; its partitions and
+configuration are not changed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from sinks.failures import kafka
 
-REQUEST_TIMEOUT = timedelta(seconds=5)  # a broker that is there answers in 2 to 50 ms, also for a new topic
-LEADER_LOOK = timedelta(milliseconds=20)  # a new topic's partitions have leaders a moment later; until then nobody can read or write
+REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy broker responds in 2 to 50 ms, also when it creates a topic
+LEADER_LOOK = timedelta(milliseconds=20)  # partitions of a new topic soon get leaders; before that they cannot be read or written
 
 
 def ensure(admin: AdminClient, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
-    """Returns when the topic is there and, if it was made, can be used. Raises 08006 if it is not and cannot be made."""
+    """Creates a topic unless it exists, and waits until it can be used. Raises 08006 on failure."""
     with kafka(f'topic "{name}"'):
         if _exists(admin, name):
             return
@@ -36,7 +37,7 @@ def ensure(admin: AdminClient, name: str, partitions: int, replication: int, con
 
 
 def _exists(admin: AdminClient, name: str, *, led: bool = False) -> bool:
-    """Asked this way, the broker does not make the topic by itself, as it may for other questions. `led`: its partitions have leaders."""
+    """Returns whether a topic exists. This request never creates one. `led`: all its partitions must have leaders."""
     seconds = REQUEST_TIMEOUT.total_seconds()
     try:
         found = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result(2 * seconds)

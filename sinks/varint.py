@@ -1,10 +1,10 @@
-"""Whole numbers as Avro and Protobuf write them."""
+"""The variable-length encoding of integers that Avro and Protobuf use."""
 
 from __future__ import annotations
 
 
 def varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first; a number below zero has ten.
+    """Encodes an integer with seven bits per byte, lowest first. A negative number has ten bytes.
 
     >>> varint(1), varint(300), varint(-1)[-1:]
     (b'\\x01', b'\\xac\\x02', b'\\x01')

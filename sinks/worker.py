@@ -1,12 +1,13 @@
-"""One sink, from its registration to its drop: a thread that tries again until it is told to end.
+"""The thread of one sink, from its registration to its drop. It retries until it is told to end.
 
-    session ──► claim ──► snapshot, in pieces ──► steps, in batches ──► wait for the log ─┐
-       ▲                                              ▲                                   │
-       │ pause                                        └───────────────────────────────────┘
-       └── broker or registry absent, disk full: `retrying`         replaced, refused, log gone: `stopped`
+    session ──► claim ──► snapshot, in parts ──► steps, in batches ──► wait for the log ─┐
+       ▲                                             ▲                                   │
+       │ pause                                       └───────────────────────────────────┘
+       └── broker or registry absent, disk full: `retrying`        replaced, refused, log removed: `stopped`
 
-Where it is stands in Kafka, in the transaction of the events. The lake's copy of it keeps the log from there, tells SHOW SINKS,
-and is ahead of Kafka only over entries in which the relation did not change.
+The sink's position is in Kafka, in the same transaction as the events. A copy in the lake holds the
+log and is shown by SHOW SINKS. The copy is ahead of Kafka only by entries in which the relation did
+not change.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from sinks.reading import Reader, Step
 from sinks.session import Session
 from sinks.settings import Opened, Settings, settings
 
-SNAPSHOT_PIECE = 10_000  # events of a snapshot in one transaction: 0.1 s of work to repeat after a crash
-BATCH_EVENTS = 10_000  # a batch of steps is committed when it has this many; one step is never cut
+SNAPSHOT_PIECE = 10_000  # events of a snapshot per transaction: 0.1 s of work to repeat after a crash
+BATCH_EVENTS = 10_000  # a batch of steps is committed at this size; a step is never divided
 
-RETRY_FIRST = timedelta(seconds=0.25)  # pauses between sessions double from the first to the last
+RETRY_FIRST = timedelta(seconds=0.25)  # delays between sessions double, from the first to the last
 RETRY_LAST = timedelta(seconds=5)
 
-COPY_INTERVAL = timedelta(seconds=1)  # writing the copy takes 1 ms, a busy log has six ticks a second
-IDLE_WAIT = timedelta(seconds=60)  # a worker with nothing to write wakes by itself this often
+COPY_INTERVAL = timedelta(seconds=1)  # writing the copy takes 1 ms, and a busy log has six ticks a second
+IDLE_WAIT = timedelta(seconds=60)  # an idle worker wakes at this interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Begin:
 
 
 class Worker(threading.Thread):
-    """Runs until `end()`, until the sink is dropped, or until it may not go on."""
+    """A thread that runs one sink until `end()`, until the sink is dropped, or until an error that a retry cannot fix."""
 
     def __init__(
         self, lake: Lake, item: Item, relation: Item, begin: Begin, follower: Follower, instance: str, opened: Opened = dict
@@ -77,12 +78,15 @@ class Worker(threading.Thread):
         n, reached = (begin.n, begin.time) if copy is None else (copy.n, copy.time)
         self._position = Progress(n, reached, 0, copy is not None and copy.filled, instance)
         self._claimed = copy is not None and copy.claimed  # whether Kafka has a progress record of this sink
-        self._failing = False  # nothing can be written at the moment
+        self._failing = False  # whether writing fails at present
         self._reported: tuple[Status, str, bool, int] | None = None
         self._reported_at = 0.0
 
     def end(self, *, dropped: bool = False) -> None:
-        """It ends after the transaction it is in; if dropped, after the last changes before the drop, or at once if it cannot write."""
+        """Ends the worker after its current transaction.
+
+        If the sink was dropped, the worker first writes the changes before the drop, unless writing fails.
+        """
         self._dropped = self._dropped or dropped
         if not dropped or self._failing:
             self._ending.set()
@@ -98,15 +102,15 @@ class Worker(threading.Thread):
             else:
                 self._report("stopped", "")
         except Replaced as error:
-            _say(f"sink {self.item.name}: {error.message}")  # the copy is the other process's now
+            _say(f"sink {self.item.name}: {error.message}")  # the copy now belongs to the other process
         except TailgateError as error:
             self._stopped(f"{error.sqlstate}: {error.message}")
-        except Exception as error:  # noqa: BLE001  # our own bug ends this sink alone, loudly
+        except Exception as error:  # noqa: BLE001  # a defect ends only this sink, and is reported
             traceback.print_exc()
             self._stopped(f"XX000: {error}")
 
     def _stopped(self, error: str) -> None:
-        """Reports that the sink does not go on, again and again while the file system fails."""
+        """Reports that the sink has stopped, and repeats this while the file system fails."""
         self._failing = True
         while not self._report("stopped", error) and not self._ending.wait(RETRY_LAST.total_seconds()):
             pass
@@ -114,7 +118,7 @@ class Worker(threading.Thread):
             self._copy.remove()
 
     def _life(self) -> bool:
-        """One session, from its opening to its failure. Whether there is to be another."""
+        """Runs one session until it fails or ends. Returns whether another session may follow."""
         chosen = settings(self.item, self._opened)
         session: Session | None = None
         try:
@@ -135,7 +139,7 @@ class Worker(threading.Thread):
             if not error.retriable:
                 raise
             self._retry(error)
-        except OSError as error:  # of the lake's file system: a full disk, say
+        except OSError as error:  # from the lake's file system, for example a full disk
             self._retry(from_system(error) or IoError(str(error)))
         finally:
             if session is not None:
@@ -151,7 +155,7 @@ class Worker(threading.Thread):
         self._pause = min(2 * self._pause, RETRY_LAST)
 
     def _registered(self, chosen: Settings) -> Encoder:
-        """The encoder, once the schemas of what has some have their ids."""
+        """Returns the encoder, after registering the schemas of the formats that need one."""
         columns = self._relation.columns
 
         def register(part: str, of: dict[str, object] | str) -> int:
@@ -176,7 +180,7 @@ class Worker(threading.Thread):
         return Encoder(columns, chosen.envelope, value_form, **keys, headers=chosen.headers, constant=chosen.constant_headers)
 
     def _claim(self, session: Session, chosen: Settings) -> None:
-        """The position to go on from, and a first transaction that says so."""
+        """Determines the position to continue from, and claims the sink with a first transaction."""
         copy = self._copy.position()
         if (reason := self._copy.stopped()) is not None:
             held = f"the log is no longer kept for sink {self.item.name}: {reason}"
@@ -201,6 +205,7 @@ class Worker(threading.Thread):
         self._pause = RETRY_FIRST
 
     def _follow(self, session: Session, encoder: Encoder) -> bool:
+        """Writes the snapshot and then the steps of the log. Returns whether another session may follow."""
         at, relation = self._position, self._relation
         reader = Reader(self._lake, self.item.id, relation.id, relation.errors, at.n, at.time, relation.columns)
         if not at.filled and reader.error is None:
@@ -214,7 +219,7 @@ class Worker(threading.Thread):
                     session.commit(batch, None)
                     self._copy.remove()
                     return False
-                if not self._position.filled:  # the view had errors when the sink was made
+                if not self._position.filled:  # the view had errors when the sink was created
                     self._snapshot(session, encoder, replace(self._position, n=step.n, time=step.time))
                     continue
                 if step.changes is not None:
@@ -238,7 +243,7 @@ class Worker(threading.Thread):
         return True
 
     def _snapshot(self, session: Session, encoder: Encoder, at: Progress) -> None:
-        """The rows at a time, from where an earlier instance came to; the same rows always come in the same order."""
+        """Writes the rows at a time, continuing after those that an earlier instance wrote. Their order is always the same."""
         events = encoder.events(self._lake.snapshot(self._relation.id, at.time))
         sent = at.snapshot_rows
         crash.point("sink.snapshot")
@@ -252,13 +257,14 @@ class Worker(threading.Thread):
                 return
 
     def _advance(self, session: Session, batch: list[Event], step: Step, marks: list[Mark]) -> None:
+        """Moves the position to a step, and commits the batch if it has events."""
         if step.n <= self._position.n:
             return
         reached = replace(self._position, n=step.n, time=step.time)
         if batch:
             self._commit(session, batch, reached, marks)
         else:
-            self._position = reached  # nothing to say: Kafka need not know
+            self._position = reached  # without events Kafka need not know the position
 
     def _commit(self, session: Session, events: list[Event], reached: Progress, marks: list[Mark]) -> None:
         session.commit(events, reached, lambda: crash.point("sink.produced"), marks)
@@ -270,8 +276,11 @@ class Worker(threading.Thread):
         return self._reported is None or self._reported[3] != self._position.n
 
     def _report(self, status: Status, error: str) -> bool:
-        """Writes the copy, if it says something new; where it is, no oftener than COPY_INTERVAL. Returns False if it cannot be written:
-        then it keeps more of the log than it has to, and the next report writes it."""
+        """Writes the copy if its content has changed, but a changed position at most once per COPY_INTERVAL.
+
+        Returns False if writing fails. The old copy then holds more of the log than necessary, until the
+        next report succeeds.
+        """
         position, now = self._position, time.monotonic()
         report = (status, error, position.filled, position.n)
         if report == self._reported:
@@ -281,7 +290,7 @@ class Worker(threading.Thread):
         crash.point("sink.copy")
         try:
             self._copy.write(position.n, position.time, status, error, claimed=self._claimed, filled=position.filled)
-        except OSError as failure:  # the position in Kafka counts; the older copy keeps more of the log, not less
+        except OSError as failure:  # the position in Kafka is decisive; the older copy holds more of the log, not less
             if self._reported is not None:
                 _say(f"sink {self.item.name}: its status cannot be written: {failure}")
             self._reported = None

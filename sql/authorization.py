@@ -1,18 +1,20 @@
-"""Whether a role may evaluate a plan. This is the only place that decides it, and only what it returns can be run.
+"""Checks whether a role may evaluate a plan. Only this module decides it; only an `Authorized` plan is run.
 
-    plan ──► its demands: privilege, item, in whose name ──► authorize(plan, role, catalog) ──► Authorized, or 42501
+    plan ──► demands: privilege, item, readers ──► authorize(plan, role, catalog) ──► Authorized, or 42501
 
-A plan reads in the name of one or more roles, which must all have the privilege:
+Each item is read on behalf of one or more roles. All of them must have the privilege:
 
-    what a statement names             the role of the session
-    what a plain view names            the owner of the view, whoever reads the view
-    what the body of a function names  those in whose name the function is called, and the owner of the function
+    an item named by a statement           the role of the session
+    an item named by a plain view          the owner of the view, not the role that reads the view
+    an item named by a function's body     the roles on whose behalf the function is called, and its owner
 
-So neither a view nor a function lends its caller's privileges to its owner, and a function does not lend its owner's either. A
-source, a table and a materialized view hold rows: to read those takes SELECT on them alone.
+So the owner of a view or function never gains the privileges of its caller, and the caller of a
+function never gains those of its owner. A source, a table and a materialized view contain rows;
+reading these requires SELECT on that item only.
 
-The binder notes a demand where it looks a name up. `gateway.serving` takes an `Authorized` wherever it evaluates something, and
-`engine.ddl.definitions` authorizes definitions with the privileges of their owners.
+The binder records a demand for each name that it resolves. `gateway.serving` accepts only
+`Authorized` plans, and `engine.ddl.definitions` authorizes definitions with the privileges of their
+owners.
 
 Source: PostgreSQL 15, section 41.5, "Rules and Privileges".
 """
@@ -28,14 +30,16 @@ from lake.errors import InsufficientPrivilege, UndefinedTable
 from lake.roles import Role
 from lake.schemas import TEMPORARY_ID
 
-SESSION = 0  # in place of an item's id: the role of the session
+SESSION = 0  # the role of the session, where other readers are ids of items
 SELECT, EXECUTE, SUPERUSER = "SELECT", "EXECUTE", "SUPERUSER"
 
 
 class Demand(NamedTuple):
-    """A privilege that a plan needs on an item. `readers`: in whose name: SESSION, or ids of views and functions, whose owners are meant.
+    """A privilege that a plan needs on an item.
 
-    EXECUTE of a function is everybody's. SUPERUSER is no privilege on an item; `what` is then named in the error.
+    `readers` are the roles that must have it: SESSION, or the id of a view or function, for its owner.
+    Every role has EXECUTE on functions. SUPERUSER is independent of any item; the error then names
+    `what`.
     """
 
     privilege: str
@@ -45,20 +49,22 @@ class Demand(NamedTuple):
 
 
 class Plan(Protocol):
+    """Anything that needs authorization before it is evaluated."""
+
     @property
     def demands(self) -> tuple[Demand, ...]:
-        """All that is needed to evaluate it."""
+        """Returns all privileges that evaluating the plan needs."""
 
 
 P = TypeVar("P", bound=Plan)
 P_co = TypeVar("P_co", bound=Plan, covariant=True)
-NOBODY = Role(-1, "")  # the owner of what is gone
+NOBODY = Role(-1, "")  # stands for the owner of a dropped item
 _SEAL = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Authorized(Generic[P_co]):
-    """A plan that may be evaluated. `authorize` and `shared` make one; nothing else can."""
+    """A plan that may be evaluated. Only `authorize` and `shared` can create one."""
 
     plan: P_co
     _seal: object = field(repr=False, compare=False)
@@ -70,38 +76,49 @@ class Authorized(Generic[P_co]):
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """All rows of one relation, and how they change. `item` may be as it was at another time."""
+    """The rows and changes of one relation. `item` may come from an older catalog."""
 
     item: Item
 
     @property
     def demands(self) -> tuple[Demand, ...]:
+        """Returns the demand for SELECT on the relation."""
         return (Demand(SELECT, self.item.id),)
 
 
 def authorize(plan: P, role: Role, catalog: Catalog) -> Authorized[P]:
-    """The plan, for what evaluates it. Raises 42501 unless all in whose name it reads may; `role` is that of the session."""
+    """Returns the plan as `Authorized`. Raises 42501 if a reader lacks a privilege.
+
+    `role` is the role of the session.
+    """
     for demand in plan.demands:
         _check(demand, role, catalog)
     return Authorized(plan, _SEAL)
 
 
 def shared(plan: P) -> Authorized[P]:
-    """A plan that is evaluated for a cache. A session gets a part of what it gives after a plan of its own was authorized."""
+    """Returns a plan that fills a cache, without a check.
+
+    A session gets rows from the cache only after its own plan was authorized.
+    """
     return Authorized(plan, _SEAL)
 
 
 def renamed(demands: Iterable[Demand], reader: int) -> tuple[Demand, ...]:
-    """The demands of a definition in the name of its owner and not of the session's role."""
+    """Returns demands that check the owner of item `reader` in place of the session's role."""
     return tuple(d._replace(readers=tuple(reader if r == SESSION else r for r in d.readers)) for d in demands)
 
 
 def kind_of(item: Item) -> str:
-    """What PostgreSQL's messages call it."""
+    """Returns the kind of an item in the words of PostgreSQL's error messages."""
     return item.kind if item.kind in ("view", "materialized view") else "table" if item.is_relation else item.kind
 
 
 def _check(demand: Demand, role: Role, catalog: Catalog) -> None:
+    """Raises 42501 unless all readers of a demand have its privilege.
+
+    Raises 42P01 for a dropped item.
+    """
     if demand.privilege == SUPERUSER:
         if not role.superuser:
             raise InsufficientPrivilege(f"permission denied for {demand.what}")
@@ -117,7 +134,11 @@ def _check(demand: Demand, role: Role, catalog: Catalog) -> None:
 
 
 def _check_role(privilege: str, item: Item, role: Role, catalog: Catalog, *, named: bool = False) -> None:
-    """`named`: the role's own statement names the item, which takes USAGE of the schema too, except that of a session's own views."""
+    """Raises 42501 if the role lacks a privilege on an item.
+
+    `named`: a statement of the role names the item. This requires USAGE on its schema too, except for
+    the session's temporary views.
+    """
     if named and item.schema != TEMPORARY_ID and not catalog.may(role, "USAGE", item.schema):
         raise InsufficientPrivilege(f"permission denied for schema {catalog.schema_of(item).name}")
     if privilege != EXECUTE and not catalog.may(role, privilege, item.id):
@@ -125,7 +146,7 @@ def _check_role(privilege: str, item: Item, role: Role, catalog: Catalog, *, nam
 
 
 def _owner(id: int, catalog: Catalog) -> Role:
-    """The owner of a view or function; a role without any privilege if one of the two is gone."""
+    """Returns the owner of a view or function, or NOBODY if the item or its owner was dropped."""
     item = catalog.items.get(id)
     owner = None if item is None else catalog.all_roles().get(item.owner)
     return owner or NOBODY

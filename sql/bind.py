@@ -1,4 +1,4 @@
-"""A query's tree to a bound, typed plan.
+"""Binds a query: turns its syntax tree into a typed plan.
 
 QueryText ──► binding.queries ──► decorrelation ──► folding ──► Query(plan, columns, parameters, depends)
 """
@@ -38,12 +38,12 @@ def bind_query(
     view: bool = False,
     widths: Mapping[int, int] = NO_WIDTHS,
 ) -> Query:
-    """The query's plan. `parameters`: types that are known of $1, $2, …; unknown for the others; None where there are none, as
-    in a simple query.
+    """Returns the bound query. Errors have a SQLSTATE and a position in the statement of the query.
 
-    `view`: the query of a view, where parameters, and functions whose value changes by itself, are refused. `widths`: of relations that
-    got columns since it was typed, how many there were (`Item.widths`). Errors carry a SQLSTATE
-    and a position in the statement the query came from.
+    `parameters`: the declared types of $1, $2, …, UNKNOWN for those to infer; None if parameters are not
+    allowed, as in a simple query. `view`: the query of a view, which may use neither parameters nor
+    volatile functions. `widths`: the number of columns that relations had when the query was typed, if
+    columns were added since (`Item.widths`).
     """
     tree = _tree(query)
     types = Parameters(parameters or (), parameters is not None and not view)
@@ -57,7 +57,10 @@ def bind_query(
 
 
 def bind_view(statement: CreateView, catalog: Catalog) -> Query:
-    """The query of CREATE VIEW, its columns named as the statement says."""
+    """Binds the query of CREATE VIEW and names its columns as in the statement.
+
+    Raises 42601 if the statement names too many columns, and 42701 if a name occurs twice.
+    """
     bound = bind_query(statement.query, catalog, view=True)
     if len(statement.columns) > len(bound.columns):
         raise SyntaxError_("CREATE VIEW specifies more column names than columns")
@@ -72,7 +75,7 @@ def bind_view(statement: CreateView, catalog: Catalog) -> Query:
 
 
 def relation_query(name: Name) -> QueryText:
-    """SELECT * FROM name, as TAIL reads a relation."""
+    """Returns the query SELECT * FROM name, for TAIL of a relation."""
     table = exp.Table(this=exp.Identifier(this=name.name, quoted=True))
     if name.schema:
         table.set("db", exp.Identifier(this=name.schema, quoted=True))
@@ -83,6 +86,7 @@ def relation_query(name: Name) -> QueryText:
 
 
 def _tree(query: QueryText | str) -> exp.Expr:
+    """Returns the tree of a query, which is parsed if it is a string."""
     if isinstance(query, QueryText):
         return query.tree
     cursor = Cursor(query)

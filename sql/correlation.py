@@ -1,4 +1,4 @@
-"""What a scalar or a relation reads of the queries around it."""
+"""Finds the arguments and subqueries in scalars and relations before decorrelation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sql.subqueries import Argument, Subquery, argument, dependent, subquery
 
 
 def arguments_of(scalar: Scalar, seen: set[int] | None = None) -> Iterator[Argument]:
-    """The arguments that a scalar reads, those that its subqueries read among them. `seen`: relations that were read already."""
+    """Yields the arguments that a scalar and its subqueries read. Relations in `seen` are skipped."""
     seen = set() if seen is None else seen
     if (found := argument(scalar)) is not None:
         yield found
@@ -24,7 +24,7 @@ def arguments_of(scalar: Scalar, seen: set[int] | None = None) -> Iterator[Argum
 
 
 def arguments_read(relation: Relation, seen: set[int] | None = None) -> Iterator[Argument]:
-    """The arguments that a relation reads, wherever in it."""
+    """Yields the arguments that a relation reads, in all its nodes. Relations in `seen` are skipped."""
     seen = set() if seen is None else seen
     for node in nodes(relation, seen):
         join = dependent(node)
@@ -34,7 +34,7 @@ def arguments_read(relation: Relation, seen: set[int] | None = None) -> Iterator
 
 
 def nodes(relation: Relation, seen: set[int] | None = None) -> Iterator[Relation]:
-    """A relation and all below it, each once, while LATERAL may be among them; not what is in scalars."""
+    """Yields a relation and all below it, each once, also inputs of LATERAL joins, but not subqueries in scalars."""
     seen = set() if seen is None else seen
     waiting = [relation]
     while waiting:
@@ -47,10 +47,11 @@ def nodes(relation: Relation, seen: set[int] | None = None) -> Iterator[Relation
 
 
 def has_subqueries(scalar: Scalar) -> bool:
+    """Returns whether a scalar contains a subquery."""
     return subquery(scalar) is not None or any(map(has_subqueries, parts(scalar)))
 
 
 def subqueries_of(scalar: Scalar) -> tuple[Subquery, ...]:
-    """The subqueries of a scalar, those in their arguments aside."""
+    """Returns the subqueries of a scalar, without those in the arguments of a subquery."""
     inner = subquery(scalar)
     return (inner,) if inner is not None else tuple(s for p in parts(scalar) for s in subqueries_of(p))

@@ -1,10 +1,11 @@
-"""Items' texts: read, and written anew when what they name gets another name.
+"""Defining statements of catalog items: binds them, and edits their names after a rename.
 
-An item's text names things as a session does whose path is `public` (`Catalog.stored`). What a user typed along another path is brought
-to that when the item is made; ALTER … RENAME and SET SCHEMA bring the texts of all that name the item to its new name:
-`FROM old` becomes `FROM new AS old`, and what follows may go on saying `old.column`.
+The stored text of an item resolves its names along the search path `public` (`Catalog.stored`).
+A statement that a user typed with another search path is edited when the item is created. ALTER …
+RENAME and SET SCHEMA edit the texts of all items that refer to the renamed item: `FROM old` becomes
+`FROM new AS old`, so `old.column` stays valid in the rest of the query.
 
-    text, the catalog in which its names mean something ──► where it names what ──► the names these have in another catalog
+    text, catalog that resolves it ──► positions and ids of its names ──► their names in another catalog
 """
 
 from __future__ import annotations
@@ -45,14 +46,15 @@ Creation = (
 
 
 def bind_definition(item: Item, catalog: Catalog) -> Query:
-    """The plan of a view, by the text that is kept of it."""
+    """Returns the plan of a view, bound from its stored text."""
     return bind_query(item.query, catalog.stored, view=True, widths=item.widths)
 
 
 def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | None = None) -> Item:
-    """The item, whose text is right in `before`, with the text that means the same in `after`, where the item is too.
+    """Returns the item with its text edited so that its meaning in `after` is its meaning in `before`.
 
-    A name that means the same already stays as it was typed. `statement`: what `item.sql` says, if it was read before.
+    Both catalogs contain the item. A name that resolves to the same object in both stays as typed.
+    `statement` is the parsed `item.sql`, if the caller has it.
     """
     if statement is None:
         parsed = parse(item.sql)
@@ -81,7 +83,7 @@ def restated(item: Item, before: Catalog, after: Catalog, statement: Creation | 
 
 
 def reached_by(statement: Creation) -> list[Name]:
-    """The connections and secrets that a statement names."""
+    """Returns the names of the connections and secrets that a statement uses."""
     if isinstance(statement, CreateConnection):
         return _secrets(statement.options)
     if not isinstance(statement, CreateSource | CreateSink):
@@ -92,11 +94,12 @@ def reached_by(statement: Creation) -> list[Name]:
 
 
 def _secrets(options: Options) -> list[Name]:
+    """Returns the names of the secrets in options."""
     return [value.name for _, value in options if isinstance(value, SecretName)]
 
 
 def _function(item: Item, statement: CreateFunction, before: Catalog, after: Catalog, text: _Text) -> Item:
-    """A function's body stands in its statement as it was typed, with quotes around it, or after RETURN."""
+    """Returns a function's item with its text edited. The body is in quotes or follows RETURN."""
     if statement.row is not None:
         text.name(statement.row.position, before.relation(statement.row).id)
     body, begin = statement.body, statement.body.offset
@@ -113,26 +116,29 @@ def _function(item: Item, statement: CreateFunction, before: Catalog, after: Cat
 
 
 def _moved(query: QueryText, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The query's own text with edits at places of its statement."""
+    """Returns the query's text after edits whose positions count from the start of the statement."""
     return edited(query.text, [(b - query.offset, e - query.offset, new) for b, e, new in edits])
 
 
 def shown(item: Item, catalog: Catalog) -> Item:
-    """The item with its text as it is to be said along the catalog's path."""
+    """Returns the item with its text written for the search path of the catalog."""
     return item if catalog.path == catalog.stored.path or not item.sql else restated(item, catalog.stored, catalog)
 
 
 class _Text:
-    """A text whose names get others; `edits` are from where to where, and what stands there then."""
+    """A text whose names are edited. `edits` are (begin, end, new text)."""
 
     def __init__(self, text: str, before: Catalog, after: Catalog, start: int = 0) -> None:
-        """`start`: what places in the text count from."""
+        """Splits the text into tokens. `start` is the position of the text in its statement."""
         self._row = [replace(t, position=t.position + start) for t in tokens(text)]
         self._before, self._after = before, after
         self.edits: list[tuple[int, int, str]] = []
 
     def query(self, tree: exp.Expr, places: Iterable[tuple[int, int]]) -> list[tuple[int, int, str]]:
-        """A query's names, at their places; the edits that they need."""
+        """Adds and returns the edits for the names in a query.
+
+        `places`: (position, id) of each name.
+        """
         columns = {position(c) for c in tree.find_all(exp.Column) if c.args.get("db")}
         bare = {position(t) for t in tree.find_all(exp.Table) if not t.alias and isinstance(t.this, exp.Identifier)}
         ctes = {c.alias for c in tree.find_all(exp.CTE)}
@@ -145,7 +151,11 @@ class _Text:
         return self.edits[first:]
 
     def name(self, at: int | None, id: int, *, alias: bool = False, taken: Collection[str] = ()) -> None:
-        """A relation or function. `alias`: one may be put behind it. `taken`: names that alone mean something else."""
+        """Adds the edit for the name of a relation or function, if it needs one.
+
+        `alias`: an alias may be added after the name. `taken`: names that mean something else if they
+        are not qualified.
+        """
         assert at is not None
         first, last = self._parts(at)
         said = self._said(first, last)
@@ -160,7 +170,10 @@ class _Text:
         self.edits.append((at, self._row[last].end, new.sql + behind))
 
     def column(self, at: int, id: int) -> None:
-        """`schema.relation.column`: where the relation has another name, the old one is its alias now, which has no schema."""
+        """Adds the edit for `schema.relation.column`, if it needs one.
+
+        If the relation was renamed, its old name is now an alias, which is not qualified.
+        """
         first, last = self._parts(at)
         said, end = self._said(first, last - 2), self._row[last - 2].end
         if self._after[id].name != self._before[id].name:
@@ -169,27 +182,29 @@ class _Text:
             self.edits.append((at, end, self._qualified(id).sql))
 
     def _qualified(self, id: int) -> Name:
+        """Returns the new name of an item, with its schema."""
         item = self._after[id]
         return Name(item.name, self._after.schema_of(item).name)
 
     def _parts(self, at: int) -> tuple[int, int]:
-        """The first and last token of a name."""
+        """Returns the indexes of the first and the last token of a name."""
         first = last = next(i for i, t in enumerate(self._row) if t.position == at)
         while self._row[last + 1].kind == "operator" and self._row[last + 1].value == ".":
             last += 2
         return first, last
 
     def _said(self, first: int, last: int) -> Name:
+        """Returns the name in the text between two tokens."""
         return Name(self._row[last].value, self._row[last - 2].value if last > first else None)
 
     def _after_table(self, first: int) -> bool:
-        """Whether the name stands in TABLE name, where no alias may."""
+        """Returns whether the word TABLE precedes the name. No alias is allowed there."""
         before = self._row[first - 1]
         return first > 0 and before.kind == "word" and before.value == "table"
 
 
 def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The text with other words from one place to another.
+    """Returns the text after replacing each range (begin, end) by its new text.
 
     >>> edited("FROM a, b", [(5, 6, "s.a"), (8, 9, "c AS b")])
     'FROM s.a, c AS b'

@@ -1,9 +1,10 @@
-"""A bound plan as one SELECT of DuckDB.
+"""Renders a bound plan as one SELECT of DuckDB.
 
-Tables are called r<relation id> with columns c0, c1, …; one without a key has a last column `__weight`, how often each row is there. The
-functions and settings of `sql.duckdb_functions.install` must be in the connection.
+Tables are named r<relation id>, with columns c0, c1, … A table without a key has a last column
+`__weight`, the number of copies of each row. The connection needs the functions and settings of
+`sql.duckdb_functions.install`.
 
-Every relation becomes a sub-select whose columns are c0, c1, … again, so that scalars never meet names of users.
+Every relation becomes a sub-select with columns c0, c1, …, so the SQL contains no names of users.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from sql.relations import inputs
 from sql.scalars import CONSTANTS, DUCKDB, spelled
 from sql.templates import filled
 
-NOW = "CAST(now() AS TIMESTAMPTZ)"  # the transaction's begin
+NOW = "CAST(now() AS TIMESTAMPTZ)"  # the start of the transaction
 KEYWORDS = {
     "inner": "INNER JOIN",
     "left": "LEFT JOIN",
@@ -56,9 +57,10 @@ KEYWORDS = {
 
 
 def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = None) -> str:
-    """DuckDB SQL of a plan. Output columns are c0, c1, …; `now`: the expression of the statement's time. Raises 54001 if it is too long.
+    """Returns the DuckDB SQL of a plan, with output columns c0, c1, … Raises 54001 if it is too long.
 
-    `constants`: gets the long literals, which are parameters then (`arguments`); left out, they are written out.
+    `now`: SQL for the time of the statement. `constants`: long literals are appended to it and become
+    parameters (see `arguments`); without it, they are written into the SQL.
     """
     renderer = _Renderer(now, shared(plan), constants)
     text = renderer.relation(plan)
@@ -69,9 +71,13 @@ def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = No
 
 
 def shared(plan: Relation) -> frozenset[int]:
-    """Relations, by identity, that stand in more than one place and are more than rows of a table passed on: they are computed once."""
+    """Returns the ids (`id()`) of relations to compute once.
+
+    These are used several times, do more than filter and project a table, and do not read the working
+    table of a recursion.
+    """
     count: Counter[int] = Counter()
-    kinds: dict[int, tuple[bool, bool]] = {}  # whether it is more than that; whether it reads the last round of a recursion
+    kinds: dict[int, tuple[bool, bool]] = {}  # (does more than filter and project a table, reads a working table)
 
     def visit(node: Relation) -> tuple[bool, bool]:
         count[id(node)] += 1
@@ -86,26 +92,34 @@ def shared(plan: Relation) -> frozenset[int]:
 
 
 def arguments(values: Sequence[object], used: Iterable[int], constants: Sequence[Value]) -> dict[str, object]:
-    """What DuckDB is given with the SQL: the values of the parameters that the plan still has (it takes no others), and the constants
-    that `render` found."""
+    """Returns the parameters for DuckDB, by name.
+
+    They are the values of the parameters in `used`, because DuckDB rejects parameters that the SQL does
+    not have, and the constants that `render` collected.
+    """
     return {str(number): values[number - 1] for number in used} | named_constants(constants)
 
 
 def named_constants(constants: Sequence[Value]) -> dict[str, object]:
+    """Returns the constants by the names of their parameters."""
     return {str(number): value for number, value in enumerate(constants, CONSTANTS + 1)}
 
 
 def columns(count: int, prefix: str = "") -> str:
+    """Returns the list `c0, c1, …` of `count` columns, each with a prefix."""
     return ", ".join(f"{prefix}c{i}" for i in range(count))
 
 
 class _Renderer:
+    """The renderer of one plan. `written` has the common table expressions of shared relations."""
+
     def __init__(self, now: str, shared: frozenset[int], constants: list[Value] | None) -> None:
         self.now, self.shared, self.constants = now, shared, constants
         self.names: dict[int, str] = {}
         self.written: list[tuple[str, str]] = []
 
     def relation(self, plan: Relation) -> str:
+        """Returns the SELECT of a relation. Raises 54001 if it is too long."""
         return checked(self._relation(plan))
 
     def _relation(self, plan: Relation) -> str:
@@ -158,6 +172,7 @@ class _Renderer:
                 assert_never(plan)
 
     def _from(self, plan: Relation) -> str:
+        """Returns an item for FROM: a sub-select, or the name of a common table expression if it is shared."""
         if id(plan) not in self.shared:
             return f"({self.relation(plan)})"
         if id(plan) not in self.names:
@@ -170,7 +185,7 @@ class _Renderer:
         width = len(plan.columns)
         if plan.key is not None:
             return f"SELECT {columns(width)} FROM r{plan.relation}"
-        # generate_series only where a row is there more than once
+        # only rows with several copies need range()
         once = f"SELECT {columns(width)} FROM r{plan.relation} WHERE {WEIGHT} = 1"
         often = f"SELECT {columns(width)} FROM r{plan.relation}, range({WEIGHT}) WHERE {WEIGHT} > 1"
         return f"{once} UNION ALL {often}"
@@ -229,7 +244,7 @@ class _Renderer:
         return f"SELECT {columns(width) or '1 AS nothing'} FROM ({numbered}) WHERE {' AND '.join(conditions)}"
 
     def _all_in_order(self, keys: tuple[SortKey, ...], width: int) -> str:
-        """The order of rows where it decides which of them are taken: those equal in it in the order of their values."""
+        """Returns an ORDER BY that breaks ties by all columns, because a limit must be deterministic."""
         return order_by([*sort_terms(keys, self.scalar), *(f"c{i} ASC NULLS LAST" for i in range(width))])
 
     def _limit(self, plan: Limit) -> str:
@@ -244,8 +259,10 @@ class _Renderer:
         return text
 
     def scalar(self, s: Scalar) -> str:
+        """Returns the SQL of a scalar over columns c0, c1, …"""
         return spelled(s, DUCKDB, now=self.now, constants=self.constants)
 
 
 def _rows(clause: str, sqlstate: str, count: str) -> str:
+    """Returns the SQL of a row count that fails with `sqlstate` if it is negative."""
     return f"(CASE WHEN {count} < 0 THEN error('[{sqlstate}] {clause} must not be negative') ELSE {count} END)"

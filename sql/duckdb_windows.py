@@ -1,7 +1,8 @@
-"""Window functions as DuckDB's SQL.
+"""Renders window functions as DuckDB SQL.
 
-Where the order of equal rows shows, they are sorted by their values too: by all of the input's columns. Functions that know which rows are
-equal (rank, frames in RANGE and GROUPS) are sorted by what is asked for alone, and have the order among equal ones inside.
+If the result depends on the order of peers (rows that are equal in ORDER BY), the peers are sorted by
+all columns of the input. Functions that must recognize peers (rank, frames in RANGE and GROUPS) have
+only the requested order in OVER; they sort peers inside the aggregate.
 """
 
 from __future__ import annotations
@@ -17,25 +18,28 @@ from sql.rewrite import columns_of
 from sql.templates import filled
 
 Spell = Callable[[Scalar], str]
-PEERS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})  # which rows are equal is all that they look at
-PLACES = frozenset({"row_number", "ntile", "lag", "lead"})  # these look at rows one by one
-SHOWN = FRAMED | COLLECTING  # these show the order of rows within their frame
+PEERS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})  # depend only on which rows are peers
+PLACES = frozenset({"row_number", "ntile", "lag", "lead"})  # depend on the position of each row
+SHOWN = FRAMED | COLLECTING  # depend on the order of rows in the frame
 INTERVAL = "(to_months({0}.months) + to_days({0}.days) + to_microseconds({0}.micros))"
 
 
 def window(call: WindowCall, node: Window, spell: Spell) -> str:
-    """One call over the input of its node, whose columns are c0, c1, …"""
+    """Returns the SQL of a call over the input of its node, whose columns are c0, c1, …
+
+    Raises 0A000 if DuckDB cannot evaluate it.
+    """
     name, framed = call.function.name, call.function.kind == "aggregate" or call.function.name in FRAMED
     if not call.function.duckdb:
         raise FeatureNotSupported(f"window function {call.function} is not supported", position=call.position)
     if name == "string_agg" and columns_of(call.arguments[1]):
         raise FeatureNotSupported("string_agg with a delimiter that is not constant is not supported", position=call.position)
-    if name == "ntile" and columns_of(call.arguments[0]):  # PostgreSQL asks the partition's first row
+    if name == "ntile" and columns_of(call.arguments[0]):  # PostgreSQL evaluates it for the first row of the partition
         raise FeatureNotSupported("ntile of what is not constant is not supported", position=call.position)
     rows = name in PLACES or (framed and call.frame.mode == "rows")
     asked = sort_terms(node.order, spell)
     values = [f"c{i} ASC NULLS LAST" for i in range(len(node.input.columns))]
-    peers = framed and call.frame.exclude in ("group", "ties")  # rows that are equal must stay so: which comes first is then any
+    peers = framed and call.frame.exclude in ("group", "ties")  # peers must stay peers, so their order is not defined
     sorted_by = asked + values if rows and not peers else asked
     if framed and call.frame.mode == "range" and _has_offset(call.frame):
         sorted_by = [_range_term(node, spell)]
@@ -63,7 +67,7 @@ def _has_offset(frame: Frame) -> bool:
 
 
 def _range_term(node: Window, spell: Spell) -> str:
-    """What is sorted by, in a type from which offsets can be taken without leaving it."""
+    """Returns the sort key in a type that does not overflow when an offset is added or subtracted."""
     (key,) = node.order
     type, text = key.expression.type, spell(key.expression)
     match type.name:
@@ -77,17 +81,18 @@ def _range_term(node: Window, spell: Spell) -> str:
 
 
 def _frame(frame: Frame, node: Window, spell: Spell) -> str:
+    """Returns the frame clause, or '' for the default frame without ORDER BY."""
     text = f" {frame.mode.upper()} BETWEEN {_bound(frame.start, frame, node, spell)} AND {_bound(frame.end, frame, node, spell)}"
     if frame == Frame():
         return text if node.order else ""
     exclude = frame.exclude
     if exclude == "ties" and (_beyond(frame.start, "following") or _beyond(frame.end, "preceding")):
-        exclude = "group"  # the row itself is not there; DuckDB would put it in
+        exclude = "group"  # the frame does not contain the current row, but DuckDB would add it
     return text + (f" EXCLUDE {exclude.upper()}" if exclude != "no others" else "")
 
 
 def _beyond(bound: Bound, kind: str) -> bool:
-    """Whether a bound lies on one side of the row itself."""
+    """Returns whether a bound has this kind and an offset other than zero."""
     if bound.kind != kind or bound.offset is None:
         return False
     value = bound.offset.value if isinstance(bound.offset, Literal) else None
@@ -95,6 +100,7 @@ def _beyond(bound: Bound, kind: str) -> bool:
 
 
 def _bound(bound: Bound, frame: Frame, node: Window, spell: Spell) -> str:
+    """Returns a bound of a frame. The SQL fails for negative and NULL offsets, as in PostgreSQL."""
     if bound.offset is None:
         return bound.kind.upper()
     text = spell(bound.offset)

@@ -1,4 +1,4 @@
-"""A plan as a tree of text: EXPLAIN's output and the tests' form. Stable: no ids, no addresses.
+"""Prints a plan as a tree, for EXPLAIN and tests. The output has no ids and is stable.
 
 Project: [c0, count AS n]
 └─ Aggregate: keys=[channel] aggregates=[count(*)]
@@ -56,12 +56,15 @@ Scanned = Callable[[Scan], str]
 
 
 def tree(plan: Relation, scanned: Scanned | None = None) -> str:
-    """One line a node, children below."""
+    """Returns the plan as text, one line per node, with the inputs below."""
     return "\n".join(shown for shown, _ in lines(plan, scanned))
 
 
 def lines(plan: Relation, scanned: Scanned | None = None) -> list[tuple[str, Relation]]:
-    """The tree's lines, each with its node. `scanned`: what a scan reads, for people; left out, the name that its plan says."""
+    """Returns the lines of the tree, each with its node.
+
+    `scanned` returns the text for a Scan, by default the name in the plan.
+    """
     out: list[tuple[str, Relation]] = []
 
     def add(node: Relation, first: str, rest: str) -> None:
@@ -77,7 +80,7 @@ def lines(plan: Relation, scanned: Scanned | None = None) -> list[tuple[str, Rel
 
 
 def line(plan: Relation) -> str:
-    """A node without its inputs."""
+    """Returns the line of a node, without its inputs."""
     match plan:
         case Scan(name=name):
             return f"Scan: {name}"
@@ -128,7 +131,7 @@ def line(plan: Relation) -> str:
 
 
 def order_by(keys: tuple[SortKey, ...], columns: tuple[Field, ...]) -> str:
-    """What to sort by, as after ORDER BY."""
+    """Returns the sort keys as in ORDER BY."""
     return ", ".join(
         text(k.expression, columns, outer=True)
         + (" desc" if k.descending else "")
@@ -138,7 +141,10 @@ def order_by(keys: tuple[SortKey, ...], columns: tuple[Field, ...]) -> str:
 
 
 def _both(left: Relation, right: Relation) -> tuple[Field, ...]:
-    """Both sides' columns, those of one name told apart by their relations' names where there is one."""
+    """Returns the columns of both sides.
+
+    Equal names are qualified with the relation, or left or right.
+    """
     names = {f.name for f in left.columns} & {f.name for f in right.columns}
 
     def shown(side: Relation, word: str) -> tuple[Field, ...]:
@@ -154,6 +160,7 @@ def _named(scalar: Scalar, field: Field, columns: tuple[Field, ...]) -> str:
 
 
 def aggregate(call: AggregateCall, columns: tuple[Field, ...]) -> str:
+    """Returns an aggregate as readable SQL."""
     arguments = ", ".join(text(a, columns, outer=True) for a in call.arguments)
     distinct = "distinct " if call.distinct else ""
     order = f" order by {order_by(call.order, columns)}" if call.order else ""
@@ -166,7 +173,7 @@ def aggregate(call: AggregateCall, columns: tuple[Field, ...]) -> str:
 
 
 def text(scalar: Scalar, columns: tuple[Field, ...], *, outer: bool = False) -> str:
-    """A scalar as SQL for people; `outer`: without parentheses around it."""
+    """Returns a scalar as readable SQL. `outer`: without enclosing parentheses."""
 
     def inner(s: Scalar) -> str:
         return text(s, columns)

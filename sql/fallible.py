@@ -1,8 +1,8 @@
-"""Whether a scalar can fail on some row.
+"""Decides whether evaluating a scalar may raise an error.
 
-A condition that can fail must not be asked of rows which the query would not have asked it of: `a.kind = 'number' AND
-b.word::int > 5` may not be cut in two and its second half moved below a join. So only what is listed here moves; what is not
-listed is taken to fail.
+A rewrite must not evaluate a condition that may fail for rows for which the query does not evaluate
+it. For example, the second half of `a.kind = 'number' AND b.word::int > 5` must stay above the join.
+Only the functions listed here are considered safe.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ FUNCTIONS = frozenset(
     ("lower upper length char_length btrim ltrim rtrim trim concat reverse starts_with md5 date_trunc extract date_part order").split()
 )
 
-# types in the order in which a cast to a later one always has a result
+# a cast from a type to a later one in the same row never fails
 WIDER = (("int2", "int4", "int8", "numeric"), ("int2", "int4", "int8", "float8"), ("float4", "float8"), ("date", "timestamp"))
 TEXTS = ("text",)
 WHOLE = ("int2", "int4", "int8")
 
 
 def fallible(scalar: Scalar) -> bool:
+    """Returns whether a scalar or one of its parts may fail."""
     return any(_fails(part) for part in walk(scalar))
 
 
 def _fails(scalar: Scalar) -> bool:
-    """Of itself, its parts aside."""
+    """Returns whether a scalar itself may fail, apart from its parts."""
     if isinstance(scalar, Parameter):
         return True
     if not isinstance(scalar, Call):
@@ -39,17 +40,17 @@ def _fails(scalar: Scalar) -> bool:
         return not _widens(function.arguments[0], scalar)
     if _harmless(function.name, scalar.arguments):
         return False
-    if function.name == "date_trunc":  # whose unit is not known
+    if function.name == "date_trunc":  # with an unknown unit
         return True
     return function.name.partition(":")[0] not in (OPERATORS if function.kind in ("operator", "prefix") else FUNCTIONS)
 
 
 def _harmless(name: str, arguments: tuple[Scalar, ...]) -> bool:
-    """Whether it is the literals that keep a function from failing which otherwise may."""
+    """Returns whether a function that may fail in general cannot fail with these literal arguments."""
     values = [a.value if isinstance(a, Literal) else None for a in arguments]
     match name, values:
         case (("~~" | "!~~" | "~~*" | "!~~*"), [_, str() as pattern]):
-            return not pattern.endswith("\\")  # nothing to escape
+            return not pattern.endswith("\\")  # an error in LIKE
         case (("%" | "/"), [_, int() as divisor]) if not isinstance(divisor, bool):
             return arguments[0].type.name in WHOLE and divisor not in (0, -1)
         case (("+" | "-"), [date() as time, (int() as months, int() as days, int() as micros)]):
@@ -62,6 +63,7 @@ def _harmless(name: str, arguments: tuple[Scalar, ...]) -> bool:
 
 
 def _widens(source: str, cast: Call) -> bool:
+    """Returns whether a cast from type `source` never fails."""
     target = cast.type
     if target.is_array or source.endswith("[]"):
         return False

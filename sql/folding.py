@@ -1,8 +1,8 @@
-"""Calls that are NULL whatever their other arguments are: a strict function of a NULL that is written out.
+"""Replaces calls of strict functions with a literal NULL argument by NULL.
 
-    jsonb_set(a #- b, NULL, c)   ──►   NULL          a #- b, which may fail, is not computed, as in PostgreSQL
+    jsonb_set(a #- b, NULL, c)   ──►   NULL          a #- b may fail; it is not evaluated, as in PostgreSQL
 
-Only after a query is bound: until then a NULL argument must not hide an aggregate beside it.
+This happens after binding, because the binder must still see aggregates in the other arguments.
 
 Source: PostgreSQL 15, src/backend/optimizer/util/clauses.c simplify_function().
 """
@@ -15,7 +15,7 @@ from sql.rewrite import rebuilt
 
 
 def folded(plan: Relation) -> Relation:
-    """The plan with such calls replaced. Relations that stand in several places of it still do."""
+    """Returns the plan with such calls replaced. Shared relations stay shared."""
     made: dict[int, Relation] = {}
 
     def visit(node: Relation) -> Relation:
@@ -44,6 +44,6 @@ def _scalar(scalar: Scalar) -> Scalar:
 
 
 def _is_null(call: Call) -> bool:
-    """A set-returning function of NULL has no rows, which is not NULL."""
+    """Returns whether a call is NULL. A strict set-returning function returns no rows instead."""
     strict = call.function.strict and call.function.kind != "set"
     return strict and any(isinstance(a, Literal) and a.value is None for a in call.arguments)

@@ -1,5 +1,7 @@
-"""Rows told apart by their values, where equal values may be stored differently: grouped by sort keys, and of each group one form is shown,
-the smallest as it is stored, so that the answer depends on nothing but the rows.
+"""Grouping, DISTINCT, INTERSECT and EXCEPT for types whose equal values may have different stored forms.
+
+Rows are grouped by sort keys (`sql.ordering`). The result has the smallest stored form of each group,
+so it is deterministic.
 
     SELECT data, count(*) … GROUP BY data   ──►   π_{form, count}(γ_{order(data); count(*), one_of(data) as form})
     A EXCEPT B                              ──►   δ(A) ▷_{order(a) = order(b)} B
@@ -14,12 +16,15 @@ from sql.plan import Aggregate, AggregateCall, Column, Distinct, IsDistinct, Joi
 from sql.relations import column
 from sql.rewrite import conjunction, shifted
 
-ONE_ROW = Values(((),), ())  # what SELECT without FROM reads
+ONE_ROW = Values(((),), ())  # the input of SELECT without FROM
 ONE_OF = Function("one_of", ("any",), "any", "min({0})", "min({0})", "aggregate", strict=False)
 
 
 def aggregated(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...]) -> Relation:
-    """One row per distinct keys: the keys, then the aggregates. Without either there is one row, whatever the input has."""
+    """Returns an aggregation: one row per distinct keys, with the keys and then the aggregates.
+
+    Without keys and aggregates the result is one row without columns.
+    """
     if not keys and not calls:
         return ONE_ROW
     forms = [i for i, key in enumerate(keys) if many_forms(key.type)]
@@ -34,13 +39,17 @@ def aggregated(input: Relation, keys: tuple[Scalar, ...], calls: tuple[Aggregate
 
 
 def distinct(input: Relation) -> Relation:
+    """Returns the distinct rows of a relation."""
     if not any(many_forms(f.type) for f in input.columns):
         return Distinct(input)
     return aggregated(input, tuple(column(input, i) for i in range(len(input.columns))), ())
 
 
 def set_operation(node: SetOperation, position: int | None) -> Relation:
-    """INTERSECT or EXCEPT. Raises 0A000 for one of bags whose equal rows may be stored differently."""
+    """Returns INTERSECT or EXCEPT, as a semi or anti join if equal rows may have different stored forms.
+
+    Raises 0A000 for INTERSECT ALL and EXCEPT ALL of such rows.
+    """
     kinds = [f.type for f in node.columns if many_forms(f.type)]
     if not kinds:
         return node

@@ -1,12 +1,13 @@
-"""Arguments that a template names more than once, computed once.
+"""Computes arguments once that a template uses several times.
 
-exp(x) is written as CASE WHEN isinf(exp(x)) AND NOT isinf(x) … ELSE exp(x) END. Where x is itself such a text, writing it in each of
-these places makes the SQL grow by a factor with every level. So an argument that is not short becomes a variable of a lambda:
+exp(x) is written as CASE WHEN isinf(exp(x)) AND NOT isinf(x) … ELSE exp(x) END. If x itself comes
+from such a template, copying it makes the SQL grow exponentially with the nesting depth. So a long
+argument becomes a variable of a lambda:
 
     list_transform([x], lambda v: CASE WHEN isinf(exp(v)) AND NOT isinf(v) … ELSE exp(v) END)[1]
 
-The lambda stands where the template stood, so the argument is evaluated for the same rows as before. A macro of DuckDB's is counted as
-what it is expanded to.
+The lambda replaces the filled template, so the argument is evaluated for the same rows as before. A
+macro of DuckDB counts with the size of its expansion.
 """
 
 from __future__ import annotations
@@ -18,29 +19,30 @@ from typing import NamedTuple
 
 from lake.errors import StatementTooComplex
 
-# Characters that a template may copy: a lambda takes three times as long as an operator of DuckDB's, so sums of a few columns have none.
+# Characters that a template may copy. A lambda takes three times as long as an operator of DuckDB, so short arguments are copied.
 COPIED_MAX = 200
-# Characters of a statement's SQL. DuckDB parses it under the interpreter's lock: 100 ms for 1 MB.
+# Characters of a statement's SQL. DuckDB parses it while it holds Python's global lock: 100 ms for 1 MB.
 SQL_MAX = 512 * 1024
 
 HOLE = re.compile(r"\{(\d+|\*|\+|nulls|nonnulls|like\d+|fits\d+)\}")
-FITS = 5  # the most often that a test by LIKE names an argument: `tg_like_any`
+FITS = 5  # how often at most a test with LIKE uses an argument (`tg_like_any`)
 CALL = re.compile(r"\b(tg_\w+)\(")
 
 
 class Written(NamedTuple):
-    """SQL of an expression. `size`: its characters with macros expanded, about."""
+    """The SQL of an expression. `size` is its approximate length in characters with macros expanded."""
 
     text: str
     size: int
 
 
 def atom(text: str) -> Written:
+    """Returns SQL without macros, whose size is its length."""
     return Written(text, len(text))
 
 
 def checked(text: str) -> str:
-    """The SQL. Raises 54001 if it is too long."""
+    """Returns the SQL. Raises 54001 if it is too long."""
     if len(text) > SQL_MAX:
         raise StatementTooComplex(
             "statement is too complex",
@@ -51,7 +53,7 @@ def checked(text: str) -> str:
 
 
 class Macros:
-    """DuckDB's macros by their definitions, `name(a, b) AS body`: how often each evaluates its arguments, and how long it is."""
+    """DuckDB macros, from definitions `name(a, b) AS body`, with their sizes and uses of arguments."""
 
     def __init__(self, definitions: Iterable[str]) -> None:
         self._known: dict[str, tuple[tuple[str, ...], str]] = {}
@@ -61,7 +63,7 @@ class Macros:
             self._known[name.strip()] = tuple(p.strip() for p in parameters.rstrip(") ").split(",") if p.strip()), body
 
     def times(self, name: str) -> int:
-        """How often the argument that is evaluated most often is evaluated; 1 for what is no macro."""
+        """Returns how often a macro evaluates its most used argument; 1 if the name is not a macro."""
         if name not in self._known:
             return 1
         parameters, body = self._known[name]
@@ -69,7 +71,7 @@ class Macros:
         return max(most, 1) * max((self.times(called) for called in CALL.findall(body)), default=1)
 
     def size(self, text: str) -> int:
-        """Characters of a template without its arguments, with the macros that it calls expanded."""
+        """Returns the length of a template in characters, without arguments, with macros expanded."""
         return len(text) + sum(self.size(self._known[called][1]) for called in CALL.findall(text) if called in self._known)
 
 
@@ -78,7 +80,7 @@ NO_MACROS = Macros(())
 
 @cache
 def uses(template: str, count: int, macros: Macros) -> tuple[int, ...]:
-    """How often each of so many arguments is evaluated, at most.
+    """Returns, for each of `count` arguments, how often a template evaluates it at most.
 
     >>> uses("(CASE WHEN {0} = 0 THEN 0 ELSE {0} / {1} END)", 2, NO_MACROS)
     (2, 1)
@@ -87,7 +89,7 @@ def uses(template: str, count: int, macros: Macros) -> tuple[int, ...]:
     for hole in HOLE.findall(template):
         if hole.isdigit():
             found[int(hole)] += 1
-        elif hole.startswith("like"):  # of the first argument, the pattern's and the flags'
+        elif hole.startswith("like"):  # uses the text, the pattern and the flags
             for index in {0, int(hole[4:]), count - 1}:
                 found[index] += 1
         elif hole.startswith("fits"):
@@ -102,11 +104,15 @@ def uses(template: str, count: int, macros: Macros) -> tuple[int, ...]:
 
 @cache
 def own_size(template: str, macros: Macros) -> int:
+    """Returns the size of a template without its arguments (cached)."""
     return macros.size(template)
 
 
 def bound(arguments: list[Written], times: tuple[int, ...], variables: Iterable[str]) -> tuple[list[str], Mapping[str, str], int]:
-    """The texts to fill a template with, the variables among them with what they stand for, and the size of all that is evaluated."""
+    """Decides which arguments become variables.
+
+    Returns the texts that fill the template, the variables with their SQL, and the total size.
+    """
     texts: list[str] = []
     lets: dict[str, str] = {}
     size = 0

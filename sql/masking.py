@@ -1,4 +1,4 @@
-"""The template of a statement: its text without the literals, which may hold values that nobody else may see."""
+"""Removes the literals from a statement's text, because they may be confidential."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ REST = "…"
 
 
 def masked(text: str) -> str:
-    """The text of a statement with `?` in place of each literal. Comments and line breaks become a blank.
+    """Returns the text with `?` for each literal. Comments and line breaks become a blank.
 
-    What follows a token that cannot be read is left out: it may be the inside of a literal.
+    The text after a lexical error is left out, because it may be part of a literal.
 
     >>> masked("SELECT E'a\\\\'x', $$y$$ /* secret */, 1.5 FROM t WHERE a=$1")
     'SELECT ?, ? , ? FROM t WHERE a=$1'

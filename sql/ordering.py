@@ -1,7 +1,8 @@
-"""What a value is compared by, where that is not its stored form: '1 day' and '24 hours' are equal, jsonb 1.0 and 1, char(n) with other
-blanks; a jsonb is in order of what is in it.
+"""Sort keys of types whose stored form does not compare like the value.
 
-Sort keys are equal where values are, so rows are also grouped by them (`sql.grouped`).
+'1 day' equals '24 hours', jsonb 1.0 equals 1, and char(n) ignores trailing blanks. jsonb is ordered by
+its contents. Two values are equal if and only if their sort keys are, so `sql.grouped` also groups
+rows by sort keys.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ ORDERS: dict[str, tuple[Function, Type]] = {
 
 
 def many_forms(type: Type) -> bool:
-    """Whether equal values may be stored differently."""
+    """Returns whether equal values of a type may have different stored forms."""
     return type.name in ORDERS
 
 
 def sortable(scalar: Scalar) -> Scalar:
-    """What the scalar is compared by; itself where that is its stored form. Of an array the keys of its elements."""
+    """Returns the sort key of a scalar, or the scalar itself if its stored form compares correctly.
+
+    The sort key of an array is the array of the sort keys of its elements.
+    """
     if not many_forms(scalar.type):
         return scalar
     function, type = ORDERS[scalar.type.name]
@@ -41,4 +45,5 @@ def sortable(scalar: Scalar) -> Scalar:
 
 
 def sorted_by(key: SortKey) -> SortKey:
+    """Returns the key with `sortable` applied to its expression."""
     return replace(key, expression=sortable(key.expression))

@@ -1,13 +1,14 @@
-"""The algebra: what a query means, as frozen values, typed and bound to the catalog's ids.
+"""The relational algebra of bound queries, as frozen values with types and catalog ids.
 
-    Relation: rows with `columns`; a Scalar inside it refers to its input's columns by position
+    Relation: rows with `columns`; a Scalar in it refers to columns of its input by position
     Scalar:   a value of `type` computed from one row
 
-Two plans are equal when they mean the same tree. Names of columns are for people (SELECT's output, EXPLAIN) and positions of text
-for errors: positions take no part in equality. The unions are closed: match on them ends with assert_never, so a new node is a list
-of places for the type checker to name.
+Two plans are equal if their trees are equal. Column names are for output and EXPLAIN. `position` is
+an offset in the statement, for errors, and is not compared. The unions are closed: each `match` ends
+with assert_never, so the type checker lists all places that must handle a new node.
 
-A relation is a bag of rows. Order is only meant by Sort and Limit; a view's Limit over a Sort is kept up to date as a TopK.
+A relation is a bag of rows. Only Sort and Limit define an order. The Limit over a Sort of a view is
+maintained as a TopK.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from lake.types import BOOL, INT8, Field, Type
 from sql.authorization import Demand
 from sql.functions.entry import Function
 
-# A literal in stored form: time is int of microseconds, interval (months, days, microseconds), jsonb and uuid text, timestamp a naive
-# datetime, timestamptz an aware one in UTC, an array a tuple, None is NULL. Values a Python type cannot hold (infinity, year 10000) are
-# refused when bound.
+# A literal in its stored form: time is an int of microseconds, interval is (months, days, microseconds), jsonb and uuid are
+# text, timestamp is a naive datetime, timestamptz an aware datetime in UTC, an array is a tuple, and NULL is None. The binder
+# rejects values that the Python type cannot represent (infinity, year 10000).
 Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, date, datetime, tuple["Value", ...], None]  # noqa: UP007
 
 # --- scalars ---------------------------------------------------------------------------------------------------------------------
@@ -32,7 +33,10 @@ Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, date, datetime, 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column `index` of the input; of a join's condition: of the left's columns followed by the right's."""
+    """Column `index` of the input.
+
+    In the condition of a join, the columns of the left side come first.
+    """
 
     index: int
     type: Type
@@ -41,6 +45,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
+    """A constant. `value` is in stored form (see `Value`)."""
+
     value: Value
     type: Type
     position: int | None = field(default=None, compare=False)
@@ -57,7 +63,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, operator or cast of the catalogue; arguments are of exactly its argument types."""
+    """A call of a function, operator or cast. The arguments have exactly the types of its signature."""
 
     function: Function
     arguments: tuple[Scalar, ...]
@@ -67,7 +73,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Three-valued; of two or more."""
+    """The conjunction of two or more conditions, in three-valued logic."""
 
     arguments: tuple[Scalar, ...]
 
@@ -78,6 +84,8 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """The disjunction of two or more conditions, in three-valued logic."""
+
     arguments: tuple[Scalar, ...]
 
     @property
@@ -87,6 +95,8 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """The negation of a condition. NULL if the condition is NULL."""
+
     argument: Scalar
 
     @property
@@ -96,7 +106,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """IS NULL; never NULL itself."""
+    """IS NULL. The result is never NULL."""
 
     argument: Scalar
 
@@ -107,7 +117,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class IsDistinct:
-    """IS DISTINCT FROM, of two values of one type; never NULL itself."""
+    """IS DISTINCT FROM for two values of one type. The result is never NULL."""
 
     left: Scalar
     right: Scalar
@@ -119,7 +129,10 @@ class IsDistinct:
 
 @dataclass(frozen=True, slots=True)
 class InList:
-    """argument IN (items), all of one type; NULL if not found and the argument or an item is NULL."""
+    """argument IN (items), all of one type.
+
+    NULL if no item is equal and the argument or an item is NULL.
+    """
 
     argument: Scalar
     items: tuple[Scalar, ...]
@@ -131,7 +144,10 @@ class InList:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The result of the first branch whose condition is true, else `otherwise`; branches not taken are not evaluated."""
+    """The result of the first branch whose condition is true, else `otherwise`.
+
+    Other branches are not evaluated.
+    """
 
     branches: tuple[tuple[Scalar, Scalar], ...]
     otherwise: Scalar
@@ -140,7 +156,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Coalesce:
-    """The first that is not NULL; those after it are not evaluated."""
+    """The first argument that is not NULL. Later arguments are not evaluated."""
 
     arguments: tuple[Scalar, ...]
     type: Type
@@ -148,7 +164,7 @@ class Coalesce:
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """GREATEST or LEAST; NULLs are passed over, NULL if there is nothing else."""
+    """GREATEST or LEAST. NULLs are ignored; the result is NULL if all arguments are."""
 
     which: OneOf["greatest", "least"]
     arguments: tuple[Scalar, ...]
@@ -160,6 +176,8 @@ Scalar: TypeAlias = Column | Literal | Parameter | Call | And | Or | Not | IsNul
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
+    """An expression of ORDER BY with its direction."""
+
     expression: Scalar
     descending: bool = False
     nulls_first: bool = False
@@ -167,9 +185,10 @@ class SortKey:
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """An aggregate over a group's rows; `count(*)` has no arguments. `filter`: only rows for which it is true.
+    """An aggregate over the rows of a group for which `filter` is true. `count(*)` has no arguments.
 
-    `order`: in which the rows are taken. Of an ordered-set aggregate it is what WITHIN GROUP says, and holds what is aggregated.
+    `order` is the ORDER BY of the aggregate. For an ordered-set aggregate it is the ORDER BY of WITHIN
+    GROUP, which contains the aggregated expression.
     """
 
     function: Function
@@ -183,7 +202,10 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where a frame begins or ends; `offset` of preceding and following: a scalar without columns."""
+    """The start or end of a frame.
+
+    `offset`, for preceding and following, is a scalar without columns.
+    """
 
     kind: OneOf["unbounded preceding", "preceding", "current row", "following", "unbounded following"]
     offset: Scalar | None = None
@@ -191,7 +213,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The rows of a partition that a window function sees from one of them."""
+    """The frame of a window function: the rows of the partition that it reads for one row."""
 
     mode: OneOf["rows", "range", "groups"] = "range"
     start: Bound = Bound("unbounded preceding")
@@ -201,7 +223,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class WindowCall:
-    """A window function, or an aggregate over a frame; one value for each row."""
+    """A window function, or an aggregate over a frame. It has one value per row."""
 
     function: Function
     arguments: tuple[Scalar, ...]
@@ -216,10 +238,11 @@ class WindowCall:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The rows of a catalog item that has rows of its own (never a plain view: those are expanded).
+    """The rows of a source, table or materialized view. Plain views are expanded by the binder.
 
-    `relation`: its id. `key`: positions of columns that identify a row, or None. `name` is for people. `rows`: about how many there were
-    when the view was planned, 0 if that was not known; None if the plan is not to go by sizes.
+    `relation`: its id. `key`: positions of columns that identify a row, or None. `name`: for output.
+    `rows`: the approximate number of rows when the view was planned, 0 if unknown; None if the planner
+    must not consider sizes.
     """
 
     relation: int
@@ -232,7 +255,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Rows written out; `SELECT 1` reads one row of no columns."""
+    """Constant rows. The input of `SELECT 1` is one row without columns."""
 
     rows: tuple[tuple[Scalar, ...], ...]
     columns: tuple[Field, ...]
@@ -240,7 +263,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Rows for which the condition is true, not false and not NULL."""
+    """The rows for which the condition is true, neither false nor NULL."""
 
     input: Relation
     condition: Scalar
@@ -252,7 +275,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One row for each row: `expressions`, named by `columns`."""
+    """One row per input row, with the values of `expressions`. `columns` has their names."""
 
     input: Relation
     expressions: tuple[Scalar, ...]
@@ -264,9 +287,11 @@ JoinKind: TypeAlias = OneOf["inner", "left", "right", "full", "cross", "semi", "
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Pairs for which the condition is true; columns are the left's, then the right's (semi, anti: the left's alone).
+    """The pairs of rows for which the condition is true.
 
-    left, right and full add the rows without a partner, with NULLs. `condition` is None for cross only.
+    Columns are those of the left, then those of the right side; for semi and anti only those of the
+    left. left, right and full joins add the rows without a match, with NULLs. `condition` is None for
+    cross joins only.
     """
 
     left: Relation
@@ -289,9 +314,9 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One row per distinct `keys`; columns are the keys, then the aggregates, in this order. NULLs are one group.
+    """One row per distinct `keys`. The columns are the keys, then the aggregates. NULLs are one group.
 
-    With no keys there is exactly one row, also for empty input (SQL standard).
+    Without keys there is exactly one row, also for empty input (SQL standard).
     """
 
     input: Relation
@@ -306,7 +331,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """Each row once; NULLs are equal here."""
+    """Each distinct row once. NULLs count as equal."""
 
     input: Relation
 
@@ -317,7 +342,7 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Union_:
-    """UNION ALL of inputs with the same types of columns (UNION is Distinct of it)."""
+    """UNION ALL of inputs with the same column types. UNION is a Distinct over it."""
 
     inputs: tuple[Relation, ...]
     columns: tuple[Field, ...]
@@ -325,7 +350,10 @@ class Union_:
 
 @dataclass(frozen=True, slots=True)
 class SetOperation:
-    """INTERSECT or EXCEPT of inputs with the same types of columns; NULLs are equal. `all`: of two bags, else of two sets."""
+    """INTERSECT or EXCEPT of inputs with the same column types. NULLs count as equal.
+
+    `all`: INTERSECT ALL or EXCEPT ALL, which count duplicates.
+    """
 
     left: Relation
     right: Relation
@@ -336,7 +364,10 @@ class SetOperation:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Each row with what `calls` say of its partition; columns are the input's, then one for each call."""
+    """Each input row with window functions over its partition.
+
+    One column per call follows the input's columns.
+    """
 
     input: Relation
     partition: tuple[Scalar, ...]
@@ -350,10 +381,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class TopK:
-    """Of the rows with equal `keys` the first `count` (None: all) in `order`, after leaving out `offset`.
+    """For each distinct `keys`, the first `count` rows in `order` after skipping `offset` rows.
 
-    DISTINCT ON is a count of 1. Rows that are equal in `order` come in the order of their values, column by column, so that the answer
-    depends on nothing but the rows. `ties`: those equal in `order` to the last one too. Count and offset are of type int8, without columns.
+    A count of None means all rows. DISTINCT ON has a count of 1. Ties in `order` are broken by all
+    column values, from left to right, so the result is deterministic. `ties`: WITH TIES, also the rows
+    equal in `order` to the last one. Count and offset have type int8 and no columns.
     """
 
     input: Relation
@@ -371,9 +403,10 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Each row with each of the rows that a set-returning function gives for it; left: with NULLs if it gives none.
+    """Each input row combined with each row that a set-returning function returns for it.
 
-    Columns are the input's, then `outputs`, then with `ordinality` the number of the row, counted from 1.
+    kind 'left': with NULLs if the function returns no row. Columns are those of the input, then
+    `outputs`, then with `ordinality` the row number, from 1.
     """
 
     input: Relation
@@ -392,6 +425,8 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
+    """The rows in the order of `keys`."""
+
     input: Relation
     keys: tuple[SortKey, ...]
     position: int | None = field(default=None, compare=False)
@@ -403,7 +438,10 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `count` rows (None: all), after leaving out `offset`; both scalars of type int8 without columns."""
+    """At most `count` rows (None: all) after skipping `offset` rows.
+
+    Both have type int8 and no columns.
+    """
 
     input: Relation
     count: Scalar | None
@@ -417,7 +455,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """Inside a Recursive of this number: the rows that its last round brought."""
+    """The working table of the Recursive with this number: the rows that its previous iteration added."""
 
     number: int
     columns: tuple[Field, ...]
@@ -425,9 +463,10 @@ class Working:
 
 @dataclass(frozen=True, slots=True)
 class Recursive:
-    """WITH RECURSIVE, for ad-hoc queries: the rows of `base`, then of `step` over the rows of the round before, until there are none.
+    """WITH RECURSIVE, for ad-hoc queries only.
 
-    `all`: a row comes as often as it is found; else once, and what has been there is not new.
+    The rows of `base`, then repeatedly those of `step` over the rows of the previous iteration, until
+    an iteration adds none. `all`: UNION ALL. Otherwise rows that already exist are discarded.
     """
 
     number: int
@@ -459,8 +498,12 @@ Relation: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A bound query. `parameters`: types of $1, $2, …; `depends`: ids of the items that its text names, plain views included; `places`:
-    where it names them, position and id; `demands`: the privileges that it takes to evaluate the plan (`sql.authorization`)."""
+    """A bound query.
+
+    `parameters`: types of $1, $2, … `depends`: ids of the items that its text names, including plain
+    views. `places`: (position, id) of each of these names. `demands`: the privileges that evaluating
+    the plan needs (`sql.authorization`).
+    """
 
     plan: Relation
     columns: tuple[Field, ...]
@@ -471,7 +514,7 @@ class Query:
 
 
 def name_of(scalar: Scalar, input: Relation) -> str:
-    """A name for people."""
+    """Returns the default name of an output column."""
     match scalar:
         case Column(index=index):
             return input.columns[index].name
@@ -482,7 +525,7 @@ def name_of(scalar: Scalar, input: Relation) -> str:
 
 
 def nullable(scalar: Scalar, columns: tuple[Field, ...]) -> bool:
-    """Whether it can be NULL, as far as one can see: False is a promise."""
+    """Returns whether a scalar may be NULL. False is guaranteed, True is not."""
     match scalar:
         case Column(index=index):
             return columns[index].nullable

@@ -1,4 +1,4 @@
-"""What follows from a plan: which columns identify a row, whether rows ever go, whether it can be read now."""
+"""Derives properties of a plan: its key, whether it is append-only, whether it can be read now."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ Key = tuple[int, ...]
 
 @once_each
 def key(plan: Relation) -> Key | None:
-    """Positions of columns that identify a row; () if there is at most one row; None if rows may be there more than once.
+    """Returns the positions of columns that identify a row.
 
-    NULLs count as equal here, as in GROUP BY.
+    Returns () if there is at most one row, and None if there may be duplicate rows. NULLs count as
+    equal, as in GROUP BY.
     """
     match plan:
         case Scan(key=found):
@@ -75,7 +76,7 @@ def key(plan: Relation) -> Key | None:
 
 
 def unique_by(plan: Relation, positions: frozenset[int]) -> bool:
-    """Whether no two rows are the same in these columns, as far as one can see."""
+    """Returns whether these columns are provably unique. False means that they may not be."""
     match plan:
         case Project(input=input, expressions=expressions):
             below = frozenset(e.index for i in positions if isinstance(e := expressions[i], Column))
@@ -91,6 +92,7 @@ def unique_by(plan: Relation, positions: frozenset[int]) -> bool:
 
 
 def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None:
+    """Returns the key of a projection, or None if it drops a column of the key `below`."""
     if below is None:
         return None
     places = {e.index: i for i, e in reversed(list(enumerate(expressions))) if isinstance(e, Column)}
@@ -98,7 +100,7 @@ def _projected(below: Key | None, expressions: tuple[Scalar, ...]) -> Key | None
 
 
 def fixed(condition: Scalar) -> frozenset[int]:
-    """Columns that a condition gives one value."""
+    """Returns the columns that a condition restricts to a single value."""
     found = set()
     for term in conjuncts(condition):
         if isinstance(term, Call) and term.function.name == "=" and term.function.kind == "operator":
@@ -114,7 +116,11 @@ def _without(below: Key | None, fixed: frozenset[int]) -> Key | None:
 
 
 def _joined(plan: Join) -> Key | None:
-    """A row is a pair, so both keys together; one side's alone if the other's key is found by the condition."""
+    """Returns the key of a join.
+
+    It consists of the keys of both sides. The key of one side is enough if the condition compares the
+    key of the other side with `=`.
+    """
     left, right = key(plan.left), key(plan.right)
     if plan.kind in ("semi", "anti"):
         return left
@@ -124,23 +130,26 @@ def _joined(plan: Join) -> Key | None:
     pairs = _pairs(plan, through_casts=True)
     lefts, rights = {a for a, _ in pairs}, {b for _, b in pairs}
     if plan.kind in ("inner", "left") and set(right) <= rights:
-        return left  # at most one partner on the right
+        return left  # at most one match on the right
     if plan.kind in ("inner", "right") and set(left) <= lefts:
         return tuple(width + k for k in right)
     both = (*left, *(width + k for k in right))
-    if plan.kind == "full":  # a row of NULLs and one without a partner whose key is NULL would look the same
+    if plan.kind == "full":  # a NULL key could be that of a row without a match
         nulls = [f.nullable for f in plan.left.columns + plan.right.columns]
         return None if all(nulls[k] for k in both) else both
     return both
 
 
 def equalities(plan: Join) -> tuple[tuple[int, int], ...]:
-    """Pairs of columns (left's position, right's position) that the condition holds equal."""
+    """Returns pairs (position on the left, position on the right) of columns that the condition compares with `=`."""
     return _pairs(plan, through_casts=False)
 
 
 def _widened(scalar: Scalar) -> Scalar:
-    """What a cast from one integer to a wider one was made of: different before, different after."""
+    """Returns the argument of an implicit cast to a wider integer type, else the scalar.
+
+    Such a cast maps different values to different values.
+    """
     if isinstance(scalar, Call) and scalar.function.kind == "cast" and scalar.function.context == "implicit":
         (inner,) = scalar.arguments
         if inner.type.name in ("int2", "int4") and scalar.type.name in ("int4", "int8"):
@@ -162,12 +171,12 @@ def _pairs(plan: Join, *, through_casts: bool) -> tuple[tuple[int, int], ...]:
 
 
 def append_only(plan: Relation, catalog: Catalog) -> bool:
-    """Whether rows only ever come: no change of the inputs makes one go."""
+    """Returns whether the plan only ever adds rows, whatever happens to its inputs."""
     return all(_appends(node, catalog) for node in walk(plan))
 
 
 def _appends(node: Relation, catalog: Catalog) -> bool:
-    """Whether rows only ever come if those of the inputs do."""
+    """Returns whether a node only adds rows if its inputs only add rows."""
     match node:
         case Scan(relation=relation):
             return catalog[relation].append_only
@@ -182,12 +191,12 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
 
 
 def relations(plan: Relation) -> tuple[int, ...]:
-    """Ids of the relations it reads, each once, in the order of the tree."""
+    """Returns the ids of the relations that the plan reads, each once, in pre-order."""
     return tuple(dict.fromkeys(node.relation for node in walk(plan) if isinstance(node, Scan)))
 
 
 def check_stored(plan: Relation, catalog: Catalog) -> None:
-    """Raises 55000 if a SELECT or TAIL of the plan would read what is not stored, or not filled yet."""
+    """Raises 55000 if the plan reads a relation that is not stored or whose backfill is not complete."""
     for id in relations(plan):
         item = catalog[id]
         if not item.ready:

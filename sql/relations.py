@@ -1,7 +1,8 @@
-"""Relations taken apart and put together.
+"""Traverses and rebuilds relations of a plan.
 
-A relation that a query names twice (WITH, a view) is one object that stands in two places of its plan, so a plan is a graph. What
-visits a plan visits each object once: by its places, thirty queries that each name the one before twice would take 2^30 visits.
+A relation that a query uses twice (WITH, a view) is one object with two parents, so a plan is a
+graph. A traversal must visit each object once. Thirty CTEs that each use the previous one twice
+would otherwise take 2^30 visits.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ T = TypeVar("T")
 
 
 def once_each(function: Callable[[Relation], T]) -> Callable[[Relation], T]:
-    """A recursive function of relations that computes its result once for each object during one outermost call."""
+    """Memoizes a recursive function of relations, by object, for the time of one outermost call."""
     local = threading.local()
 
     @wraps(function)
@@ -64,6 +65,7 @@ def once_each(function: Callable[[Relation], T]) -> Callable[[Relation], T]:
 
 
 def inputs(relation: Relation) -> tuple[Relation, ...]:
+    """Returns the direct inputs of a node, in order."""
     match relation:
         case Scan() | Values() | Working():
             return ()
@@ -82,7 +84,10 @@ def inputs(relation: Relation) -> tuple[Relation, ...]:
 
 
 def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
-    """The relation over other inputs with the same columns; the same object if they are the same objects."""
+    """Returns the node with other inputs that have the same columns.
+
+    Returns the node itself if the inputs are the same objects.
+    """
     if all(a is b for a, b in zip(inputs(relation), new, strict=True)):
         return relation
     match relation:
@@ -103,7 +108,7 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
 
 
 def bottom_up(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
-    """The rule at every node, inputs first."""
+    """Applies a rule to every node, inputs first, and returns the new plan."""
 
     @once_each
     def changed(node: Relation) -> Relation:
@@ -113,7 +118,7 @@ def bottom_up(relation: Relation, rule: Callable[[Relation], Relation]) -> Relat
 
 
 def walk(relation: Relation) -> Iterator[Relation]:
-    """The relation and all below it, each once, in the order of the tree."""
+    """Yields the relation and all relations below it, each once, in pre-order."""
     seen: set[int] = set()
     waiting = [relation]
     while waiting:
@@ -126,12 +131,12 @@ def walk(relation: Relation) -> Iterator[Relation]:
 
 @once_each
 def places(relation: Relation) -> int:
-    """In how many places of the plan, written out as a tree, a node stands: what a plan costs that is not kept as a graph."""
+    """Returns the number of nodes of the plan as a tree, in which shared nodes count once per use."""
     return 1 + sum(map(places, inputs(relation)))
 
 
 def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
-    """The scalars of a node, not of those below it."""
+    """Returns the scalars of a node, without those of its inputs."""
     match relation:
         case Filter(condition=condition):
             return (condition,)
@@ -154,7 +159,7 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
 
 
 def read_by(call: AggregateCall | WindowCall) -> tuple[Scalar, ...]:
-    """The scalars of an aggregate or a window function."""
+    """Returns the scalars that an aggregate or window function reads."""
     order = tuple(k.expression for k in call.order) if isinstance(call, AggregateCall) else ()
     return (*call.arguments, *order) if call.filter is None else (*call.arguments, *order, call.filter)
 
@@ -163,7 +168,7 @@ Rule = Callable[[Scalar], Scalar]
 
 
 def with_scalars(relation: Relation, new: Rule) -> Relation:
-    """The node with each of its scalars replaced; its inputs, and what other nodes hold, stay."""
+    """Returns the node with `new` applied to each of its scalars. Its inputs do not change."""
     match relation:
         case Filter(condition=condition):
             return replace(relation, condition=new(condition))
@@ -203,32 +208,34 @@ def _sorted_by(keys: tuple[SortKey, ...], new: Rule) -> tuple[SortKey, ...]:
 
 
 def column(relation: Relation, index: int) -> Column:
+    """Returns a reference to a column of a relation."""
     return Column(index, relation.columns[index].type)
 
 
 def take(relation: Relation, positions: tuple[int, ...]) -> Relation:
-    """These columns of the relation, in this order; the relation itself if that is all of them in order."""
+    """Returns a projection on these columns, or the relation itself if they are all of its columns in order."""
     if positions == tuple(range(len(relation.columns))):
         return relation
     return project(relation, tuple(column(relation, p) for p in positions), tuple(relation.columns[p] for p in positions))
 
 
 def project(relation: Relation, expressions: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Project:
+    """Returns a projection."""
     return Project(relation, expressions, columns)
 
 
 def is_identity(relation: Project) -> bool:
-    """Whether it gives its input's columns as they are, names aside."""
+    """Returns whether a projection only renames the columns of its input."""
     return len(relation.expressions) == len(relation.input.columns) and all(
         isinstance(e, Column) and e.index == i for i, e in enumerate(relation.expressions)
     )
 
 
 def is_one_row(relation: Relation) -> bool:
-    """Whether it is what SELECT without FROM reads: one row of no columns."""
+    """Returns whether the relation is the input of SELECT without FROM: one row without columns."""
     return isinstance(relation, Values) and len(relation.rows) == 1 and not relation.columns
 
 
 def crossed(left: Relation, right: Relation) -> Relation:
-    """Every pair."""
+    """Returns the cross join of two relations, or one of them if the other is `is_one_row`."""
     return right if is_one_row(left) else left if is_one_row(right) else Join(left, right, "cross", None)

@@ -1,4 +1,4 @@
-"""What CREATE OR REPLACE VIEW may change of a view's columns.
+"""Checks the columns of CREATE OR REPLACE VIEW against those of the existing view.
 
 Source: PostgreSQL 15, src/backend/commands/view.c (checkViewTupleDesc).
 """
@@ -10,7 +10,7 @@ from lake.types import Field
 
 
 def check_columns(old: tuple[Field, ...], new: tuple[Field, ...]) -> None:
-    """Columns may only be added, at the end. Raises 42P16."""
+    """Raises 42P16 unless the new columns are the old ones, possibly followed by others."""
     if len(new) < len(old):
         raise InvalidTableDefinition("cannot drop columns from view")
     for a, b in zip(old, new, strict=False):

@@ -1,10 +1,11 @@
-"""The names of a statement that changes the catalog, looked up once: text to `lake.resolution.Resolution`.
+"""Resolves the names in a statement that changes the catalog: text to `lake.resolution.Resolution`.
 
-Every identifier of the text, alone and with the one before its dot, is looked up as a name, whatever it stands for; so are those in
-strings, because a function's body may be one. That is more than the statement names (columns, options), and never less: a name that
-is not looked up here means nothing when the statement is executed.
+Every identifier of the text is looked up, alone and qualified with the identifier before its dot.
+This includes identifiers in strings, because a string may be the body of a function. Some of them
+name columns or options and not items, but no item is missed: when the statement is executed, other
+names resolve to nothing.
 
-A name without schema is looked up along the path, and in the schema that a new item of this name would go to.
+An unqualified name is looked up along the search path, and in the schema in which CREATE would put it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from sql.tokens import Token, tokens
 
 
 def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
-    """The names of a statement as a session's catalog has them. Temporary views hide other items of their name, and have no id.
+    """Resolves the names of a statement in the catalog of a session.
 
-    `base`: the newest catalog, whose items are meant; a session in a block may see earlier columns of theirs.
+    `base` is the newest catalog, and the result contains only its items. The session's catalog may be
+    older, inside a transaction block, and may have temporary views. These hide items of the same name
+    and are not in the result.
     """
     known = {item.name for item in catalog.items.values()}
     names = {name for name in names_in(text) if name.name in known}
@@ -30,7 +33,7 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
         home = catalog.home(Name("")).name
         names |= {Name(name.name, home) for name in names if name.schema is None}
     except TailgateError:
-        pass  # no schema of the path takes new items
+        pass  # the search path has no schema for new items
     relations: dict[Name, int] = {}
     functions: dict[Name, tuple[int, ...]] = {}
     for name in names:
@@ -45,7 +48,8 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
 
 
 def names_in(text: str) -> Iterator[Name]:
-    """
+    """Yields the names of identifiers in a text and in its strings, qualified and unqualified.
+
     >>> sorted(str(name) for name in names_in("GRANT SELECT ON s.\\"T\\" TO r"))
     ['T', 'grant', 'on', 'r', 's', 's.T', 'select', 'to']
     """

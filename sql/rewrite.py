@@ -1,4 +1,4 @@
-"""Walking and rebuilding scalars; the one place that lists their parts."""
+"""Traverses and rebuilds scalars. Only this module lists the parts of each kind of scalar."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from sql.subqueries import as_scalar, subquery
 
 
 def parts(scalar: Scalar) -> tuple[Scalar, ...]:
-    """What a scalar is computed from, in the order of the text; a subquery from its arguments."""
+    """Returns the operands of a scalar in the order of the text.
+
+    Those of a subquery are its arguments.
+    """
     if (inner := subquery(scalar)) is not None:
         return inner.arguments
     if argument_in(scalar) is not None:
@@ -54,7 +57,7 @@ def parts(scalar: Scalar) -> tuple[Scalar, ...]:
 
 
 def rebuilt(scalar: Scalar, new: Callable[[Scalar], Scalar]) -> Scalar:
-    """The scalar with each of its parts replaced; the same object if nothing changed."""
+    """Returns the scalar with `new` applied to each part, or the same object if no part changed."""
     old = parts(scalar)
     made = tuple(map(new, old))
     if all(a is b for a, b in zip(old, made, strict=True)):
@@ -80,48 +83,48 @@ def rebuilt(scalar: Scalar, new: Callable[[Scalar], Scalar]) -> Scalar:
 
 
 def walk(scalar: Scalar) -> Iterator[Scalar]:
-    """The scalar and all below it."""
+    """Yields the scalar and all scalars below it, in pre-order."""
     yield scalar
     for part in parts(scalar):
         yield from walk(part)
 
 
 def columns_of(scalar: Scalar) -> frozenset[int]:
-    """Positions of the columns it reads."""
+    """Returns the positions of the columns that a scalar reads."""
     return frozenset(s.index for s in walk(scalar) if isinstance(s, Column))
 
 
 def with_columns(scalar: Scalar, new: Callable[[Column], Scalar]) -> Scalar:
-    """Each column replaced."""
+    """Replaces each column by `new` of it."""
     if isinstance(scalar, Column):
         return new(scalar)
     return rebuilt(scalar, lambda s: with_columns(s, new))
 
 
 def shifted(scalar: Scalar, by: int) -> Scalar:
-    """Columns moved by some positions, as on the right side of a join."""
+    """Adds `by` to the position of each column, as for the right side of a join."""
     return with_columns(scalar, lambda c: replace(c, index=c.index + by)) if by else scalar
 
 
 def moved(scalar: Scalar, start: int, by: int) -> Scalar:
-    """Columns from a position on moved by some positions."""
+    """Adds `by` to the position of each column at or after `start`."""
     return with_columns(scalar, lambda c: replace(c, index=c.index + by) if c.index >= start else c) if by else scalar
 
 
 def substituted(scalar: Scalar, expressions: tuple[Scalar, ...]) -> Scalar:
-    """Over the input of a projection instead of over its output."""
+    """Replaces each column by the expression at its position, as if a projection were expanded."""
     return with_columns(scalar, lambda c: expressions[c.index])
 
 
 def conjuncts(scalar: Scalar | None) -> tuple[Scalar, ...]:
-    """The terms that AND joins."""
+    """Returns the conditions that AND combines, also in nested ANDs; () for None."""
     if scalar is None:
         return ()
     return tuple(c for a in scalar.arguments for c in conjuncts(a)) if isinstance(scalar, And) else (scalar,)
 
 
 def conjunction(conditions: tuple[Scalar, ...]) -> Scalar:
-    """One condition of those given; true if there is none."""
+    """Combines conditions with AND. Returns true if there are none."""
     if not conditions:
         return Literal(True, BOOL)
     return conditions[0] if len(conditions) == 1 else And(conditions)

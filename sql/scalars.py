@@ -1,7 +1,8 @@
-"""One scalar as SQL of an engine: one walk, and a table of spellings for each of the two.
+"""Renders a scalar as SQL of Spark or DuckDB.
 
-Columns are c0, c1, … unless `names` says otherwise. What Spark and DuckDB write alike is written here once; how a function is written is in
-its row of the catalogue.
+Syntax that both engines share is in `spelled`, the differences are in a `Dialect` for each engine.
+How to write a function is in its row of the function catalogue. Columns are c0, c1, … unless the
+caller passes `names`.
 """
 
 from __future__ import annotations
@@ -42,21 +43,22 @@ from sql.plan import (
 )  # fmt: skip
 from sql.templates import filled
 
-LONG_MIN = 1000  # characters of a literal above which DuckDB is given it as a parameter: it is not parsed then, nor counted as SQL
-CONSTANTS = 100_000  # the number below that of the first such parameter; those of statements are numbered up to 65535
+LONG_MIN = 1000  # characters; longer literals become parameters of DuckDB, which need no parsing and do not count as SQL
+CONSTANTS = 100_000  # these parameters have numbers above this; parameters of statements have numbers up to 65535
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one engine writes what the other writes differently. Texts with {} are formats; `parameter` is None where there are none.
+    """The syntax of one engine where it differs from the other. Texts with {} are format strings.
 
-    `let`: a value, a variable and what is computed from it. `macros`: those that templates may call.
+    `parameter`: None if the engine has no parameters. `let`: binds `value` to `variable` in `text`.
+    `macros`: the macros that templates may call.
     """
 
     template: Callable[[Function], str]
     type: Callable[[Type], str]
     quoted: Callable[[str], str]
-    where: str  # for errors
+    where: str  # completes error messages
     parameter: str | None
     distinct: str
     distinct_sign: str
@@ -66,8 +68,8 @@ class Dialect:
     timestamp: str
     timestamptz: str
     interval: str
-    plain_integers: bool  # whether digits alone are of type int4
-    plain_lists: bool  # whether integers in a list take the type of what they are compared with
+    plain_integers: bool  # whether digits without a cast have type int4
+    plain_lists: bool  # whether integers in IN (…) take the type of the left operand
     let: str
     macros: Macros
 
@@ -75,8 +77,12 @@ class Dialect:
 def spelled(
     scalar: Scalar, dialect: Dialect, names: Sequence[str] | None = None, now: str = "", constants: list[Value] | None = None
 ) -> str:
-    """The scalar's SQL. 0A000 for what the engine has no spelling of, 54001 if it is too long. `now`: the expression of the statement's
-    time. `constants`: gets long literals, which are then parameters; left out, they are written out."""
+    """Returns the SQL of a scalar.
+
+    `now`: SQL for the time of the statement. `constants`: long literals are appended to it and become
+    parameters; without it, they are written into the SQL. Raises 0A000 if the engine cannot express
+    the scalar, and 54001 if the SQL is too long.
+    """
     variables = (f"tg_v{number}" for number in count())
 
     def call(s: Call) -> Written:
@@ -91,7 +97,7 @@ def spelled(
         return Written(checked(text), own_size(template, dialect.macros) + size)
 
     def made(format: str, *parts: Scalar, between: str = ", ") -> Written:
-        """A format with one place for all parts, each evaluated once."""
+        """Fills a format that has one place for all parts. Each part is evaluated once."""
         below = list(map(written, parts))
         return Written(checked(format.format(between.join(b.text for b in below))), len(format) + sum(b.size + 2 for b in below))
 
@@ -142,7 +148,7 @@ def spelled(
 
 
 def _listed(items: Sequence[Scalar], written: Callable[[Scalar], Written]) -> Written:
-    """The items of IN. Integers are digits alone: what they are compared with has their type, and there may be many of them."""
+    """Returns the items of IN. Integers need no cast, because the other operand has their type."""
     texts = [
         str(i.value) if isinstance(i, Literal) and i.type.name in INTEGERS and isinstance(i.value, int) else written(i).text for i in items
     ]
@@ -150,11 +156,18 @@ def _listed(items: Sequence[Scalar], written: Callable[[Scalar], Written]) -> Wr
 
 
 def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, int], str]:
-    """What stands for the regular expression that is argument `index`; its flags are the last argument, or follow from an operator's sign.
+    """Returns a function (kind, index) → SQL for the regular expression that is argument `index`.
 
-    `test`: for whether a text matches; `search`: for where; `global`: 0 if the flags say all matches, else 1; `like`: DuckDB's whole
-    test of argument 0, by its own engine where that can, for it takes time in proportion to the text whatever the pattern; `fits`: the
-    whole test by LIKE. Of ANY (array) and ALL (array) the pattern is the element, as in `functions.arrays.quantified`.
+    The flags are the last argument, or follow from the operator. The kinds are:
+
+    - `test`: the pattern, to test whether a text matches
+    - `search`: the pattern, to find where a text matches
+    - `global`: 0 if the flags ask for all matches, else 1
+    - `like`: DuckDB's complete test of argument 0. It uses DuckDB's own regular expressions if they
+      support the pattern, because their time is linear in the length of the text.
+    - `fits`: the complete test with LIKE
+
+    For ANY (array) and ALL (array) the pattern is the element, as in `functions.arrays.quantified`.
     """
 
     sign = call.function.name.removesuffix(" ANY").removesuffix(" ALL")
@@ -190,7 +203,7 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
         return f"tg_regexp_like({texts[0]}, {shown(index)}, {texts[-1] if call.function.flagged else dialect.quoted(implied)})"
 
     def fits(index: int) -> str:
-        """Whether argument 0 is LIKE the pattern, or ILIKE it."""
+        """Returns the test whether argument 0 matches the pattern of LIKE or ILIKE."""
         pattern, folds = call.arguments[index], sign.endswith("*")
         known = pattern.value if isinstance(pattern, Literal) and isinstance(pattern.value, str) else None
         if dialect.parameter is None:
@@ -209,7 +222,7 @@ def _patterns(call: Call, texts: list[str], dialect: Dialect) -> Callable[[str, 
 
 
 def literal(value: Value, type: Type, dialect: Dialect) -> str:
-    """A literal of exactly the type's stored form."""
+    """Returns the SQL of a literal in the stored form of its type."""
     cast = f"CAST({{}} AS {dialect.type(type)})"
     if value is None:
         return cast.format("NULL")
@@ -244,7 +257,7 @@ def literal(value: Value, type: Type, dialect: Dialect) -> str:
 
 
 def _backslashed(text: str) -> str:
-    """Spark reads backslashes."""
+    """Returns a string literal with backslashes escaped, because Spark interprets them."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -281,7 +294,7 @@ DUCKDB = Dialect(
     timestamp="TIMESTAMP '{}'",
     timestamptz="TIMESTAMPTZ '{}+00'",
     interval="{{'months': {}::INTEGER, 'days': {}::INTEGER, 'micros': {}::BIGINT}}",
-    plain_integers=False,  # beside a smallint they would be a smallint
+    plain_integers=False,  # DuckDB would make them smallint next to a smallint
     plain_lists=True,
     let="list_transform([{value}], lambda {variable}: {text})[1]",
     macros=Macros(MACROS),

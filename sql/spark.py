@@ -1,7 +1,7 @@
-"""One scalar as Spark SQL, over columns c0, c1, …
+"""Renders a scalar as Spark SQL.
 
-Spark runs in ANSI mode, at time zone UTC, with `spark.sql.decimalOperations.allowPrecisionLoss = false`, and knows the engine's
-functions tg_*.
+The SQL requires ANSI mode, time zone UTC, `spark.sql.decimalOperations.allowPrecisionLoss = false`, and
+the engine's functions tg_*.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from sql.scalars import SPARK, spelled
 
 
 def expression(scalar: Scalar, names: Sequence[str] | None = None) -> str:
-    """Spark SQL of a scalar. `names`: what its columns are called; c0, c1, … by default.
+    """Returns the Spark SQL of a scalar. `names` are the names of its columns, by default c0, c1, …
 
-    A literal beyond what Spark's types hold, or a function only DuckDB has, is 0A000.
+    Raises 0A000 for a function that only DuckDB has, or a literal that Spark cannot represent.
     """
     return spelled(scalar, SPARK, names)

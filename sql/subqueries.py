@@ -1,13 +1,14 @@
-"""What stands for a subquery between binding and `sql.decorrelation`; never in a plan that `sql.bind` returns.
+"""Plan nodes for subqueries. The binder creates them, and `sql.decorrelation` replaces them by joins.
 
-A subquery is closed as a function is: what it reads of the queries around it are its `arguments`, scalars over the row where it stands,
-and inside its relation `Argument(depth, number)` means the one of that number. So walking a scalar finds what its subqueries read
-like any other part of it, and nothing outside has to look into a subquery's relation.
+They never occur in a plan that `sql.bind` returns. A subquery has arguments like a function: scalars
+over the row of the outer query for which it is evaluated. Inside its relation `Argument(depth, number)`
+refers to one of them. So a traversal of the outer scalar finds the outer columns that the subquery
+reads, and need not look into its relation.
 
     SELECT (SELECT max(o.at) FROM orders o WHERE o.user_id = u.id) FROM users u
     Subquery('scalar', Aggregate[max(at)](Filter[user_id = Argument(1, 0)](orders)), depth=1, arguments=(Column u.id,))
 
-`depth` counts the closures around: a relation reads the arguments of every closure it is in.
+`depth` is the nesting level. A relation may read the arguments of every subquery that contains it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sql.plan import JoinKind, Relation, Scalar
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What the closure of a depth was given as this number."""
+    """A reference to argument `number` of the enclosing subquery at `depth`."""
 
     depth: int
     number: int
@@ -32,11 +33,13 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Subquery:
-    """A value computed from a relation.
+    """A value computed from a relation. Its `kind` is one of:
 
-    'scalar': column `column` of its one row, NULL if it has none, 21000 if it has more. 'exists': whether it has a row. 'any': whether
-    `condition`, over the relation's columns and the arguments, is true of a row; NULL if of none, but NULL of one. 'array': column 0
-    of all rows, in their order.
+    - 'scalar': `column` of the only row; NULL without a row, error 21000 with several
+    - 'exists': whether there is a row
+    - 'any': true if `condition` is true for a row, else NULL if it is NULL for a row, else false. The
+      condition reads the columns of the relation and arguments.
+    - 'array': column 0 of all rows, in their order
     """
 
     kind: OneOf["scalar", "exists", "any", "array"]
@@ -49,13 +52,16 @@ class Subquery:
     position: int | None = field(default=None, compare=False)
 
     def __hash__(self) -> int:
-        """Of what is not a relation: hashing that would visit its parts once for each of their places."""
+        """Leaves the relation out: hashing it would visit a shared node once for each of its uses."""
         return hash((self.kind, self.depth, self.column, self.type))
 
 
 @dataclass(frozen=True, slots=True)
 class Dependent:
-    """A join whose right side reads the left's columns, as `arguments`: LATERAL. `condition` None: every pair."""
+    """A LATERAL join. The right side reads columns of the left side as `arguments`.
+
+    If `condition` is None, every pair of rows matches.
+    """
 
     left: Relation
     right: Relation
@@ -73,27 +79,32 @@ class Dependent:
         return self.left.columns + right
 
 
-# The unions of sql.plan are closed, so these are no members of them, and are told apart by what follows.
+# The unions of sql.plan are closed and do not contain these classes. The following functions convert between the types.
 
 
 def as_scalar(node: Argument | Subquery) -> Scalar:
+    """Casts a node to Scalar, for the type checker."""
     return cast(Scalar, node)
 
 
 def as_relation(node: Dependent) -> Relation:
+    """Casts a node to Relation, for the type checker."""
     return cast(Relation, node)
 
 
 def argument(scalar: Scalar) -> Argument | None:
+    """Returns the scalar if it is an Argument, else None."""
     inner: object = scalar
     return inner if isinstance(inner, Argument) else None
 
 
 def subquery(scalar: Scalar) -> Subquery | None:
+    """Returns the scalar if it is a Subquery, else None."""
     inner: object = scalar
     return inner if isinstance(inner, Subquery) else None
 
 
 def dependent(relation: Relation) -> Dependent | None:
+    """Returns the relation if it is a Dependent, else None."""
     inner: object = relation
     return inner if isinstance(inner, Dependent) else None

@@ -1,4 +1,4 @@
-"""Filling the templates of the function catalogue."""
+"""Fills the SQL templates of the function catalogue."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ def filled(
     marks: Mapping[str, str] = NONE,
     pattern: Callable[[str, int], str] | None = None,
 ) -> str:
-    """The template with arguments and facts of the types in it. `spelling`: the result's type in the engine's words.
+    """Returns the template filled with SQL of the arguments and properties of the types.
 
-    `pattern`: what stands for a regular expression.
-
-    `marks`: what stands in an aggregate besides its arguments.
+    `spelling`: the engine's name of the result type. `pattern`: returns the SQL of a regular expression,
+    by kind and index of the argument. `marks`: the clauses of an aggregate (DISTINCT, ORDER BY, FILTER).
 
     >>> from lake.types import INT4
     >>> filled("CAST({0} div {1} AS {type})", ["a", "b"], [INT4, INT4], INT4, "INT")

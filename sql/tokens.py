@@ -1,10 +1,9 @@
-"""Text to tokens by PostgreSQL's lexical rules, and text to statements.
+"""Splits text into tokens by PostgreSQL's lexical rules.
 
-    text ──► tokens(text) ──► Cursor ──► a grammar
-         └─► split(text)  ──► one StatementText for each statement
+    text ──► tokens(text) ──► Cursor ──► the grammars
 
-A text that cannot be cut (a quote without end) ends in a token that holds the error: as in PostgreSQL, an error of grammar before
-it comes first.
+If the text has a lexical error (an unterminated quote), the last token holds the error. It is raised
+when a grammar reaches this token, so an earlier syntax error is reported first, as in PostgreSQL.
 
 Source: PostgreSQL 15, chapter "Lexical Structure"; src/backend/parser/scan.l for the wording of errors.
 """
@@ -21,12 +20,16 @@ from lake.errors import SyntaxError_, TailgateError
 Kind = Literal["word", "quoted", "string", "bits", "integer", "decimal", "parameter", "operator", "end", "error"]
 
 T = TypeVar("T")
-NAME_BYTES_MAX = 63  # NAMEDATALEN - 1; longer names are cut, as PostgreSQL does
+NAME_BYTES_MAX = 63  # NAMEDATALEN - 1; longer names are truncated, as in PostgreSQL
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`text`: as typed. `value`: of a word its folded form, of a quoted name, string or parameter what it stands for."""
+    """A token. `text` is as typed, without preceding blanks.
+
+    `value` is the folded form of a word, the contents of a quoted name or string, and the number of a
+    parameter. `position` is the 0-based offset in the text.
+    """
 
     kind: Kind
     text: str
@@ -36,6 +39,7 @@ class Token:
 
     @property
     def end(self) -> int:
+        """Returns the offset after the token."""
         return self.position + len(self.text)
 
 
@@ -51,11 +55,11 @@ PUNCTUATION = re.compile(r"::|:=|\.\.|[,()\[\].;:]")
 COMMENT = re.compile(r"/\*|\*/")
 ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.S)
 ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-BEYOND = set("~!@#^&|`?%")  # an operator with one of these may end in + or -
+BEYOND = set("~!@#^&|`?%")  # an operator with one of these characters may end in + or -
 
 
 def tokens(text: str) -> tuple[Token, ...]:
-    """All tokens of a text; the last is of kind 'end', or 'error'."""
+    """Returns all tokens of a text. The last one has the kind 'end' or 'error'."""
     found: list[Token] = []
     at = 0
     try:
@@ -69,11 +73,12 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 
 def near(message: str, text: str, position: int) -> TailgateError:
+    """Returns the syntax error `message at or near "text"`."""
     return SyntaxError_(f'{message} at or near "{text}"', position=position)
 
 
 def _next(text: str, at: int) -> Token | None:
-    """The token at or after a place, or None at the end."""
+    """Returns the token at or after an offset, or None at the end of the text."""
     at = _skip(text, at)
     if at == len(text):
         return None
@@ -113,7 +118,7 @@ def _next(text: str, at: int) -> Token | None:
 
 
 def _skip(text: str, at: int) -> int:
-    """Past blanks and comments; comments nest."""
+    """Returns the offset after blanks and comments. Comments nest."""
     while True:
         if match := BLANK.match(text, at):
             at = match.end()
@@ -132,7 +137,10 @@ def _skip(text: str, at: int) -> int:
 
 
 def _operator(run: str) -> str:
-    """The operator that a run of operator characters begins with: comments end it, a trailing + or - goes back."""
+    """Returns the operator at the start of a sequence of operator characters.
+
+    It ends before a comment, and without trailing + and - unless it contains a character of BEYOND.
+    """
     for mark in ("--", "/*"):
         cut = run.find(mark)
         if cut >= 0:
@@ -143,16 +151,18 @@ def _operator(run: str) -> str:
 
 
 def _fold(word: str) -> str:
-    """ASCII letters in lower case, others as they are (C locale of one byte a character folds no more in UTF-8)."""
+    """Returns the word with ASCII letters in lower case. PostgreSQL folds no other letters in UTF-8."""
     return word.lower() if word.isascii() else "".join(c.lower() if c.isascii() else c for c in word)
 
 
 def _cut(name: str) -> str:
+    """Truncates a name to 63 bytes, at a character boundary."""
     raw = name.encode()
     return name if len(raw) <= NAME_BYTES_MAX else raw[:NAME_BYTES_MAX].decode(errors="ignore")
 
 
 def _quoted(text: str, start: int, quote: int) -> Token:
+    """Returns the token of a quoted name, "…" or U&"…". `quote` is the offset of the opening quote."""
     at = quote + 1
     while True:
         end = text.find('"', at)
@@ -170,7 +180,7 @@ def _quoted(text: str, start: int, quote: int) -> Token:
 
 
 def _string(text: str, start: int, quote: int) -> Token:
-    """'…', E'…', N'…', B'…', X'…', U&'…', with its continuations on later lines."""
+    """Returns the token of '…', E'…', N'…', B'…', X'…' or U&'…', with continuations on later lines."""
     prefix = text[start:quote].lower()
     parts: list[str] = []
     at = quote + 1
@@ -202,6 +212,8 @@ def _string(text: str, start: int, quote: int) -> Token:
 
 
 def _unescape(raw: str, position: int) -> str:
+    """Replaces the backslash escapes of E'…'."""
+
     def one(match: re.Match[str]) -> str:
         octal, hexadecimal, short, long, other = match.groups()
         if other is not None:
@@ -214,7 +226,7 @@ def _unescape(raw: str, position: int) -> str:
 
 
 def _unicode(raw: str, position: int) -> str:
-    """With \\XXXX and \\+XXXXXX replaced; `position`: where the inner text begins."""
+    """Replaces \\XXXX and \\+XXXXXX. `position` is the offset of the inner text, for errors."""
 
     def one(match: re.Match[str]) -> str:
         short, long, other = match.groups()
@@ -230,10 +242,10 @@ def _unicode(raw: str, position: int) -> str:
 
 
 class Cursor:
-    """A place in a row of tokens. Methods with a question's name move only if the answer is yes.
+    """A position in the tokens of a text. `word`, `any_word` and `sign` advance only if they match.
 
-    `remembered`: what the grammar found between parentheses, by the index of the opening one: a tree and the index behind the closing
-    one, or the error.
+    `remembered` caches results of the grammar for parentheses, by the index of the opening one: the
+    tree and the index after the closing one, or the error.
     """
 
     def __init__(self, text: str, row: tuple[Token, ...] | None = None, index: int = 0) -> None:
@@ -244,43 +256,46 @@ class Cursor:
 
     @property
     def token(self) -> Token:
-        """The token here. Raises the error of a text that cannot be cut further."""
+        """Returns the current token. Raises the lexical error if the text cannot be split further."""
         token = self.row[self.index]
         if token.error is not None:
             raise token.error
         return token
 
     def peek(self, ahead: int = 1) -> Token:
-        """A later token; of the last one more than once."""
+        """Returns the token `ahead` places after the current one, or the last token."""
         return self.row[min(self.index + ahead, len(self.row) - 1)]
 
     @property
     def position(self) -> int:
+        """Returns the offset of the current token."""
         return self.token.position
 
     @property
     def finished(self) -> bool:
+        """Returns whether all tokens are consumed."""
         return self.token.kind == "end"
 
     def advance(self) -> Token:
+        """Consumes and returns the current token. Stays at the end of the text."""
         token = self.token
         if token.kind != "end":
             self.index += 1
         return token
 
     def at_word(self, *words: str) -> bool:
-        """Whether the words stand here, one after the other."""
+        """Returns whether the next tokens are these words."""
         return all((t := self.peek(i)).kind == "word" and t.value == word for i, word in enumerate(words))
 
     def word(self, *words: str) -> bool:
-        """Past the words, if they stand here one after the other."""
+        """Consumes the words if they are the next tokens. Returns whether they are."""
         if not self.at_word(*words):
             return False
         self.index += len(words)
         return True
 
     def any_word(self, *words: str) -> str | None:
-        """Past one of the words; the one that stood here."""
+        """Consumes and returns the next word if it is one of these, else returns None."""
         token = self.token
         if token.kind == "word" and token.value in words:
             self.index += 1
@@ -288,50 +303,55 @@ class Cursor:
         return None
 
     def at(self, sign: str, ahead: int = 0) -> bool:
+        """Returns whether the token `ahead` places further is this punctuation mark or operator."""
         token = self.peek(ahead)
         return token.kind == "operator" and token.value == sign
 
     def sign(self, sign: str) -> bool:
-        """Past a punctuation mark or operator, if it stands here."""
+        """Consumes a punctuation mark or operator if it is the next token. Returns whether it is."""
         if not self.at(sign):
             return False
         self.index += 1
         return True
 
     def listed(self, one: Callable[[Cursor], T]) -> list[T]:
-        """one, … : at least one of what is read so."""
+        """Parses a comma-separated list of at least one element, each with `one`."""
         found = [one(self)]
         while self.sign(","):
             found.append(one(self))
         return found
 
     def expect(self, sign: str) -> Token:
+        """Consumes a punctuation mark or operator. Raises a syntax error if it is not next."""
         if not self.at(sign):
             raise self.error()
         return self.advance()
 
     def expect_word(self, *words: str) -> None:
+        """Consumes the words. Raises a syntax error at the first that is not next."""
         for word in words:
             if not self.word(word):
                 raise self.error()
 
     def string(self) -> str:
+        """Consumes a string and returns its value. Raises a syntax error if there is none."""
         if self.token.kind != "string":
             raise self.error()
         return self.advance().value
 
     def integer(self) -> int:
+        """Consumes an integer and returns it. Raises a syntax error if there is none."""
         if self.token.kind != "integer":
             raise self.error()
         return int(self.advance().value)
 
     def finish(self) -> None:
-        """Raises unless nothing is left."""
+        """Raises a syntax error unless all tokens are consumed."""
         if self.token.kind != "end":
             raise self.error()
 
     def error(self, token: Token | None = None) -> TailgateError:
-        """`syntax error at or near …`, of the token here or a given one."""
+        """Returns `syntax error at or near …` for a token, by default the current one."""
         token = token or self.token
         if token.kind == "end" and not token.text:
             return SyntaxError_("syntax error at end of input", position=token.position)

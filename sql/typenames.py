@@ -1,4 +1,4 @@
-"""A type as written in a statement, to the type it means."""
+"""Resolves type names in statements to types."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObj
 from lake.types import FACTS, NUMERIC_PRECISION, Type
 from sql.grammar.names import position
 
-# other names that PostgreSQL's catalog knows
+# more names of types in PostgreSQL's catalog
 ALIASES = {"char": "bpchar", "float": "float8"}
-# types of PostgreSQL that have no stored form here
+# PostgreSQL's types that Tailgate does not support
 KNOWN = frozenset(
     """
     bit varbit money timetz json xml cidr inet macaddr macaddr8 point line lseg box path polygon circle tsvector tsquery int4range int8range
@@ -18,11 +18,14 @@ KNOWN = frozenset(
     regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray
     """.split()
 )
-LENGTHS_MAX = 10485760  # of varchar and bpchar, as in PostgreSQL
+LENGTHS_MAX = 10485760  # characters of varchar and bpchar, as in PostgreSQL
 
 
 def resolve(node: exp.DataType) -> Type:
-    """Raises 42704 if there is no such type, 0A000 if it is PostgreSQL's alone."""
+    """Returns the type of a parsed type name.
+
+    Raises 42704 if the type does not exist, and 0A000 if only PostgreSQL has it.
+    """
     name = str(node.args["kind"])
     at = position(node)
     name = ALIASES.get(name, name)
@@ -39,6 +42,7 @@ def resolve(node: exp.DataType) -> Type:
 
 
 def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[int, ...]:
+    """Checks the modifiers of a type and returns those to keep. Raises 22023 or 0A000 for others."""
     if not modifiers:
         return ()
     match name:

@@ -1,9 +1,9 @@
-"""What a statement writes, bound: tables, the plans of the rows that come and go, and of what RETURNING gives.
+"""Bound INSERT, COPY, UPDATE, DELETE and TRUNCATE: the table, and plans for the changes and RETURNING.
 
-Rows that are being inserted are a relation of their own in these plans, `INCOMING`, with the table's columns and one more: the row's
-place in the statement, from 0. Whoever runs a plan has them under that name.
+In these plans the relation `INCOMING` contains the rows to insert: the columns of the table, then
+`place`, the position of the row in the statement, from 0. The executor of a plan provides it.
 
-`demands`: the privileges to write the table, and those that the plans need (`sql.authorization`).
+`demands` are the privileges to write the table and those that the plans need (`sql.authorization`).
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from lake.types import INT8, Field, Type
 from sql.authorization import Demand
 from sql.plan import Relation
 
-INCOMING = 0  # a relation id that no item has
+INCOMING = 0  # a relation id that is not the id of any item
 PLACE = Field("place", INT8, False)
-Checks: TypeAlias = tuple[tuple[str, Relation], ...]  # by the name of a constraint, over INCOMING: the places of rows that it forbids
+Checks: TypeAlias = tuple[tuple[str, Relation], ...]  # (constraint, a plan over INCOMING: the places of rows that violate it)
 
 
 @dataclass(frozen=True, slots=True)
 class InsertRows:
-    """`rows`: of the table's columns. Of COPY, whose rows come from the client: over INCOMING, or None if they have all columns.
+    """A bound INSERT or COPY.
 
-    `existing`: over INCOMING and the table: the place, then the columns of the row with that key, then, of DO UPDATE, whether its WHERE
-    is true and the new columns; None of a table without a key. `conflict`: what happens to a row whose key is there.
-    `returning`: over INCOMING, None without RETURNING.
+    `rows`: a plan with the columns of the table. For COPY it reads the client's rows from INCOMING; None
+    if these have all columns. `existing`: a plan over INCOMING and the table, None if the table has no
+    key. Its columns are the place, the existing row with the same key, and for DO UPDATE whether its
+    WHERE is true and the new row. `conflict`: the action for a row whose key exists. `returning`: a plan
+    over INCOMING, None without RETURNING.
     """
 
     table: Item
@@ -42,8 +44,12 @@ class InsertRows:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRows:
-    """UPDATE and DELETE. `rows`: a row for each that is found: the old columns, how many copies of it there are (int8), the new columns
-    (UPDATE only), then what RETURNING gives. `pinned`: the key is given, so nothing but that row is read of the table."""
+    """A bound UPDATE or DELETE.
+
+    `rows`: one row per affected row: the old columns, the number of copies (int8), the new columns (UPDATE
+    only), then the columns of RETURNING. `pinned`: the WHERE clause fixes the key, so the statement reads
+    at most one row of the table.
+    """
 
     table: Item
     rows: Relation
@@ -57,11 +63,14 @@ class ChangeRows:
 
 @dataclass(frozen=True, slots=True)
 class TruncateTables:
+    """A bound TRUNCATE."""
+
     tables: tuple[Item, ...]
     parameters: tuple[Type, ...] = ()
 
     @property
     def demands(self) -> tuple[Demand, ...]:
+        """Returns the demands for TRUNCATE on each table."""
         return tuple(Demand("TRUNCATE", table.id) for table in self.tables)
 
 

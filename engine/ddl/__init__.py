@@ -1,9 +1,15 @@
-"""Statements to changes of the catalog: values in, values out; only `registry` speaks to the world.
+"""Compiles DDL statements to changes of the catalog: values in, values out.
 
-`source`, `table`, `view`, `sink`, `subscription` and `connection` make the items of a CREATE, `drop` finds those that a DROP takes away,
-`alter` and `schema` name them anew, `refresh` gives a source new columns,
-`roles` changes roles and grants. Each raises what the statement did wrong, or 0A000 with the
-feature's name for what is not supported.
+Only `registry` performs I/O.
+
+- `source`, `table`, `view`, `sink`, `subscription`, `index`, `function` and `connection` return the
+  items of a CREATE statement, `replace` those of CREATE OR REPLACE.
+- `drop` finds the items that a DROP removes.
+- `alter` and `schema` rename and move items, `refresh` adds new columns to a source.
+- `roles` changes roles and grants, and `definitions` checks the privileges of definitions.
+
+All functions raise an error for an incorrect statement, and 0A000 with the name of the feature for
+one that is not supported.
 """
 
 from engine.ddl.alter import alter, comment

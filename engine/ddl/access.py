@@ -1,6 +1,7 @@
-"""What a statement's options say of reaching a Kafka or a registry: settings for `lake.secrets`, and the secrets they name.
+"""Access to Kafka or a schema registry: settings for `lake.secrets` from a statement's options.
 
-The same options stand in CREATE CONNECTION, where the topic's options stand (WITH), and behind a registry's URL:
+The same options occur in CREATE CONNECTION, in WITH together with the topic's options, and after a
+registry's URL:
 
     SASL USERNAME = 'ann'           {"username": "ann"}
     SASL PASSWORD = SECRET s        {"password": {"secret": id of s}}
@@ -38,8 +39,8 @@ KAFKA = {
     "sasl_password": "password",
 }
 REGISTRY = {**TLS, "username": "username", "password": "password"}
-SECRETS = ("password", "key", "key_password")  # settings that only a SECRET says, or a file
-PREFIXES = ("security_", "sasl_", "ssl_")  # of options of WITH that are of the connection
+SECRETS = ("password", "key", "key_password")  # settings whose value must be a SECRET or a file
+PREFIXES = ("security_", "sasl_", "ssl_")  # prefixes of the options in WITH that concern the connection
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -47,18 +48,22 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """`settings` as an item keeps them; `secrets`: ids of those among them."""
+    """Access settings, as an item stores them, and the ids of the secrets that they use."""
 
     settings: dict[str, Any]
     secrets: tuple[int, ...] = ()
 
 
 def is_access(option: str) -> bool:
+    """Returns whether an option in WITH concerns access to Kafka."""
     return option.startswith(PREFIXES)
 
 
 def kafka(options: Options, catalog: Catalog) -> Said:
-    """Raises 22023 for what makes no sense together, 0A000 for what is not supported."""
+    """Returns the settings for Kafka.
+
+    Raises 22023 if options contradict each other, 0A000 if one is not supported.
+    """
     said = _said(options, KAFKA, "Kafka", catalog)
     settings = said.settings
     for name in ("protocol", "mechanism"):
@@ -82,6 +87,7 @@ def kafka(options: Options, catalog: Catalog) -> Said:
 
 
 def registry(options: Options, catalog: Catalog) -> Said:
+    """Returns the settings for a schema registry. Raises 22023 or 0A000."""
     said = _said(options, REGISTRY, "a schema registry", catalog)
     if "password" in said.settings and "username" not in said.settings:
         raise InvalidParameterValue("a PASSWORD needs a USERNAME")
@@ -90,6 +96,7 @@ def registry(options: Options, catalog: Catalog) -> Said:
 
 
 def _check_sasl(settings: dict[str, Any]) -> None:
+    """Raises 22023 or 0A000 if the settings of SASL are incomplete or not supported."""
     mechanism = settings.get("mechanism")
     if mechanism is None:
         raise InvalidParameterValue("SASL needs SASL MECHANISMS", hint=f"It is one of {', '.join(MECHANISMS)}.")
@@ -101,6 +108,7 @@ def _check_sasl(settings: dict[str, Any]) -> None:
 
 
 def _check_pair(settings: dict[str, Any]) -> None:
+    """Raises 22023 for a certificate without its key, or a key without its certificate."""
     if ("certificate" in settings) != ("key" in settings):
         raise InvalidParameterValue("SSL CERTIFICATE and SSL KEY belong together")
     if "key_password" in settings and "key" not in settings:
@@ -108,6 +116,7 @@ def _check_pair(settings: dict[str, Any]) -> None:
 
 
 def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) -> Said:
+    """Returns the settings for options. `known`: option → setting; `of`: the service, for errors."""
     settings: dict[str, Any] = {}
     secrets: list[int] = []
     for option, value in options:
@@ -133,6 +142,7 @@ def _said(options: Options, known: dict[str, str], of: str, catalog: Catalog) ->
 
 
 def text(value: OptionValue, option: str) -> str:
+    """Returns the value of an option that is a text. Raises 22023 for another value."""
     if not isinstance(value, str) or not value:
         raise InvalidParameterValue(f'option "{option}" needs a text')
     return value

@@ -1,4 +1,7 @@
-"""ALTER … RENAME TO, ALTER … SET SCHEMA and COMMENT ON: the items as they are afterwards, and all whose texts name them."""
+"""ALTER … RENAME TO, ALTER … SET SCHEMA and COMMENT ON: the changed items and their dependents.
+
+Items whose text contains a changed name get a new text.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ from lake.schemas import SYSTEM, TEMPORARY, Schema
 from sql.definitions import bind_definition, restated
 from sql.statements import AlterItem, Comment
 
-COMMENTS = "comments"  # option of an item: its comment under "", its columns' under their names
+COMMENTS = "comments"  # option of an item: its comment under "", comments of its columns under their names
 
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
-    """What changes, and what to tell."""
+    """Returns the change of the catalog, and notices."""
     item = found(
         statement.kind, statement.name, catalog, if_exists=statement.if_exists, any_relation=statement.kind == "table", word="relation"
     )
@@ -48,7 +51,7 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
 
 
 def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
-    """SET and RESET of the history."""
+    """Returns the change of ALTER … SET or RESET for the retained history."""
     if not item.stored:
         raise WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if item.id in catalog.replacements():
@@ -63,7 +66,7 @@ def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:
 
 
 def _target(name: str, catalog: Catalog) -> Schema:
-    """The schema that an item is moved to."""
+    """Returns the schema that an item is moved to. Raises 0A000 for temporary and system schemas."""
     if name.startswith(TEMPORARY):
         raise FeatureNotSupported("cannot move objects into or out of temporary schemas")
     schema = catalog.schema(name)
@@ -73,7 +76,10 @@ def _target(name: str, catalog: Catalog) -> Schema:
 
 
 def moved(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
-    """The item under another name or in another schema, its companions likewise, and what names it."""
+    """Returns the change that gives an item another name or schema.
+
+    It includes the item's companions and all items whose text contains the name.
+    """
     if (name, schema.id) == (item.name, item.schema):
         return Change()
     put = [replace(item, name=name, schema=schema.id)]
@@ -90,7 +96,10 @@ def moved(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
 
 
 def followed(change: Change, moving: Iterable[Item], catalog: Catalog) -> Change:
-    """A change that gives items other names, with the texts of these and of all that names them as they are then."""
+    """Extends a change of names with the new texts of the items and of their dependents.
+
+    Raises 55000 if an item is being backfilled or replaced.
+    """
     before, after = catalog.stored, catalog.stored.apply(change)
     affected = {i.id: i for item in moving for i in (item, *catalog.dependents(item.id))}
     coming = catalog.replacements()
@@ -110,7 +119,10 @@ def followed(change: Change, moving: Iterable[Item], catalog: Catalog) -> Change
 
 
 def _check(item: Item, catalog: Catalog) -> None:
-    """The text still says what it said: there are places where no alias can keep the old name."""
+    """Raises 0A000 if the rewritten text of a definition does not bind any more.
+
+    In some places no alias can preserve the old name.
+    """
     try:
         bind_definition(item, catalog)
     except UndefinedTable as error:
@@ -120,7 +132,7 @@ def _check(item: Item, catalog: Catalog) -> None:
 
 
 def comment(statement: Comment, catalog: Catalog) -> Change:
-    """The item, or the schema, with the comment."""
+    """Returns the change that sets a comment of an item, a column or a schema."""
     if statement.kind == "schema":
         return Change(put_schemas=(replace(catalog.schema(statement.name.name), comment=statement.text or ""),))
     if statement.kind is None:

@@ -1,5 +1,9 @@
-"""CREATE and ALTER SECRET, CREATE CONNECTION: the items. A connection's address and settings are copied to the sources and sinks that
-name it, so those that name brokers themselves are no different; secrets are read anew at each use."""
+"""CREATE SECRET, ALTER SECRET and CREATE CONNECTION: the catalog items.
+
+A connection's address and settings are copied to the sources and sinks that use it, so
+these do not differ from sources and sinks whose statements contain the address. Secrets are read at
+each use.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,12 @@ from lake.secrets import SEALED
 from sql.statements import AlterSecret, CreateConnection, CreateSecret, Name, Options
 from sql.statements.kafka import addresses
 
-HIDDEN = "'********'"  # what a secret's statement is kept with
+HIDDEN = "'********'"  # replaces the value in the stored text of a secret's statement
 Seal = Callable[[str, int], str]  # lake.secrets.Vault.sealed
 
 
 def create_secret(statement: CreateSecret, text: str, catalog: Catalog, seal: Seal) -> Item:
+    """Returns the item of a secret: the value is encrypted, and masked in the stored text."""
     schema = free(statement.name, catalog)
     begin, end = statement.value_at
     id = catalog.next_id
@@ -29,7 +34,7 @@ def create_secret(statement: CreateSecret, text: str, catalog: Catalog, seal: Se
 
 
 def alter_secret(statement: AlterSecret, catalog: Catalog, seal: Seal) -> Item | None:
-    """The secret with its new value; None if it is not there and need not be."""
+    """Returns the secret with its new value; None if it does not exist and IF EXISTS is given."""
     if statement.if_exists and catalog.find(statement.name) is None:
         return None
     item = of_kind(SECRET, statement.name, catalog)
@@ -37,6 +42,7 @@ def alter_secret(statement: AlterSecret, catalog: Catalog, seal: Seal) -> Item |
 
 
 def create_connection(statement: CreateConnection, text: str, catalog: Catalog) -> Item:
+    """Returns the item of a connection; `text` is the statement as typed."""
     schema = free(statement.name, catalog)
     options, said = _kafka(statement.options, catalog) if statement.kind == "kafka" else _registry(statement.options, catalog)
     item = Item(
@@ -84,7 +90,10 @@ def _registry(options: Options, catalog: Catalog) -> tuple[dict[str, Any], acces
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """`address`: brokers, or a URL. `depends`: ids of the connection, and of secrets."""
+    """The access to a Kafka or a registry that a source or sink uses.
+
+    `address`: the brokers, or a URL. `depends`: ids of the connection and of secrets.
+    """
 
     address: str
     settings: dict[str, Any]
@@ -92,7 +101,11 @@ class Reached:
 
 
 def kafka(connection: Name | None, brokers: str, options: Options, catalog: Catalog) -> Reached:
-    """The Kafka of a source or sink; of its options those that say how it is reached."""
+    """Returns the access to the Kafka of a source or sink.
+
+    Uses only the options that concern access. Raises 22023 if a connection and such options are
+    given.
+    """
     said = tuple(o for o in options if access.is_access(o[0]))
     if connection is None:
         found = access.kafka(said, catalog)
@@ -105,7 +118,7 @@ def kafka(connection: Name | None, brokers: str, options: Options, catalog: Cata
 
 
 def registry(connection: Name | None, url: str, options: Options, catalog: Catalog) -> Reached:
-    """The registry of a format. `options`: those behind its URL."""
+    """Returns the access to the registry of a format. `options`: those that follow its URL."""
     if connection is None:
         found = access.registry(options, catalog)
         return Reached(url.rstrip("/"), found.settings, found.secrets)
@@ -113,6 +126,7 @@ def registry(connection: Name | None, url: str, options: Options, catalog: Catal
 
 
 def _connection(name: Name, kind: str, catalog: Catalog) -> Reached:
+    """Returns the access that a connection gives. Raises 42809 if it has another kind."""
     item = of_kind(CONNECTION, name, catalog)
     if item.options["type"] != kind:
         raise WrongObjectType(f'connection "{item.name}" is not to {_WORDS[kind]}', position=name.position)

@@ -1,10 +1,11 @@
-"""Whether a definition may read what it reads: asked when it is created or changed, under the lock of the catalog.
+"""Checks that owners may read the inputs of their definitions, on creation and on replacement.
 
-    CREATE …             its owner needs SELECT on what it names, as for a query of the owner's
-    CREATE OR REPLACE …  so does the owner of every view, materialized view and function above it, of what it now reads through it
+    CREATE …             the owner needs SELECT on all inputs, as for a query
+    CREATE OR REPLACE …  so do the owners of all views and functions that read the item
 
-When it is read later, a plain view and a function are authorized again, by what their owners may then. A materialized view, a sink and
-a subscription go on with the privileges that their owners had: to end that, drop them.
+The check runs under the lock of the catalog. Plain views and functions are checked again when they
+are read, with the current privileges of their owners. A materialized view, a sink and a
+subscription keep the access that their owners had; to end it, drop them.
 """
 
 from __future__ import annotations
@@ -22,11 +23,16 @@ from sql.definitions import bind_definition
 
 @dataclass(frozen=True, slots=True)
 class Definition:
+    """A definition as `authorize` checks it: the privileges that it requires."""
+
     demands: tuple[Demand, ...]
 
 
 def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
-    """Raises 42501. `items`: what a statement puts into the catalog, the one that it names first."""
+    """Raises 42501 if an owner may not read an input.
+
+    `items`: the items that a statement puts into the catalog, the one that it names first.
+    """
     put = tuple(replace(i, id=i.replaces, replaces=0) if i.replaces else i for i in items)
     after = catalog.stored.apply(Change(put=put))
     own = put[0]
@@ -43,7 +49,7 @@ def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
 
 
 def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
-    """What the definition of an item reads, in the name of the session's role."""
+    """Returns the privileges that the definition of an item requires."""
     match item.kind:
         case "view" | "materialized view":
             return bind_definition(item, catalog).demands

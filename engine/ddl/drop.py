@@ -1,4 +1,4 @@
-"""DROP: which items and schemas go."""
+"""DROP: finds the items and schemas to remove."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ Notice = dict[str, str | None]
 
 
 def drop(statement: Drop, catalog: Catalog) -> tuple[Change, list[Notice]]:
-    """What goes, and what to tell. Companions go with their owner; what depends on an item goes with CASCADE, else 2BP01."""
+    """Returns the change that removes the named items, and notices.
+
+    Companions are removed with their owner, and dependent objects with CASCADE. Raises 2BP01 if
+    there are dependent objects without CASCADE.
+    """
     notices: list[Notice] = []
     named: dict[int, Item | Schema] = {}
     for name in statement.names:
@@ -27,6 +31,7 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[Change, list[Notice]]:
 
 
 def drop_schemas(statement: DropSchema, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change that removes schemas, and notices. Raises 2BP01 for a built-in schema."""
     notices: list[Notice] = []
     named: dict[int, Item | Schema] = {}
     for name in statement.names:
@@ -41,7 +46,11 @@ def drop_schemas(statement: DropSchema, catalog: Catalog) -> tuple[Change, list[
 
 
 def going(named: dict[int, Item | Schema], catalog: Catalog, notices: list[Notice], *, cascade: bool) -> tuple[Change, list[Notice]]:
-    """What goes with what was named; `notices`: what is to be told already. Raises 2BP01."""
+    """Returns the change that removes the named objects and those that depend on them, and notices.
+
+    `notices` has the notices so far. Raises 2BP01 if other objects depend on these, unless `cascade`
+    is true.
+    """
     gone = dropping(catalog, tuple(named.values()), cascade=cascade)
     told = [f"drop cascades to {described(catalog, i)}" for i in gone.followers]
     if len(told) == 1:
@@ -53,6 +62,7 @@ def going(named: dict[int, Item | Schema], catalog: Catalog, notices: list[Notic
 
 
 def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
+    """Returns the item that a DROP names. Raises 2BP01 for a companion."""
     item = found(statement.kind, name, catalog, if_exists=statement.if_exists)
     if item is not None and item.kind in COMPANIONS:
         owner = catalog[item.depends[0]]
@@ -65,9 +75,12 @@ def _find(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
 
 
 def found(kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, any_relation: bool = False, word: str = "") -> Item | None:
-    """The item that a statement names, of the kind that it says; None if it is not there and need not be. Companions are of every kind.
+    """Returns the item of this name and kind.
 
-    `word`: what errors call an item that is not there, and then by its whole name; the kind and the name alone if it is empty.
+    Returns None if it does not exist and `if_exists` is true. Companions match every kind, and with
+    `any_relation` every relation matches. Raises 42P01 or 42704 if the item does not exist, 42809
+    if it has another kind. `word`: the kind of a missing item in the error, which then has the full
+    name; without it the error has the statement's kind and the unqualified name.
     """
     item = catalog.find(name)
     if item is None:
@@ -84,9 +97,10 @@ def found(kind: str, name: Name, catalog: Catalog, *, if_exists: bool = False, a
 
 
 def a(kind: str) -> str:
-    """With its article."""
+    """Returns the kind with its article."""
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def notice(message: str) -> Notice:
+    """Returns a notice."""
     return {"severity": "NOTICE", "sqlstate": "00000", "message": message, "hint": None}

@@ -1,9 +1,10 @@
-"""CREATE FUNCTION and DROP FUNCTION: the function's item.
+"""CREATE FUNCTION, DROP FUNCTION and COMMENT ON FUNCTION: changes of the catalog.
 
-The body is bound once when the function is made, over arguments of its types, so that what is wrong is told then. What it reads it
-depends on; calls bind it again (`sql.binding.routines`).
+CREATE FUNCTION binds the body once, with arguments of the declared types, to find its errors and
+its dependencies. Each call binds it again (`sql.binding.routines`).
 
-Source: PostgreSQL 15, src/backend/commands/functioncmds.c, src/backend/catalog/pg_proc.c ProcedureCreate().
+Source: PostgreSQL 15, src/backend/commands/functioncmds.c, src/backend/catalog/pg_proc.c
+ProcedureCreate().
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ COMMENTS = "comments"
 
 
 def create_function(statement: CreateFunction, text: str, catalog: Catalog, owner: int) -> tuple[Item, ...]:
-    """The items to put: the function, or with OR REPLACE also what is filled anew because it calls it; `text` is the statement as typed."""
+    """Returns the items to put into the catalog; `text` is the statement as typed.
+
+    With OR REPLACE they include replacements of the materialized views that call the function.
+    """
     name = statement.name.name
     schema = catalog.home(statement.name)
     if is_built_in(name):
@@ -55,12 +59,13 @@ def create_function(statement: CreateFunction, text: str, catalog: Catalog, owne
     depends = tuple(check_body(changed, statement.body.tree, catalog.apply(Change(put=(changed,)))).used)
     comments = {COMMENTS: old.options[COMMENTS]} if COMMENTS in old.options else {}
     item = replace(item, depends=depends, owner=old.owner, options={**item.options, **comments})
-    if old.id in catalog.below(item):  # through a materialized view: the binder sees what is called, not what the rows are made of
+    if old.id in catalog.below(item):  # through a materialized view: the binder sees calls, but not the definition of stored rows
         raise FeatureNotSupported("recursive functions are not supported", position=statement.name.position)
     return replacements(kept(item, statement, catalog), catalog, old)
 
 
 def _routine(statement: CreateFunction, catalog: Catalog) -> Routine:
+    """Returns the signature of a function. Raises 42P13 for duplicate result columns."""
     arguments = tuple(Field(a.name, a.type) for a in statement.arguments)
     defaults = tuple(a.default for a in statement.arguments if a.default is not None)
     if statement.row is not None:
@@ -83,7 +88,7 @@ def _routine(statement: CreateFunction, catalog: Catalog) -> Routine:
 
 
 def _check_same(item: Item, old: Routine, new: Routine) -> None:
-    """What OR REPLACE may not change."""
+    """Raises 42P13 if OR REPLACE changes the return type or the names of arguments, or removes defaults."""
     hint = f"Use DROP FUNCTION {item.shown} first."
     if (old.returns, old.rows) != (new.returns, new.rows):
         if old.returns == new.returns and old.rows is not None and new.rows is not None:
@@ -97,16 +102,17 @@ def _check_same(item: Item, old: Routine, new: Routine) -> None:
         raise InvalidFunctionDefinition("cannot remove parameter defaults from existing function", hint=hint)
 
 
-# --- others that name one ---------------------------------------------------------------------------------------------------------
+# --- statements that refer to a function ----------------------------------------------------------------------------------------
 
 
 def find_function(named: FunctionName, catalog: Catalog) -> Item:
+    """Returns the item of a function that a statement refers to. Raises 42883 if it does not exist."""
     catalog.check_schema(named.name)
     return find(named.name, named.types, catalog)
 
 
 def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[Change, list[Notice]]:
-    """What goes, and what to tell."""
+    """Returns the change that removes the functions, and notices."""
     notices: list[Notice] = []
     named: dict[int, Item | Schema] = {}
     for function in statement.functions:
@@ -122,5 +128,6 @@ def drop_function(statement: DropFunction, catalog: Catalog) -> tuple[Change, li
 
 
 def comment_on_function(statement: CommentOnFunction, catalog: Catalog) -> Change:
+    """Returns the change that sets the comment of a function."""
     item = find_function(statement.function, catalog)
     return Change(put=(replace(item, options={**item.options, COMMENTS: {"": statement.text} if statement.text else {}}),))

@@ -1,4 +1,7 @@
-"""RETAIN HISTORY FOR: for how long a relation can be read as it was. `since` of the lake trails by the longest of all."""
+"""RETAIN HISTORY FOR: how long past states of a relation stay readable.
+
+The lake's `since` follows the longest of these durations.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from sql.statements import Options
 
 OPTION = "retain history for"  # in a statement's WITH (…) or SET (…)
 DAY_MS = 24 * 3_600_000
-MONTH_MS = 30 * DAY_MS  # as PostgreSQL counts where a month is a length of time
-RETAIN_MAX_MS = 30 * DAY_MS  # for as long Delta's logs stay readable for others (lake.delta.CONFIGURATION)
+MONTH_MS = 30 * DAY_MS  # PostgreSQL's conversion of months to a duration
+# Delta's logs stay readable for other readers for the same time (lake.delta.CONFIGURATION)
+RETAIN_MAX_MS = 30 * DAY_MS
 
 
 def retained(options: Options) -> tuple[dict[str, Any], Options]:
-    """The option of an item, if the statement has it, and the statement's other options."""
+    """Returns the options of an item that set the history, and the statement's other options."""
     found: dict[str, Any] = {}
     for name, value in options:
         if name == OPTION:
@@ -25,7 +29,7 @@ def retained(options: Options) -> tuple[dict[str, Any], Options]:
 
 
 def milliseconds(value: object) -> int:
-    """An interval as a statement has it, in ms. Raises 22007 and 22023."""
+    """Returns the interval of a statement in ms. Raises 22007 and 22023."""
     if not isinstance(value, str):
         raise InvalidParameterValue("RETAIN HISTORY FOR takes an interval", hint="Write RETAIN HISTORY FOR '2 hours'.")
     months, days, micros = to_interval(value)

@@ -1,4 +1,4 @@
-"""CREATE INDEX: the index's item.
+"""CREATE INDEX: the index's catalog item.
 
 Source: PostgreSQL 15, src/backend/commands/indexcmds.c DefineIndex(), ChooseIndexName().
 """
@@ -21,7 +21,7 @@ VIEW = "Create a materialized view: CREATE MATERIALIZED VIEW."
 
 
 def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Item | None, list[Notice]]:
-    """The index, if there is to be another one, and what to tell."""
+    """Returns the index, or None if IF NOT EXISTS skips it, and notices."""
     relation = _relation(statement.relation, catalog)
     schema = catalog.schema_of(relation)  # as in PostgreSQL
     if statement.if_not_exists and statement.name is not None and catalog.at(statement.name.name, schema) is not None:
@@ -50,6 +50,7 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Item | None,
 
 
 def _relation(name: Name, catalog: Catalog) -> Item:
+    """Returns the relation to index. Raises 42809 for a view, 55000 for one that is not stored."""
     relation = catalog.relation(replace(name, position=None))
     if relation.kind == "view":
         detail = "This operation is not supported for views."
@@ -61,7 +62,7 @@ def _relation(name: Name, catalog: Catalog) -> Item:
 
 
 def _columns(statement: CreateIndex, relation: Item) -> tuple[int, ...]:
-    """Positions; of CREATE DEFAULT INDEX those of the key, or all."""
+    """Returns the positions of the columns; for CREATE DEFAULT INDEX those of the key, or all columns."""
     found = tuple(_position(c.name, relation) for c in statement.columns)
     if statement.default:
         found = relation.key or tuple(range(len(relation.columns)))
@@ -74,6 +75,7 @@ def _columns(statement: CreateIndex, relation: Item) -> tuple[int, ...]:
 
 
 def _position(name: str, relation: Item) -> int:
+    """Returns the position of a column. Raises 42703 if it does not exist."""
     names = [c.name for c in relation.columns]
     if name not in names:
         raise UndefinedColumn(f'column "{name}" does not exist')
@@ -81,6 +83,7 @@ def _position(name: str, relation: Item) -> int:
 
 
 def _check_method(statement: CreateIndex) -> None:
+    """Raises 0A000 for features that hash indexes lack in PostgreSQL."""
     if statement.method != "hash":
         return
     if statement.unique:
@@ -94,7 +97,10 @@ def _check_method(statement: CreateIndex) -> None:
 
 
 def _free_name(relation: str, said: str, schema: Schema, catalog: Catalog) -> str:
-    """relation_columns_idx, the longer part cut so that it is a name, with a number if it is taken."""
+    """Returns a free name `relation_columns_idx`.
+
+    The longer part is truncated to fit the maximum length; a number is added if the name is taken.
+    """
     number = 0
     while True:
         label = f"_idx{number or ''}"

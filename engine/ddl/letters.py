@@ -1,4 +1,4 @@
-"""DELETE DEAD LETTERS, their retention, and relations of dead letters of lakes from before they had all their columns."""
+"""Dead letters: DELETE DEAD LETTERS, retention, and an upgrade of the relations of older lakes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from engine.ddl.history import DAY_MS, MONTH_MS
 from engine.ddl.refresh import READERS, knowing
 from lake.catalog import DEAD_LETTERS, Catalog, Change, Item
 from lake.errors import FeatureNotSupported, InvalidParameterValue
+from lake.roles import Role
+from sql.authorization import authorize
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.duckdb_functions import error_of, install
@@ -24,19 +26,20 @@ from sql.statements import Expression, QueryText
 AGE, BYTES = "dead_letter_retention_ms", "dead_letter_retention_bytes"  # options of a source
 RETENTION = {"dead letter retention": AGE, "dead letter retention bytes": BYTES}
 RETENTION_MS = 7 * DAY_MS
-RETENTION_BYTES = 1 << 30  # of keys and values
+RETENTION_BYTES = 1 << 30  # total size of keys and values
 BYTES_MAX = 1 << 40
 MEMORY = "512MB"
-TIME_S = 60.0  # that the condition of one DELETE may take
+# limit for evaluating the condition of one DELETE
+TIME_S = 60.0
 
 
 def option(name: str) -> str | None:
-    """Returns the option of a source's item that an option of WITH sets, or None if it is another one."""
+    """Returns the item option that an option of WITH sets, or None if it is not about dead letters."""
     return RETENTION.get(name.replace("_", " "))
 
 
 def retention(name: str, value: object) -> dict[str, Any]:
-    """Returns the options of a source that WITH (DEAD LETTER RETENTION [BYTES] = value) means. Raises 22023."""
+    """Returns the item options for WITH (DEAD LETTER RETENTION [BYTES] = value). Raises 22023."""
     kept = RETENTION[name.replace("_", " ")]
     if kept == AGE:
         months, days, micros = to_interval(value) if isinstance(value, str) else (0, 0, 0)
@@ -49,8 +52,11 @@ def retention(name: str, value: object) -> dict[str, Any]:
     return {kept: value}
 
 
-def chosen(table: pa.Table, letters: Item, where: Expression | None, catalog: Catalog) -> pa.Table:
-    """Returns the rows of a relation of dead letters for which a condition is true. Raises 0A000 if it reads another relation."""
+def chosen(table: pa.Table, letters: Item, where: Expression | None, role: Role, catalog: Catalog) -> pa.Table:
+    """Returns the rows of a relation of dead letters for which a condition is true.
+
+    Raises 42501 unless the role may evaluate the condition, and 0A000 if it reads another relation.
+    """
     if where is None:
         return table
     name = catalog.stored.name_of(letters)
@@ -58,7 +64,7 @@ def chosen(table: pa.Table, letters: Item, where: Expression | None, catalog: Ca
     if name.schema:
         of.set("db", exp.Identifier(this=name.schema, quoted=True))
     query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=of), where=exp.Where(this=where.tree))
-    plan = bind_query(QueryText(where.text, 0, query), catalog.stored, None).plan
+    plan = authorize(bind_query(QueryText(where.text, 0, query), catalog.stored, None), role, catalog).plan.plan
     if set(relations(plan)) != {letters.id}:
         raise FeatureNotSupported("a condition of DELETE DEAD LETTERS that reads another relation is not supported")
     connection = duckdb.connect(":memory:", config={"memory_limit": MEMORY, "threads": 1})
@@ -79,7 +85,10 @@ def chosen(table: pa.Table, letters: Item, where: Expression | None, catalog: Ca
 
 
 def widened(catalog: Catalog) -> Change:
-    """Gives relations of dead letters the columns that came later; what reads them keeps those that it knows."""
+    """Returns the change that adds columns of newer versions to relations of dead letters.
+
+    Items that read them keep using the columns that they know.
+    """
     put: list[Item] = []
     for item in catalog.items.values():
         if item.kind == "dead letters" and len(item.columns) < len(DEAD_LETTERS):

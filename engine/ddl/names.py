@@ -1,4 +1,4 @@
-"""Names of new items, and the texts that are kept of them."""
+"""Names of new items, and the normalized texts that are stored for them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sql.definitions import Creation, restated
 
 
 def free(name: Name, catalog: Catalog) -> Schema:
-    """The schema that a new item of this name goes to. Raises 3F000, 42501, 42P07."""
+    """Returns the schema for a new item of this name. Raises 3F000, 42501, 42P07."""
     schema = catalog.home(name)
     catalog.check_new(name.name, schema)
     return schema
 
 
 def of_kind(kind: str, name: Name, catalog: Catalog) -> Item:
-    """The item of a name that is of this kind. Raises 3F000, 42704, 42809."""
+    """Returns the item with this name and kind. Raises 3F000, 42704, 42809."""
     item = catalog.find(name)
     if item is None:
         catalog.check_schema(name)
@@ -31,7 +31,10 @@ def of_kind(kind: str, name: Name, catalog: Catalog) -> Item:
 
 
 def stored(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item:
-    """The relation of a name, whose changes are kept. `so`: what follows if they are not. Raises 42P01, 55000."""
+    """Returns the stored relation with this name. Raises 42P01, or 55000 if it is not stored.
+
+    `so`: the consequence, for the error message.
+    """
     relation = catalog.relation(name)
     if not relation.stored:
         raise ObjectNotInPrerequisiteState(f'{relation.kind} "{relation.name}" is not stored, so {so}', hint=hint, position=name.position)
@@ -39,12 +42,12 @@ def stored(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item:
 
 
 def kept(item: Item, statement: Creation, catalog: Catalog) -> Item:
-    """The item with its text as it is kept: its names do not depend on the path that the statement was said along."""
+    """Returns the item with its normalized text, in which names do not depend on the search path."""
     return restated(item, catalog, catalog.stored.apply(Change(put=(item,))), statement)
 
 
 def check_columns(columns: Iterable[Field]) -> None:
-    """42701 if two columns have one name."""
+    """Raises 42701 if two columns have the same name."""
     seen: set[str] = set()
     for column in columns:
         if column.name in seen:

@@ -1,4 +1,4 @@
-"""FORMAT PROTOBUF of a source: from what the statement says to the format's options. The reader's schema stays with the source."""
+"""FORMAT PROTOBUF of a source: the format's options. They include the reader's schema."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from lake.protobuf.descriptors import described
 from lake.protobuf.text import parsed
 from sql.statements import Protobuf, option
 
-HEXADECIMAL = "\\x"  # begins a descriptor set
+HEXADECIMAL = "\\x"  # prefix of a descriptor set
 
 
 def written_out(format: Protobuf) -> dict[str, Any]:
-    """Of a schema in the statement; messages have no header unless `confluent_wire_format` says so."""
+    """Returns the options for a schema in the statement.
+
+    Messages have no header unless `confluent_wire_format` is set.
+    """
     for name, _ in format.options:
         if name != "confluent_wire_format":
             raise FeatureNotSupported(f'option "{name}" of a Protobuf schema is not supported')
@@ -24,12 +27,13 @@ def written_out(format: Protobuf) -> dict[str, Any]:
 
 
 def options(files: tuple[File, ...], message: str | None, *, wire: bool) -> dict[str, Any]:
-    """Of a message of the last file, or of one that an earlier one has."""
+    """Returns the options for a message in a schema's files. `wire`: messages have Confluent's header."""
     name, indexes = protobuf.chosen(files, message)
     return {"type": "protobuf", "schema": protobuf.spec(files, name, indexes if wire else None)}
 
 
 def _files(schema: str) -> tuple[File, ...]:
+    """Returns the files of a schema: the text of one file, or a descriptor set."""
     if not schema.startswith(HEXADECIMAL):
         return (parsed(schema),)
     try:

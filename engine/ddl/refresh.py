@@ -1,10 +1,14 @@
-"""ALTER SOURCE … REFRESH SCHEMA: a source with the columns that its schema in the registry has got since, at its end.
+"""ALTER SOURCE … REFRESH SCHEMA: adds the columns of the newest schema in the registry to a source.
 
-    the reader's schema, the newest one ──► the reader's with the new fields ──► columns: the old ones, then the new ones
-    what reads the source ──► the same, with how many columns there were (`Item.widths`): its text goes on to mean what it meant
+    the reader's schema, the newest one ──► the reader's with the new fields
+                                        ──► columns: the old ones, then the new ones
 
-Rows that were decoded before have NULL in new columns, and so have messages by older schemas. A column that the schema has no more
-stays and is NULL. One of another type stays as it is: its values are brought to the old type where they fit.
+Items that read the source record the old number of its columns (`Item.widths`), so their texts keep
+their meaning.
+
+Rows that were decoded earlier, and messages with older schemas, have NULL in the new columns. A
+column that the newest schema lacks is kept and is NULL. A column with another type in the newest
+schema keeps its type; values are converted to it if possible.
 """
 
 from __future__ import annotations
@@ -23,11 +27,15 @@ from lake.errors import FeatureNotSupported, InvalidObjectDefinition, ObjectNotI
 from lake.types import Field
 from sql.statements import Avro, CreateSource, Protobuf, RefreshSchema, parse
 
-READERS = ("view", "materialized view", "function", "sink")  # whose texts name a source's columns
+READERS = ("view", "materialized view", "function", "sink")  # kinds of items whose texts contain columns of a source
 
 
 def refresh_schema(statement: RefreshSchema, catalog: Catalog, registry: SchemaLookup) -> tuple[Change, list[Notice]]:
-    """What changes, and what to tell. Raises 55000 for a source whose schema is its statement's, 42P17 if what it has cannot stay."""
+    """Returns the change of the catalog, and notices.
+
+    Raises 55000 if the schema is part of the source's statement, 42P17 if the newest schema would
+    change existing columns or the key.
+    """
     item = found("source", statement.name, catalog, if_exists=statement.if_exists, word="relation")
     if item is None:
         return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
@@ -52,7 +60,7 @@ def refresh_schema(statement: RefreshSchema, catalog: Catalog, registry: SchemaL
 
 
 def _in_registry(item: Item) -> CreateSource:
-    """The statement that made the source, if it is one whose schema is the registry's newest."""
+    """Returns the source's CREATE statement. Raises if its schema is not the registry's newest."""
     statement = parse(item.sql)
     assert isinstance(statement, CreateSource)
     format = statement.value_format
@@ -70,7 +78,7 @@ def _in_registry(item: Item) -> CreateSource:
 
 
 def _check_still(item: Item, catalog: Catalog) -> None:
-    """Nobody is being filled from the source: a fill knows its columns as they were."""
+    """Raises 55000 if an item is being backfilled from the source: a backfill uses the old columns."""
     coming = catalog.replacements()
     for other in catalog.items.values():
         if (not other.ready or other.id in coming) and item.id in catalog.below(other):
@@ -78,7 +86,7 @@ def _check_still(item: Item, catalog: Catalog) -> None:
 
 
 def _merged(item: Item, newest: dict[str, Any]) -> dict[str, Any]:
-    """The source's format with what the newest has besides."""
+    """Returns the source's format with the fields of the newest schema added."""
     format = item.options["value_format"]
     if format["type"] == "protobuf":
         return {**format, "schema": protobuf.merged(format["schema"], newest["schema"])}
@@ -91,7 +99,7 @@ def _merged(item: Item, newest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _image(field: dict[str, Any], envelope: avro.Schema) -> dict[str, Any]:
-    """A field of an envelope; of the images of a row with what the row has besides."""
+    """Returns a field of an envelope; the images of a row get the fields of the newest row."""
     if field["name"] not in ("before", "after"):
         return field
     type = field["type"]
@@ -100,15 +108,20 @@ def _image(field: dict[str, Any], envelope: avro.Schema) -> dict[str, Any]:
 
 
 def _other(item: Item) -> InvalidObjectDefinition:
+    """Returns the error for a schema with which a source cannot keep its columns and key."""
     return InvalidObjectDefinition(
         f'by its newest schema source "{item.name}" cannot keep its columns and its key', hint="Drop the source and create it again."
     )
 
 
 def _told(item: Item, newest: dict[str, Any], columns: tuple[Field, ...]) -> list[Notice]:
-    """`newest`: options of a source that were made now."""
+    """Returns a notice for each added, missing or changed column.
+
+    `newest`: the source's options with the newest schema.
+    """
     told = [notice(f'column "{c.name}" of type {c.type} was added') for c in columns[len(item.columns) :]]
-    with suppress(FeatureNotSupported):  # of a column that stays as it is
+    # raised for a column whose new type is not supported; the column does not change
+    with suppress(FeatureNotSupported):
         now = {c.name: c.type for c in layout(newest).columns}
         for column in item.columns:
             if column.name not in now:
@@ -119,6 +132,6 @@ def _told(item: Item, newest: dict[str, Any], columns: tuple[Field, ...]) -> lis
 
 
 def knowing(other: Item, relation: Item) -> Item:
-    """What reads a relation goes on with the columns that there were when it was made."""
+    """Records in an item that reads `relation` how many columns the relation has now."""
     widths = other.options.get(WIDTHS, {})
     return replace(other, options={**other.options, WIDTHS: {str(relation.id): len(relation.columns), **widths}})

@@ -1,5 +1,7 @@
-"""Schemas of a Confluent-compatible registry, as CREATE SOURCE needs them: the newest of a subject, with the types that it takes from
-others (references) written out.
+"""A client for schema registries that are compatible with Confluent's.
+
+CREATE SOURCE uses it to read the newest schema of a subject, including the schemas that it
+references.
 
 Source: Confluent Schema Registry, "API Reference".
 """
@@ -19,27 +21,32 @@ from lake import clients
 from lake.errors import ConnectionFailure, InvalidParameterValue, UndefinedObject
 from lake.secrets import Settings, Vault
 
-ANSWER_TIMEOUT = timedelta(seconds=10)  # longest wait for one answer: a statement waits for at most two of them
-ANSWERS = "tailgate-answers"  # a subject that is asked for to see whether a registry answers; it need not be there
-ANSWER_BYTES_MAX = 4 * 1024 * 1024  # of one schema; the largest that Debezium was seen to write has 0.1
+ANSWER_TIMEOUT = timedelta(seconds=10)  # longest wait for an answer; a statement waits for two at most
+ANSWERS = "tailgate-answers"  # a subject for requests that test whether a registry answers; it does not have to exist
+ANSWER_BYTES_MAX = 4 * 1024 * 1024  # limit for one schema; the largest one observed from Debezium has 0.1 MB
 
 
 class SchemaLookup(Protocol):
+    """A reader of schemas in a registry; `settings` are those for access to it (`lake.secrets`)."""
+
     def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
-        """The newest Protobuf schema of a subject, behind the texts that it imports; None if there is no such subject. Raises 08006."""
+        """Returns the newest Protobuf schema of a subject, after the schemas that it imports.
+
+        Returns None if the subject does not exist. Raises 08006 if the registry does not answer.
+        """
 
     def by_id(self, url: str, id: int, settings: Settings = ()) -> str | None:
-        """An Avro schema by its id; None if there is none. Raises 08006."""
+        """Returns an Avro schema by its id, None if it does not exist. Raises 08006."""
 
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
-        """The newest schema of a subject as JSON text, None if there is no such subject.
+        """Returns the newest schema of a subject as JSON text, None if the subject does not exist.
 
         Raises 08006 if the registry does not answer.
         """
 
 
 class Registry:
-    """Asks a registry over HTTP; a user and password may stand in the URL, or among the settings."""
+    """A client over HTTP. The user and password may be in the URL or in the settings."""
 
     def __init__(self, vault: Vault | None = None) -> None:
         self._vault = vault or Vault()
@@ -61,7 +68,10 @@ class Registry:
         return self._schemas(url, f"the schema of {subject}", "PROTOBUF", self._version(url, subject, "latest", access), access)
 
     def _schemas(self, url: str, what: str, wanted: str, found: dict[str, Any] | None, access: Mapping[str, str]) -> tuple[str, ...] | None:
-        """The schemas that it refers to, and behind them itself; it must be of the kind that is wanted."""
+        """Returns the schemas that a schema references, then the schema itself.
+
+        Raises 22023 if the schema has another kind than `wanted`.
+        """
         if found is None:
             return None
         if kind(found) != wanted:
@@ -71,7 +81,7 @@ class Registry:
         return (*before.values(), str(found["schema"]))
 
     def _references(self, url: str, schema: dict[str, Any], found: dict[str, str], access: Mapping[str, str]) -> None:
-        """The schemas that one names, in the order in which they name one another."""
+        """Adds the schemas that a schema references to `found`, each after those that it references."""
         for reference in schema.get("references") or ():
             subject, version = str(reference["subject"]), str(reference["version"])
             if f"{subject}/{version}" not in found:
@@ -85,7 +95,11 @@ class Registry:
         return self._get(url, f"subjects/{urllib.parse.quote(subject, safe='')}/versions/{version}", f"subject {subject}", access)
 
     def _get(self, url: str, path: str, what: str, access: Mapping[str, str]) -> dict[str, Any] | None:
-        """None for 404."""
+        """Sends a GET request and returns the JSON of the answer, None for status 404.
+
+        Raises 22023 for an invalid URL, 08006 if the registry does not answer or answers with
+        another error.
+        """
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write it as http://host:port.")
@@ -114,5 +128,5 @@ class Registry:
 
 
 def kind(schema: dict[str, Any]) -> str:
-    """AVRO, PROTOBUF or JSON, as a registry answers."""
+    """Returns AVRO, PROTOBUF or JSON."""
     return str(schema.get("schemaType") or "AVRO")

@@ -1,8 +1,9 @@
-"""CREATE OR REPLACE VIEW and MATERIALIZED VIEW: what is put into the catalog so that a view gets another definition.
+"""CREATE OR REPLACE for views, materialized views and functions: the items with a new definition.
 
-A plain view that no materialized view reads is another one at once. Otherwise replacements of the view and of the materialized views that
-read it are filled, and switched at one time (`engine.plan.replacing`). Columns may be added to a plain view at the end, as in
-PostgreSQL; a materialized view may get any columns if nothing depends on it, and is then another relation.
+A plain view that no materialized view reads is replaced at once. Otherwise replacements of the view
+and of the materialized views that read it are backfilled, and switched at one time
+(`engine.plan.replacing`). A plain view may get additional columns at the end, as in PostgreSQL. A
+materialized view may get any columns if nothing depends on it; it is then a new relation.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from sql.statements import CreateView
 
 
 def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:
-    """The items to put: the view itself under its id, or replacements (`replaces`) that are yet to be numbered and filled, lower first."""
+    """Returns the items to put into the catalog, inputs before the views that read them.
+
+    These are the view itself under its id, or replacements (`replaces`) without node numbers.
+    """
     kind = "materialized view" if statement.materialized else "view"
     if old.kind != kind:
         raise WrongObjectType(f'"{old.name}" is not a {kind}', position=statement.name.position)
@@ -56,7 +60,7 @@ def replace_view(statement: CreateView, text: str, catalog: Catalog, old: Item) 
 
 
 def replacements(new: Item, catalog: Catalog, old: Item) -> tuple[Item, ...]:
-    """As `replace_view`, of a plain view or a function, whose item with its new definition this is."""
+    """Returns the items that replace a plain view or a function with `new`; see `replace_view`."""
     above = readers([old.id], catalog)
     _check_still([old, *above], catalog)
     if _kept(above):
@@ -67,12 +71,12 @@ def replacements(new: Item, catalog: Catalog, old: Item) -> tuple[Item, ...]:
 
 
 def _kept(above: tuple[Item, ...]) -> list[Item]:
-    """What has to be filled anew."""
+    """Returns the items that need a new backfill."""
     return [i for i in above if i.kind == "materialized view"]
 
 
 def _with_readers(put: list[Item], catalog: Catalog, above: tuple[Item, ...]) -> tuple[Item, ...]:
-    """With replacements of the materialized views that read the first of these."""
+    """Adds replacements of the materialized views that read the first of these items."""
     group = put[0].id
     next_id = group + 2
     for item in _kept(above):
@@ -87,6 +91,7 @@ def _comments(item: Item) -> dict[str, object]:
 
 
 def _check_still(items: list[Item], catalog: Catalog) -> None:
+    """Raises 55000 if an item is being backfilled or replaced."""
     coming = catalog.replacements()
     for item in items:
         if not item.ready or item.id in coming:
@@ -95,7 +100,7 @@ def _check_still(items: list[Item], catalog: Catalog) -> None:
 
 
 def _check_readers(catalog: Catalog, above: tuple[Item, ...]) -> None:
-    """What reads the view still has the columns that it had: `SELECT *` of it would have others."""
+    """Raises 0A000 if the columns of a view above would change, as they would for `SELECT *`."""
     for item in above:
         if item.kind == "function":
             check_body(item, tree_of(item.query), catalog.stored)
@@ -109,6 +114,7 @@ def _check_readers(catalog: Catalog, above: tuple[Item, ...]) -> None:
 
 
 def _check_alone(old: Item, catalog: Catalog) -> None:
+    """Raises 2BP01 if objects depend on a materialized view that gets other columns."""
     dependents = [i for i in catalog.dependents(old.id) if i.kind not in COMPANIONS]
     if dependents:
         raise DependentObjectsStillExist(

@@ -1,4 +1,7 @@
-"""CREATE, ALTER and DROP ROLE, GRANT and REVOKE: statements to changes of the catalog. Who may say them is the gateway's to check."""
+"""CREATE, ALTER and DROP ROLE, GRANT and REVOKE: changes of the catalog.
+
+The gateway checks who may execute these statements.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole
 
 
 def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[str, Change, list[Notice]]:
-    """The tag, the change and what to tell."""
+    """Returns the command tag, the change of the catalog, and notices."""
     match statement:
         case CreateRole(name=name, options=options):
             return "CREATE ROLE", Change(put_roles=(_create(name, options, catalog),)), []
@@ -45,6 +48,7 @@ def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[str, Chang
 
 
 def _create(name: Name, options: RoleOptions, catalog: Catalog) -> Role:
+    """Returns a new role. Raises 42939 for a reserved name, 42710 for an existing one."""
     if name.name in ("public", "none"):
         raise ReservedName(f'role name "{name.name}" is reserved', position=name.position)
     if name.name.startswith("pg_"):
@@ -55,6 +59,7 @@ def _create(name: Name, options: RoleOptions, catalog: Catalog) -> Role:
 
 
 def _changed(role: Role, options: RoleOptions) -> Role:
+    """Returns the role with these options."""
     login = role.login if options.login is None else options.login
     superuser = role.superuser if options.superuser is None else options.superuser
     verifier = role.verifier
@@ -64,6 +69,10 @@ def _changed(role: Role, options: RoleOptions) -> Role:
 
 
 def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change that removes roles, and notices.
+
+    Raises 2BP01 if a role owns objects or has privileges, 55000 if it is built in.
+    """
     notices: list[Notice] = []
     going: list[int] = []
     for name in statement.names:
@@ -88,7 +97,10 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
 
 
 def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
-    """Makes roles members of others, or takes that back. Raises 0LP01 where two would be members of each other."""
+    """Returns the change that grants or revokes membership in roles, and notices.
+
+    Raises 0LP01 if two roles would be members of each other.
+    """
     notices: list[Notice] = []
     changed: dict[int, Role] = {}
     for named in statement.roles:
@@ -117,6 +129,7 @@ def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notic
 
 
 def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
+    """Returns the roles with privileges granted or revoked."""
     objects = _objects(statement, catalog)
     privileges = frozenset(statement.privileges)
     changed: dict[int, Role] = {}
@@ -133,6 +146,7 @@ def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
 
 
 def _objects(statement: Grant, catalog: Catalog) -> list[int]:
+    """Returns the ids of the objects of a GRANT or REVOKE."""
     if statement.kind in ("secret", "connection"):
         return [_reached(name, statement.kind, catalog).id for name in statement.objects]
     if statement.kind != "relation":

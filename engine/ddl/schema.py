@@ -1,4 +1,4 @@
-"""CREATE SCHEMA and ALTER SCHEMA: statements to changes of the catalog."""
+"""CREATE SCHEMA and ALTER SCHEMA: changes of the catalog."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sql.statements import AlterSchema, CreateSchema
 
 
 def create_schema(statement: CreateSchema, creator: str | None, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change that creates a schema, and notices. `creator`: its owner by default."""
     owner = catalog.role(creator).id if creator else OPERATOR_ID
     if statement.owner is not None:
         owner = catalog.role(statement.owner.name).id
@@ -29,7 +30,10 @@ def create_schema(statement: CreateSchema, creator: str | None, catalog: Catalog
 
 
 def alter_schema(statement: AlterSchema, catalog: Catalog) -> Change:
-    """The schema under another name, with the texts of all that names what is in it; or with another owner."""
+    """Returns the change that sets the name or the owner of a schema.
+
+    A change of the name includes the texts that contain it.
+    """
     schema = catalog.schema(statement.name.name)
     if statement.owner is not None:
         return Change(put_schemas=(replace(schema, owner=catalog.role(statement.owner.name).id),))
@@ -44,5 +48,6 @@ def alter_schema(statement: AlterSchema, catalog: Catalog) -> Change:
 
 
 def _check_word(name: Name) -> None:
+    """Raises 42939 for a name with the prefix of system schemas."""
     if name.name.startswith("pg_"):
         raise ReservedName(f'unacceptable schema name "{name.name}"', detail='The prefix "pg_" is reserved for system schemas.')

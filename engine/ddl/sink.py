@@ -1,6 +1,7 @@
-"""CREATE SINK: the sink's item. What its options mean is told in `sinks.settings`.
+"""CREATE SINK: the sink's catalog item. `sinks.settings` documents the options.
 
-CREATE SINK s FROM (query) … ──► materialized view s_query, which goes with the sink ──► the sink of it
+CREATE SINK s FROM (query) … first creates the materialized view s_query, which is dropped with the
+sink, and then a sink from this view.
 """
 
 from __future__ import annotations
@@ -32,20 +33,24 @@ from lake.types import JSONB
 from sql.statements import Avro, CreateSink, CreateView, Format, Json, Protobuf, QueryText, Text, parse
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
-LEVELS = ("NONE", *(f"{word}{rest}" for word in ("BACKWARD", "FORWARD", "FULL") for rest in ("", "_TRANSITIVE")))  # of a registry
+# compatibility levels of a registry
+LEVELS = ("NONE", *(f"{word}{rest}" for word in ("BACKWARD", "FORWARD", "FULL") for rest in ("", "_TRANSITIVE")))
 
-# options of WITH → the values that they may have: whole numbers (None), some words, or any text or yes and no (empty)
+# options of WITH → allowed values: whole numbers (None), these words, any text or boolean (empty)
 OPTIONS: dict[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("partition_count", "replication_factor", "retention_ms", "retention_bytes")),
     **dict.fromkeys(("compression_type", "compression"), COMPRESSIONS),
     **dict.fromkeys(("compatibility_level", "key_compatibility_level", "value_compatibility_level"), LEVELS),
     **dict.fromkeys(("consistency_topic", "avro_key_fullname", "avro_value_fullname", "reuse_topic"), ()),
 }
-TOPIC_PREFIX = "topic."  # begins settings of the topic
+TOPIC_PREFIX = "topic."  # prefix of settings of the topic
 
 
 def sink_view(statement: CreateSink, catalog: Catalog) -> Item | None:
-    """The materialized view of a sink from a query; None of one from a relation. Positions of errors are the statement's."""
+    """Returns the materialized view of a sink from a query, None for a sink from a relation.
+
+    Positions of errors refer to the statement.
+    """
     query = statement.from_item
     if isinstance(query, Name):
         return None
@@ -62,7 +67,10 @@ def sink_view(statement: CreateSink, catalog: Catalog) -> Item | None:
 
 
 def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
-    """The item of a sink; `text` is the statement as typed. The view of its query is in the catalog."""
+    """Returns the item of a sink; `text` is the statement as typed.
+
+    If the sink is from a query, the catalog must contain the view of the query.
+    """
     schema = free(statement.name, catalog)
     for name, value in statement.options:
         _check_option(name, value)
@@ -106,6 +114,7 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Item:
 
 
 def _check_option(name: str, value: object) -> None:
+    """Raises 0A000 for an option that is not supported, 22023 for an invalid value."""
     if access.is_access(name) or name.startswith(TOPIC_PREFIX):
         return
     if name not in OPTIONS:
@@ -118,7 +127,10 @@ def _check_option(name: str, value: object) -> None:
 
 
 def sink_schema(sink: Item, catalog: Catalog, part: Part) -> str:
-    """The schema of the values, or the keys, that a sink writes. Raises 42809 for a format without one, 42704 without a key."""
+    """Returns the schema of the values, or the keys, that a sink writes.
+
+    Raises 42809 for a format without a schema, 42704 for a sink without a key.
+    """
     options, relation = sink.options, catalog[sink.depends[0]]
     kind = (options["key_format"] if part == "key" and options["key_format"] else options["value_format"])["type"]
     if kind not in ("avro", "protobuf"):
@@ -134,7 +146,7 @@ def sink_schema(sink: Item, catalog: Catalog, part: Part) -> str:
 
 
 def _relation(statement: CreateSink, catalog: Catalog) -> tuple[Item, tuple[int, ...]]:
-    """What is sent, and the ids of what a query names."""
+    """Returns the relation that a sink sends, and the ids of the items that its query reads."""
     if isinstance(statement.from_item, QueryText):
         view = catalog.at(f"{statement.name.name}_query", catalog.home(statement.name))
         assert view is not None
@@ -149,7 +161,7 @@ def _relation(statement: CreateSink, catalog: Catalog) -> tuple[Item, tuple[int,
 
 
 def _headers(statement: CreateSink, relation: Item) -> dict[str, Any]:
-    """As options: `headers`, the column's position, or `constant_headers`."""
+    """Returns the options for headers: `headers`, the position of the column, or `constant_headers`."""
     if not isinstance(statement.headers, str):
         return {"constant_headers": [list(header) for header in statement.headers]}
     if not statement.headers:
@@ -167,7 +179,10 @@ def _headers(statement: CreateSink, relation: Item) -> dict[str, Any]:
 
 
 def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
-    """The positions of the key's columns; unless NOT ENFORCED was said, an upsert's must identify a row."""
+    """Returns the positions of the key's columns, or None.
+
+    Raises 42P10 if the key of ENVELOPE UPSERT may not be unique, unless NOT ENFORCED is given.
+    """
     if not statement.key:
         return None
     names = [c.name for c in relation.columns]
@@ -187,11 +202,12 @@ def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
 
 
 def _append_only(relation: Item, catalog: Catalog) -> bool:
+    """Returns whether the rows of a relation are never retracted."""
     return relation.kind == "materialized view" and Streams(catalog)(relation).append_only
 
 
 def _check_text(statement: CreateSink, relation: Item, key: tuple[int, ...] | None, envelope: str) -> None:
-    """FORMAT TEXT has one column and no envelope."""
+    """Raises 0A000 if FORMAT TEXT is used for several columns or with ENVELOPE DEBEZIUM."""
     if isinstance(statement.value_format, Text) and (len(relation.columns) != 1 or envelope == "debezium"):
         raise FeatureNotSupported(
             "FORMAT TEXT of a sink needs a relation of one column and ENVELOPE UPSERT or NONE", hint="Use FORMAT JSON."
@@ -201,7 +217,7 @@ def _check_text(statement: CreateSink, relation: Item, key: tuple[int, ...] | No
 
 
 def _format(format: Format, catalog: Catalog) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """As the item has it, and ids of its connection and secrets."""
+    """Returns the options of a format, and the ids of its connection and secrets."""
     if isinstance(format, Json | Text):
         return {"type": type(format).__name__.lower()}, ()
     if not isinstance(format, Avro | Protobuf):

@@ -1,7 +1,8 @@
-"""CREATE SOURCE: the source's item and that of its dead letters.
+"""CREATE SOURCE: the items of the source and of its dead letters.
 
-The reader's schema of Avro is the newest of the registry at this moment and stays with the source, cut down to what is read;
-records by older and newer schemas are brought to it one by one. What the options mean: `engine.plan.sources.layout`.
+The reader's Avro schema is the newest in the registry at the time of the statement. It is stored
+with the source, without the parts that are not read. Records with older and newer schemas are
+resolved to it. `engine.plan.sources.layout` documents the options.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from lake.secrets import settings
 from lake.types import Field, field_to_json
 from sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Protobuf, Regex, Strategy, Text, option
 
-GROUP = re.compile(r"\(\?P?<(?=[A-Za-z])")  # the begin of a named group, as Python or Java writes it
-TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Kafka takes as a topic's name
+GROUP = re.compile(r"\(\?P?<(?=[A-Za-z])")  # the start of a named group, in the syntax of Python or Java
+TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # names of topics that Kafka accepts
 
-# options that change nothing here: how Materialize reads, or what is always so
+# options without effect: settings of Materialize's reader, or behaviour that cannot be changed
 PASSED_OVER = frozenset(
     {
         "client_id",
@@ -45,15 +46,18 @@ PASSED_OVER = frozenset(
 )
 
 
-# options that bound what a source brings, with their largest values
+# options that limit the input of a source, with their largest values
 LIMITS = {"max_message_bytes": (1 << 31) - 2, "max_records_per_second": 10_000_000}
 
-# of Debezium's JSON without schemas; a number needs no telling
+# decimal handling modes of Debezium's JSON without schemas; "double" needs no option
 DECIMALS = ("precise", "double", "string")
 
 
 def create_source(statement: CreateSource, text: str, catalog: Catalog, registry: SchemaLookup) -> tuple[Item, Item]:
-    """The items of a source and of its dead letters, `<name>_dead_letters`; `text` is the statement as typed."""
+    """Returns the items of a source and of its dead letters, `<name>_dead_letters`.
+
+    `text` is the statement as typed.
+    """
     schema = free(statement.name, catalog)
     name = f"{statement.name.name}_dead_letters"
     catalog.check_new(name, schema)
@@ -81,14 +85,15 @@ def create_source(statement: CreateSource, text: str, catalog: Catalog, registry
 
 
 def value_format(statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> dict[str, Any]:
-    """The option `value_format` of a source that were made now."""
+    """Returns the option `value_format` that this statement would give a source now."""
     return _Statement(statement, catalog, registry).value_format()
 
 
-# ---- what is refused ---------------------------------------------------------------------------------------------------------------
+# ---- unsupported statements --------------------------------------------------------------------------------------------------------
 
 
 def _refuse(statement: CreateSource) -> None:
+    """Raises an error for combinations of options that are not valid or not supported."""
     if not TOPIC.fullmatch(statement.topic):
         raise InvalidParameterValue(f'"{statement.topic}" is not the name of a topic')
     for include in statement.include:
@@ -139,14 +144,18 @@ def _refuse(statement: CreateSource) -> None:
 
 
 class _Statement:
-    """Of one statement. `depends`: ids of connections and secrets, once the options are made."""
+    """The derivation of a source's options from a CREATE SOURCE statement.
+
+    `depends`: ids of connections and secrets, complete after the options have been derived.
+    """
 
     def __init__(self, statement: CreateSource, catalog: Catalog, registry: SchemaLookup) -> None:
         self._statement, self._catalog, self._lookup = statement, catalog, registry
         self.depends: set[int] = set()
-        self._envelope: avro.Schema | None = None  # of Avro, as it is written
+        self._envelope: avro.Schema | None = None  # the complete Avro schema of an envelope
 
     def options(self) -> dict[str, Any]:
+        """Returns the options of the source (`engine.plan.sources.layout`)."""
         statement = self._statement
         reached = connection.kafka(statement.connection, statement.brokers, statement.options, self._catalog)
         self.depends |= set(reached.depends)
@@ -186,6 +195,7 @@ class _Statement:
     # ---- formats
 
     def _registry(self, format: Avro | Protobuf) -> Reached:
+        """Returns the access to the registry of a format, and adds its items to `depends`."""
         if format.connection is not None and format.options:
             raise FeatureNotSupported(f'option "{format.options[0][0]}" of a schema registry is not supported')
         found = connection.registry(format.connection, format.registry or "", format.options, self._catalog)
@@ -193,7 +203,7 @@ class _Statement:
         return found
 
     def _schema(self, at: Reached, part: str, strategy: Strategy = None) -> str | None:
-        """The newest schema of the key or the value, unless the statement says another."""
+        """Returns the newest schema of the key or the value, unless the statement has another."""
         access = settings(at.settings, self._catalog)
         if isinstance(strategy, str):
             return _json(strategy)
@@ -205,6 +215,7 @@ class _Statement:
         return found
 
     def value_format(self) -> dict[str, Any]:
+        """Returns the format of the value. Raises 42704 if the registry lacks its schema."""
         statement, format = self._statement, self._statement.value_format
         if isinstance(format, Protobuf):
             return self._protobuf(format, "value") or _absent(f"{statement.topic}-value")
@@ -214,7 +225,7 @@ class _Statement:
             schema = avro.parse(_json(format.schema))
             if statement.envelope == "debezium":
                 self._envelope = schema
-                envelope_of(schema, "the statement", before=statement.key_format is None)  # it is also the writer's, so nothing is cut off
+                envelope_of(schema, "the statement", before=statement.key_format is None)  # also the writer's schema, so nothing is removed
             return {"type": "avro", "schema": avro.written(schema), "wire": _wire(format)}
         at = self._registry(format)
         subject = f"{statement.topic}-value"
@@ -229,7 +240,11 @@ class _Statement:
         return _by_registry(at, schema)
 
     def _key_format(self) -> dict[str, Any] | None:
-        """As written; with one FORMAT for both, the key's schema if the registry has one, or the format itself where that is a scalar's."""
+        """Returns the format of the key, or None.
+
+        It is the KEY FORMAT of the statement. With one FORMAT for both, it is the registry's schema
+        for the key if there is one, or the format itself if that has single values.
+        """
         statement = self._statement
         wanted = statement.envelope != "none" or any(i.kind == "key" for i in statement.include)
         format = statement.key_format or statement.value_format
@@ -261,7 +276,7 @@ class _Statement:
         return _plain(format)
 
     def _protobuf(self, format: Protobuf, part: str) -> dict[str, Any] | None:
-        """None if the registry does not know the subject."""
+        """Returns a Protobuf format, or None if the registry does not have the subject."""
         if format.schema is not None:
             return protobuf.written_out(format)
         at = self._registry(format)
@@ -270,6 +285,7 @@ class _Statement:
 
 
 def _absent(subject: str) -> NoReturn:
+    """Raises 42704: the registry does not have the subject."""
     raise UndefinedObject(
         f'schema registry has no subject "{subject}"',
         hint="Create the source when the first record has been written, or register its schema.",
@@ -282,7 +298,11 @@ def _by_registry(at: Reached, schema: Any) -> dict[str, Any]:
 
 
 def _start(statement: CreateSource) -> dict[str, Any] | None:
-    """Where to begin, as it was said: {"offsets": [of each partition]} or {"time": ms, below zero from now}. The runtime asks Kafka."""
+    """Returns the start of the source, or None for the first record.
+
+    It is {"offsets": [one per partition]} or {"time": ms, relative to now if negative}. The runtime
+    looks up the offsets in Kafka.
+    """
     offsets, time = option(statement.options, "start_offset"), option(statement.options, "kafka_time_offset")
     if offsets is not None and time is not None:
         raise InvalidParameterValue("a start offset and a start timestamp exclude one another")
@@ -299,11 +319,13 @@ def _start(statement: CreateSource) -> dict[str, Any] | None:
 
 
 def _column(column: ColumnDefinition) -> dict[str, Any]:
+    """Returns the JSON form of a declared column."""
     out = field_to_json(Field(column.name, column.type, column.nullable))
     return out if column.precision is None else {**out, "precision": column.precision}
 
 
 def _plain(format: Format, *, declared: bool = False) -> dict[str, Any]:
+    """Returns the options of a format without a schema."""
     match format:
         case Csv(columns, header, delimiter):
             names = list(header) or [f"column{i + 1}" for i in range(columns)]
@@ -325,7 +347,7 @@ def _plain(format: Format, *, declared: bool = False) -> dict[str, Any]:
 
 
 def _wire(format: Avro) -> bool:
-    """Whether messages begin with Confluent's header although the statement has the schema."""
+    """Returns whether messages begin with Confluent's header, for a schema in the statement."""
     for name, _ in format.options:
         if name != "confluent_wire_format":
             raise FeatureNotSupported(f'option "{name}" of an Avro schema is not supported')
@@ -333,6 +355,7 @@ def _wire(format: Avro) -> bool:
 
 
 def _json(schema: str) -> str:
+    """Returns an Avro schema. Raises 22023 if it is not valid JSON."""
     try:
         json.loads(schema)
     except ValueError as e:
@@ -341,7 +364,11 @@ def _json(schema: str) -> str:
 
 
 def envelope_of(schema: Any, subject: str, *, before: bool) -> Any:
-    """Debezium's envelope, cut down to what is read; the image before a change only if asked for."""
+    """Returns Debezium's envelope without the fields that are not read.
+
+    `before`: whether the image of the row before the change is read. Raises 42P17 if the schema is
+    not an envelope or lacks this image.
+    """
     if not avro.is_record(schema) or not _enveloped(set(avro.fields(schema))) or not avro.is_record(avro.fields(schema)["after"]):
         raise InvalidObjectDefinition(
             f'the schema of "{subject}" is no Debezium envelope', detail="A record with the fields after, and op or before, is expected."
@@ -360,10 +387,14 @@ def envelope_of(schema: Any, subject: str, *, before: bool) -> Any:
 
 
 def _enveloped(fields: set[str]) -> bool:
-    """Debezium's, or that of a sink, which does not tell the operation."""
+    """Returns whether a record with these fields is an envelope.
+
+    Envelopes of Debezium have op. Those of sinks do not.
+    """
     return "after" in fields and bool(fields & {"op", "before"})
 
 
 def _cut(record: Any, names: list[str]) -> Any:
+    """Returns a record's schema with only the fields of these names."""
     inner: Mapping[str, Any] = avro.present(record)[0]
     return {**inner, "fields": [dict(f) for f in inner["fields"] if f["name"] in names]}

@@ -1,4 +1,4 @@
-"""CREATE SUBSCRIPTION: the subscription's item. Where it stands is told in `lake.subscriptions`."""
+"""CREATE SUBSCRIPTION: the subscription's catalog item. `lake.subscriptions` stores its position."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sql.input.intervals import to_interval
 from sql.statements import CreateSubscription
 
 DAY_MS = 24 * 3_600_000
-MONTH_MS = 30 * DAY_MS  # as PostgreSQL counts where a month is a length of time
+MONTH_MS = 30 * DAY_MS  # PostgreSQL's conversion of months to a duration
 
 
 def create_subscription(statement: CreateSubscription, text: str, catalog: Catalog) -> Item:
-    """The item of a subscription; `text` is the statement as typed."""
+    """Returns the item of a subscription; `text` is the statement as typed."""
     schema = free(statement.name, catalog)
     relation = stored(
         statement.from_item,
@@ -34,7 +34,7 @@ def create_subscription(statement: CreateSubscription, text: str, catalog: Catal
 
 
 def _retention(given: str | None) -> int:
-    """In ms."""
+    """Returns the retention in ms. Raises 22007 and 22023."""
     if given is None:
         return RETENTION_MS
     months, days, micros = to_interval(given)

@@ -1,4 +1,4 @@
-"""CREATE TABLE: the table's item."""
+"""CREATE TABLE: the table's catalog item."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from sql.binding.targets import check_of, default_of
 from sql.rewrite import columns_of
 from sql.statements import CreateTable
 
-UNCOMPARABLE = ("jsonb", "interval")  # equal values have different stored forms
+UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal values
 
 
 def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
-    """The item of a table; `text` is the statement as typed. Its options: `defaults` by column, `constraint`, `checks`."""
+    """Returns the item of a table; `text` is the statement as typed.
+
+    Its options are `defaults` by column, `constraint` and `checks`.
+    """
     schema = free(statement.name, catalog)
     names = [c.name for c in statement.columns]
     for column in statement.key:
@@ -59,7 +62,10 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Item:
 
 
 def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str, Any]]:
-    """The checks, in the order of their names, which is that in which PostgreSQL asks them. Raises 42710 and what their expressions do."""
+    """Returns the check constraints sorted by name, the order in which PostgreSQL evaluates them.
+
+    Raises 42710 for a duplicate name, and the errors of the expressions.
+    """
     table, found = statement.name.name, dict[str, dict[str, Any]]()
     taken = {c.name for c in statement.checks if c.name is not None}
     for check in statement.checks:
@@ -80,5 +86,5 @@ def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> list[dict[str
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """The name, with a number behind it if it is taken."""
+    """Returns the name, with a number if it is taken."""
     return next(n for n in (name, *(f"{name}{i}" for i in range(1, len(taken) + 2))) if n not in taken)

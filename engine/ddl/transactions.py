@@ -1,5 +1,8 @@
-"""(TRANSACTION METADATA (SOURCE name, COLLECTION 'collection')) of CREATE SOURCE: what the reader of the topic has to know to keep
-transactions of the database whole (`engine.runtime.transactions`, engine/java's `Transactions`)."""
+"""CREATE SOURCE … (TRANSACTION METADATA (SOURCE name, COLLECTION 'collection')).
+
+The source's option has the information with which the reader of the topic keeps database
+transactions whole (`engine.runtime.transactions`, engine/java's `Transactions`).
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,17 @@ from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue
 from sql.statements import TransactionMetadata
 
-OPTION = "transactions"  # of a source: {"source", "topic", "topic_id", "collection", "marks", "block"}
-MARK = frozenset({"status", "id", "data_collections"})  # fields of the transaction topic's messages
-BLOCK = "transaction"  # field of a change
+OPTION = "transactions"  # option of a source: {"source", "topic", "topic_id", "collection", "marks", "block"}
+MARK = frozenset({"status", "id", "data_collections"})  # fields of messages in the transaction topic
+BLOCK = "transaction"  # field of a change event
 
 
 def metadata(said: TransactionMetadata, source: Mapping[str, Any], envelope: avro.Schema | None, catalog: Catalog) -> dict[str, Any]:
-    """The option. `source`: the other options; `envelope`: the whole schema of its changes, of Avro.
+    """Returns the option of a source with TRANSACTION METADATA.
 
-    "marks" and "block" tell how the messages of the transaction topic and the changes are written: as `value_format` does.
+    `source`: the source's other options. `envelope`: the complete Avro schema of its changes.
+    "marks" and "block" of the option have the formats of the transaction topic's messages and of
+    the changes, like `value_format`.
     """
     of = of_kind("source", said.source, catalog)
     _check(of, said, source, catalog)
@@ -44,6 +49,7 @@ def metadata(said: TransactionMetadata, source: Mapping[str, Any], envelope: avr
 
 
 def _check(of: Item, said: TransactionMetadata, source: Mapping[str, Any], catalog: Catalog) -> None:
+    """Raises an error if a source cannot be the transaction topic of another source."""
     format = of.options["value_format"]
     if of.options["envelope"] != "none" or format["type"] not in ("avro", "json"):
         raise FeatureNotSupported(

@@ -1,4 +1,4 @@
-"""CREATE VIEW and CREATE MATERIALIZED VIEW: the view's item."""
+"""CREATE VIEW and CREATE MATERIALIZED VIEW: the view's catalog item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from sql.statements import CreateView
 
 
 def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None) -> Item:
-    """The item of a view; `text` is the statement as typed. A materialized view is compiled, so what cannot be kept is refused here."""
+    """Returns the item of a view; `text` is the statement as typed.
+
+    A materialized view is compiled, so a query that cannot be maintained raises 0A000 here.
+    """
     schema = catalog.home(statement.name) if replacing is not None else free(statement.name, catalog)
     options = _options(statement)
     query = bind_view(statement, catalog)
@@ -52,17 +55,19 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
 
 
 def errors_item(view: Item) -> Item:
-    """The relation of a view's errors, under a name: its rows are those that the log has."""
+    """Returns the relation of a view's errors. Its rows are in the log; the item gives them a name."""
     name = errors_name(view.name)
     item = Item(view.errors, "view errors", name, ERRORS, stored=True, depends=(view.id,), sql=view.sql, owner=view.owner)
     return replace(item, schema=view.schema)
 
 
 def errors_name(view: str) -> str:
+    """Returns the name of the relation of a view's errors."""
     return f"{view}_errors"
 
 
 def _options(statement: CreateView) -> dict[str, Any]:
+    """Returns the options of a view's item. Raises 0A000 or 22023."""
     found, others = retained(statement.options) if statement.materialized else ({}, statement.options)
     for name, value in others:
         if name != ON_ERROR or not statement.materialized:

@@ -1,10 +1,15 @@
-"""Bound plans to circuits: values in, values out; nothing here touches Spark, Kafka or the lake.
+"""Plans are compiled to circuits here, without Spark, Kafka or the lake: values in, values out.
 
-One materialized view, by module:
-1. `plans` binds its text; `rewrites` brings the plan into the form that is cheapest to keep (`fallible` says what may move).
-   `sizes` says how large its inputs were when it was planned, and `estimate` what comes of that.
-2. `compile` makes `change.Stream`s of it: operators that keep state, and filters and projections between (`shape` spells them).
-3. `digest` tells which operators hold equal state; `nodes` gives each a number for as long as the lake exists.
-4. `circuit` puts all items of the catalog together as one `graph.Graph`, with what fills new views.
-`sources` does the same for sources: decoder, columns, key. `keys` finds what identifies a row; `explain` and `words` print.
+A materialized view passes through these modules:
+
+1. `plans` binds its text, and `rewrites` transforms the plan to one that is cheaper to maintain
+   (`sql.fallible` tells which expressions may move). `sizes` has the input sizes at planning time,
+   and `estimate` derives row counts from them.
+2. `compile` makes `change.Stream`s of the plan: stateful operators, and filters and projections
+   between them, which `shape` writes in Spark SQL.
+3. `digest` identifies operators with equal state; `nodes` numbers operators permanently.
+4. `circuit` compiles all items of the catalog to one `graph.Graph`, with inputs for backfills.
+
+`sources` does the same for sources: decoder, columns, key. `keys` finds columns that identify a
+row, and `explain` prints plans.
 """

@@ -1,4 +1,4 @@
-"""Aggregates and window functions as the circuit computes them: over columns of what enters the operator."""
+"""Compiles aggregates to those of the circuit, which read columns of the operator's input."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ from sql.functions.aggregates import ANY_NULL, MAINTAINED, WITHIN_GROUP
 from sql.ordering import sortable
 from sql.plan import AggregateCall, Case, Literal, Scalar, SortKey
 
-ANY_OF = ("single_value", "one_of")  # of one row it is its value; of more, nobody asks which
+# with one row the result is its value; with more rows the result is not used
+ANY_OF = ("single_value", "one_of")
 
 
 @dataclass
 class Entering:
-    """The columns of what enters an operator, each once; the first `fixed` have their places."""
+    """The columns of an operator's input, each once; the first `fixed` have given positions."""
 
     fixed: int
     scalars: list[Scalar] = field(default_factory=list)
 
     def column(self, scalar: Scalar) -> int:
+        """Returns the position of a scalar's column, which is added if necessary."""
         if scalar not in self.scalars[self.fixed :]:
             self.scalars.append(scalar)
         return self.scalars.index(scalar, self.fixed)
 
     def sorted_by(self, keys: tuple[SortKey, ...]) -> tuple[SortColumn, ...]:
+        """Returns the sort order, with a column for each sort key."""
         return tuple(SortColumn(self.column(sortable(k.expression)), k.descending, k.nulls_first) for k in keys)
 
 
 def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
-    """0A000 for what is not kept up to date.
+    """Returns the circuit's form of an aggregate. Raises 0A000 if it cannot be maintained.
 
-    Of a row that FILTER leaves out the arguments are not asked for: they are NULL, which most aggregates pass over.
+    For rows that FILTER excludes the arguments are not evaluated: they are NULL, which most
+    aggregates ignore.
     """
     name = call.function.name
     if name not in (*MAINTAINED, *ANY_OF):
@@ -46,7 +50,8 @@ def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
     if name in ANY_OF:
         name, given = "min", (cast_to(given[0], call.type),)
     elif name in ("min", "max"):
-        name, given = extreme(name, cast_to(given[0], call.type))  # one of the values, but a numeric's modifiers may be wider
+        # the result is one of the values, but the result type of a numeric may be wider
+        name, given = extreme(name, cast_to(given[0], call.type))
     if name == "count" and not call.distinct and given and isinstance(given[0], Literal) and given[0].value is not None:
         given = ()
     if name == "count" and not given and call.filter is not None:
@@ -58,17 +63,21 @@ def aggregate(call: AggregateCall, entering: Entering) -> graph.Aggregate:
 
 
 def extreme(name: str, scalar: Scalar) -> tuple[str, tuple[Scalar, ...]]:
-    """min and max: of a type whose equal values have several forms the value whose sort key is the least or greatest."""
+    """Returns the function and arguments for min or max.
+
+    If equal values of the type have several stored forms, the function compares sort keys instead.
+    """
     key = sortable(scalar)
     return (name, (scalar,)) if key is scalar else (f"{name}_by", (scalar, key))
 
 
 def filtered(condition: Scalar | None, scalar: Scalar) -> Scalar:
-    """NULL of a row that FILTER leaves out, for which nothing is asked."""
+    """Returns the scalar guarded by FILTER: NULL, and not evaluated, where the condition is not true."""
     return scalar if condition is None else Case(((condition, scalar),), Literal(None, scalar.type), scalar.type)
 
 
 def _fraction(call: AggregateCall) -> float:
+    """Returns the fraction of a percentile, 0 for other aggregates. Raises 0A000 or 22003."""
     if not call.arguments:
         return 0.0
     (fraction,) = call.arguments

@@ -1,4 +1,4 @@
-"""PostgreSQL's casts, where the planner or a source needs one that nobody typed."""
+"""PostgreSQL's casts, for casts that the planner or a source adds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NUMERIC_TO_NUMERIC = Function("cast", ("numeric",), "numeric", "CAST({0} AS {typ
 
 
 def cast_to(scalar: Scalar, to: Type) -> Scalar:
-    """The scalar in another type, itself if it has it; 42846 if there is no such cast."""
+    """Casts a scalar to a type; returns it unchanged if it has the type. Raises 42846 if no cast exists."""
     source = scalar.type
     if source.spark == to.spark and source.name == to.name:
         return scalar

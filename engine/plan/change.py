@@ -1,17 +1,25 @@
-"""How a plan is kept up to date: streams of changes between operators that keep state.
+"""Streams of changes and the stateful operators between them: the maintenance of each plan node.
 
-    Δ(σ R) = σ ΔR                  a step of an edge
-    Δ(π R) = π ΔR                  a step of an edge
-    Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR       Joined: both sides are kept by key; outer, semi and anti joins count partners besides
-    Δ(τ R) = τ ΔR, and what the clock adds and takes       Timed: the rows whose time to come or go is ahead are kept, in order
-    Δ(L ∩ R), Δ(L ∖ R): per touched row, from how often it is there on either side       Paired: rows are counted on both sides
-    Δ(L ∪ R) = ΔL + ΔR             Merged: streams side by side
-    Δ(γ R): per touched group, minus its old row, plus its new one       Reduced: the accumulators are kept by group
-    Δ(top R): per touched partition, minus the old first rows, plus the new ones       Topped: the rows are kept by partition, in order
-    Δ(window R): per touched partition, minus its old rows, plus its new ones           Recomputed: likewise
+    Δ(σ R) = σ ΔR           a step of an edge
+    Δ(π R) = π ΔR           a step of an edge
+    Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR
+                            Joined: stores both sides by key; outer, semi and anti joins also count
+                            matches
+    Δ(τ R) = τ ΔR + rows that become visible or expire
+                            Timed: stores the rows that wait for their time, in time order
+    Δ(L ∩ R), Δ(L ∖ R)      Paired: stores the counts of each row on both sides; computed per
+                            changed row
+    Δ(L ∪ R) = ΔL + ΔR      Merged: adds the streams
+    Δ(γ R)                  Reduced: stores accumulators by group; per changed group, minus the old
+                            row, plus the new one
+    Δ(top R)                Topped: stores rows by partition, in order; per changed partition, minus
+                            the old first rows, plus the new ones
+    Δ(window R)             Recomputed: stores rows by partition, in order; per changed partition,
+                            minus the old rows, plus the new ones
 
-A `Stream` is where changes come from and the filters and projections that they pass. Two streams are equal when they carry the same
-changes, so what several views have in common is found by comparing them (`digest`).
+A `Stream` consists of the origin of changes and of the filters and projections that are applied to
+them. Two streams are equal if they carry the same changes, so comparing them finds the parts that
+views have in common (`digest`).
 """
 
 from __future__ import annotations
@@ -25,7 +33,7 @@ from lake.types import Field
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows of an append-only source, decoded. `width`: how many of its first columns, if not all."""
+    """The decoded rows of an append-only source; `width`: only the first columns (None: all)."""
 
     item: int
     width: int | None = None
@@ -33,7 +41,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The rows of a stored relation that no view makes: of a keyed source, of dead letters, of a table. `width` as of a source."""
+    """The rows of a stored relation that is not a view: a keyed source, dead letters, a table.
+
+    `width`: as in Source.
+    """
 
     item: int
     width: int | None = None
@@ -41,7 +52,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Another materialized view, which is kept by `stream`."""
+    """The rows of another materialized view, which `stream` maintains."""
 
     item: int
     stream: Stream
@@ -49,11 +60,12 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Columns of the left, then of the right, of the pairs whose keys are equal and which pass the `condition`, if there is one.
+    """A join: the pairs of rows with equal keys for which `condition`, if any, is true.
 
-    left, right, full: also rows without a partner, with NULLs; semi, anti: the left's rows with one, without one. `null_safe`: of each
-    column of the keys, whether NULL equals NULL. `unique`: of the left and of the right, whether a key has one row at most; not told of a
-    join with a condition.
+    Columns are those of the left, then those of the right. left, right and full joins add the rows
+    without a match, with NULLs; semi and anti joins return the rows of the left with and without a
+    match. `null_safe`: for each key column, whether NULL equals NULL. `unique`: for the left and
+    the right, whether each key has at most one row; it is not set for joins with a condition.
     """
 
     left: Stream
@@ -68,7 +80,10 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """The first `keys` columns of the input once for each group, then the aggregates; over its own columns of the input each."""
+    """A grouped aggregation: the first `keys` columns of the input, then the aggregates.
+
+    Each aggregate reads its own columns of the input.
+    """
 
     input: Stream
     keys: int
@@ -77,14 +92,18 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The rows of the input that are there now: its last two columns, which go, say from when on and until when, in milliseconds."""
+    """A temporal filter: the rows of the input that are visible now.
+
+    The last two columns of the input are the times from which and until which a row is visible, in
+    milliseconds. They are not part of the output.
+    """
 
     input: Stream
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """INTERSECT or EXCEPT of inputs with equal types of columns; `all`: of bags, else of sets."""
+    """INTERSECT or EXCEPT of inputs with equal column types; `all`: of bags, otherwise of sets."""
 
     left: Stream
     right: Stream
@@ -94,22 +113,22 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One row of one column, which is there from the beginning and for ever: what rows without FROM are made of."""
+    """One row with one column that always exists; the input of queries without FROM."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The changes of several streams with equal types of columns."""
+    """The sum of several streams with equal column types (UNION ALL)."""
 
     inputs: tuple[Stream, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Topped:
-    """Of the rows with equal `partition` columns the first `count` (None: all) in `order` after `offset`.
+    """The first rows of each partition, sorted by `order`: `count` rows (None: all) after `offset`.
 
-    `ties`: those equal in order to the last one too. Of the input's columns the first `width` are the row; those behind it are only
-    split or sorted by.
+    `ties`: rows that are equal in order to the last one are included. The first `width` columns of
+    the input are the row; the others are only used to partition and sort.
     """
 
     input: Stream
@@ -123,7 +142,10 @@ class Topped:
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """Each row, the first `width` columns of the input, with what the functions say of it among the rows of its partition."""
+    """Window functions: the first `width` columns of each input row, then the functions' results.
+
+    Each function sees the rows of the row's partition in `order`.
+    """
 
     input: Stream
     width: int
@@ -140,7 +162,7 @@ STATEFUL = (Joined, Reduced, Timed, Paired, Topped, Recomputed)
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Changes of rows of `columns`: those of the origin after `shape`. `append_only`: no row ever goes."""
+    """Changes of rows of `columns`: those of `origin` after `shape`. `append_only`: no retractions."""
 
     origin: Origin
     shape: Linear
@@ -149,19 +171,19 @@ class Stream:
 
 
 def inputs(origin: Stateful) -> tuple[Stream, ...]:
-    """By port."""
+    """Returns the input streams of an operator, in port order."""
     return (origin.left, origin.right) if isinstance(origin, Joined | Paired) else (origin.input,)
 
 
 def _above(origin: Origin) -> tuple[Stream, ...]:
-    """The streams that an origin is made of; none of a leaf."""
+    """Returns the input streams of an origin; a leaf has none."""
     if isinstance(origin, Merged):
         return origin.inputs
     return inputs(origin) if isinstance(origin, STATEFUL) else ()
 
 
 def stateful(stream: Stream) -> tuple[Stateful, ...]:
-    """The operators of a stream down to its leaves, each once, inputs first."""
+    """Returns the operators of a stream down to its leaves, each once, inputs first."""
     found: dict[Stateful, None] = {}
 
     def visit(origin: Origin) -> None:
@@ -177,7 +199,7 @@ def stateful(stream: Stream) -> tuple[Stateful, ...]:
 
 
 def leaves(stream: Stream) -> tuple[Leaf, ...]:
-    """What a stream comes from, each once, in the order of the plan."""
+    """Returns the leaves of a stream, each once, in plan order."""
     found: dict[Leaf, None] = {}
 
     def visit(origin: Origin) -> None:

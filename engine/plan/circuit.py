@@ -1,20 +1,25 @@
-"""The whole catalog as one graph.
+"""Compiles the whole catalog to one graph.
 
-    compile_catalog(catalog) ──► Graph       same catalog, same graph: a restarted engine goes on with the state it finds
+    compile_catalog(catalog) ──► Graph
 
-Ready items are kept up to date by what their sources bring. An item that is being filled gets that too, from the first moment on,
-and besides it history, through source nodes of its own:
+The same catalog always gives the same graph, so a restarted engine finds its state.
+
+Items that are ready are maintained from their sources. An item that is being backfilled receives
+the same changes from the beginning and, in addition, history from source nodes that exist only for
+it:
 
     live      Kafka ──► source S ──┬──────────────► operators of ready views ──► …
                                    └──edge──┐
-    history   $fill/<node> ──► F ──same edge┴─────► operators of the new view, its own ──► relation of the new view
+    history   $fill/<node> ──► F ──same edge┴─────► operators of the new view ──► its relation
 
-`fill_inputs` says what has to be sent on which of these channels: of a stored relation its rows at one time, of a topic its
-records up to the offsets of that time. The order of history and changes does not matter, because an operator's output is a function
-of the sum of its input. When all is in, `sharing` puts existing operators in the place of equal new ones.
+`fill_inputs` returns the history to send on these channels: the rows of a stored relation at one
+time, or the records of a topic up to the offsets of that time. The order of history and changes
+does not matter, because the output of an operator is a function of the sum of its input. When the
+backfill is complete, `sharing` replaces the view's operators with equal existing ones.
 
-A keyed source needs no filling, because it reads its topic from the first record on: it has a channel of its own where its topic is
-read already. An append-only source has no node before a view reads it.
+A keyed source needs no backfill, because it reads its topic from the first record. If its topic is
+already read, it gets a channel that is not shared. An append-only source has no node until a view
+reads it.
 """
 
 from __future__ import annotations
@@ -77,15 +82,18 @@ from lake.types import BOOL, Field
 T = TypeVar("T")
 
 FILL = "$fill/"
-UNIT = (Field("c0", BOOL, False),)  # columns of change.Unit's row, which is (true)
+# columns of the row of change.Unit, which is (true)
+UNIT = (Field("c0", BOOL, False),)
 
 
 @dataclass(frozen=True, slots=True)
 class FillInput:
-    """History that a new view needs, to be sent on `channel`, which is read by node `node`.
+    """History that a new view needs; it is sent on `channel`, which `node` reads.
 
-    'relation': the rows of `item` (a stored relation) at the time from which the new view gets changes. 'topic': the records of
-    `item` (a source) from where its topic begins up to the offsets of that time. 'unit': the one row of UNIT (`item` is 0).
+    - 'relation': the rows of the stored relation `item` at the time after which the view gets
+      changes.
+    - 'topic': the records of the source `item` from its start up to the offsets of that time.
+    - 'unit': the one row of UNIT; `item` is 0.
     """
 
     kind: Literal["relation", "topic", "unit"]
@@ -95,7 +103,7 @@ class FillInput:
 
 
 def compile_catalog(catalog: Catalog, streams: Streams) -> Graph:
-    """The graph of all items, those which are being filled included."""
+    """Returns the graph of all items, including those that are being backfilled."""
     builder = _Builder(catalog, streams)
     for item in sorted(catalog.items.values(), key=lambda i: i.id):
         builder.add(item)
@@ -103,11 +111,12 @@ def compile_catalog(catalog: Catalog, streams: Streams) -> Graph:
 
 
 def fill_inputs(item: Item, stream: Stream) -> tuple[FillInput, ...]:
-    """What fills a materialized view that is not ready."""
+    """Returns the inputs of the backfill of a materialized view that is not ready."""
     found = []
     for i, leaf in enumerate(leaves(stream)):
         node = nodes.fill_node(item, i)
-        channel = f"{FILL}{node}/{nodes.generation(item)}"  # so that a piece of an earlier fill reaches nobody
+        # the generation is part of the name, so late batches of an earlier backfill are ignored
+        channel = f"{FILL}{node}/{nodes.generation(item)}"
         match leaf:
             case Unit():
                 found.append(FillInput("unit", 0, node, channel))
@@ -121,35 +130,41 @@ def fill_inputs(item: Item, stream: Stream) -> tuple[FillInput, ...]:
 
 
 def gone(before: Graph, after: Graph) -> tuple[int, ...]:
-    """The operators of one graph that another has no more: their state is to be forgotten."""
+    """Returns the operators of `before` that are missing in `after`; their state can be removed."""
     return tuple(sorted({o.node for o in before.operators} - {o.node for o in after.operators}))
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where changes can be had: a node, and the steps from there."""
+    """A point where changes can be read: the output of a node after some steps."""
 
     node: int
     shape: Linear
 
     def then(self, shape: Linear) -> _Place:
+        """Returns this place followed by the steps of `shape`."""
         return _Place(self.node, Linear(self.shape.steps + shape.steps))
 
 
 @dataclass
 class _Builder:
+    """The graph of a catalog while it is built, item by item."""
+
     catalog: Catalog
     streams: Streams
     sources: dict[int, SourceNode] = field(default_factory=dict)
     operators: dict[int, OperatorNode] = field(default_factory=dict)
-    edges: list[Edge] = field(default_factory=list)  # one may be there twice, of a union of a stream with itself
+    # not a set: UNION ALL of a stream with itself has the same edge twice
+    edges: list[Edge] = field(default_factory=list)
     dead_letter_edges: set[DeadLetterEdge] = field(default_factory=set)
     outputs: list[Output] = field(default_factory=list)
     relations: dict[int, RelationTarget] = field(default_factory=dict)
-    numbers: dict[int, dict[Stateful | Leaf, int]] = field(default_factory=dict)  # per view, of its operators, and of its leaves
+    # per view: the positions of its operators and of its leaves
+    numbers: dict[int, dict[Stateful | Leaf, int]] = field(default_factory=dict)
     fills: dict[int, tuple[FillInput, ...]] = field(default_factory=dict)  # per view
 
     def graph(self) -> Graph:
+        """Returns the graph, with its parts in a deterministic order."""
         return Graph(
             tuple(self.sources[n] for n in sorted(self.sources)),
             tuple(self.operators.values()),
@@ -160,6 +175,7 @@ class _Builder:
         )
 
     def add(self, item: Item) -> None:
+        """Adds an item's nodes to the graph, unless they exist or it has none."""
         match item.kind:
             case "source" if item.stored:
                 self._stored(item)
@@ -168,12 +184,15 @@ class _Builder:
             case "materialized view" if nodes.maintained(item):
                 self._view(item)
             case _:
-                pass  # append-only sources come with what reads them; plain views and sinks need nothing
+                pass  # append-only sources are added with the views that read them; plain views and sinks have no nodes
 
     # ---- sources ---------------------------------------------------------------------------------------------------------------
 
     def _source(self, item: Item, node: int, channel: str) -> int:
-        """The node that decodes an item's records from a channel; what it cannot decode goes to the item's dead letters."""
+        """Returns the node that decodes a source's records from a channel; creates it if necessary.
+
+        Records that cannot be decoded go to the source's dead letters.
+        """
         if node not in self.sources:
             decoder, shape, columns = decoding(item)
             self.sources[node] = SourceNode(node, channel, decoder, shape, columns, item.options.get("on_error", "dead letter"))
@@ -184,12 +203,13 @@ class _Builder:
         return node
 
     def _stored(self, item: Item) -> None:
+        """Adds a stored source."""
         upsert = nodes.upsert_node(item)
         if item.id in self.relations:
             return
         origin = self._source(item, nodes.source_node(item), item.options["channel"])
         self.relations[item.id] = RelationTarget(item.id, item.columns, item.errors)
-        if item.append_only:  # nothing need be known of the rows before
+        if item.append_only:  # earlier rows do not matter
             self.outputs.append(Output(origin, Linear(), item.id))
             return
         self.operators[upsert] = _keeper(upsert, item)
@@ -198,12 +218,16 @@ class _Builder:
         self.outputs.append(Output(upsert, Linear(), item.id))
 
     def _table(self, item: Item) -> int:
-        """The node that brings what is written to a table, once a view reads it. Its relation's changes are the log's without it."""
+        """Creates and returns the node for rows that are written to a table, when a view reads it.
+
+        The log contains the table's changes without this node.
+        """
         node = nodes.source_node(item)
         self.sources[node] = SourceNode(node, f"{TABLE}{item.id}", ArrowDecoder(item.columns), Linear(), item.columns)
         return node
 
     def _dead_letters(self, item: Item) -> None:
+        """Adds the relation of a source's dead letters."""
         upsert = nodes.upsert_node(item)
         if upsert in self.operators:
             return
@@ -215,6 +239,7 @@ class _Builder:
     # ---- views -----------------------------------------------------------------------------------------------------------------
 
     def _view(self, item: Item) -> None:
+        """Adds a materialized view and the items that it reads."""
         if item.id in self.relations:
             return
         stream = self.streams(item)
@@ -228,9 +253,11 @@ class _Builder:
             self.outputs.append(Output(place.node, place.shape, item.id))
 
     def _operator(self, item: Item, operator: Stateful) -> None:
+        """Adds an operator of a view with the edges that lead to it."""
         node = self._node(item, operator)
         if node in self.operators:
-            return  # another view's too, and its edges are the same
+            # shared with another view; the edges are the same
+            return
         for port, input in enumerate(inputs(operator)):
             for place in self._places(item, input):
                 self.edges.append(Edge(place.node, place.shape, node, port))
@@ -240,7 +267,10 @@ class _Builder:
         return nodes.node_of(item, self.numbers[item.id][operator])
 
     def _places(self, item: Item, wanted: Stream) -> list[_Place]:
-        """Where the changes of a part of `item`'s stream are had: live, and while it is filled also from its history."""
+        """Returns the places where the changes of a part of the view's stream can be read.
+
+        These are the live places and, during a backfill, also that of the history.
+        """
         if isinstance(wanted.origin, Merged):
             return [p.then(wanted.shape) for input in wanted.origin.inputs for p in self._places(item, input)]
         places = self._live(item, wanted.origin)
@@ -249,6 +279,7 @@ class _Builder:
         return [p.then(wanted.shape) for p in places]
 
     def _live(self, item: Item, origin: Origin) -> list[_Place]:
+        """Returns the places where the live changes of an origin can be read."""
         match origin:
             case Source(id):
                 source = self.catalog[id]
@@ -274,6 +305,7 @@ class _Builder:
                 assert_never(origin)
 
     def _history(self, item: Item, leaf: Leaf) -> int:
+        """Returns the node that sends the history of a leaf to a new view; creates it if necessary."""
         fill = self.fills[item.id][self.numbers[item.id][leaf]]
         if fill.node not in self.sources:
             if isinstance(leaf, Source):
@@ -285,6 +317,7 @@ class _Builder:
 
 
 def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorNode:
+    """Returns the node of an operator."""
     match operator:
         case Joined(left, right, left_key, right_key, kind, null_safe, condition, unique):
             sides = _anonymous(left.columns), _anonymous(right.columns)
@@ -305,12 +338,13 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str) -> OperatorN
 
 
 def _known(leaf: Leaf) -> Linear:
-    """To the columns of a relation that a view knows: those that there were when it was made."""
+    """Returns the projection to the columns that a relation had when the view was created."""
     width = leaf.width if isinstance(leaf, Source | Kept) else None
     return Linear() if width is None else Linear((Select(tuple(f"c{i}" for i in range(width))),))
 
 
 def _keeper(node: int, item: Item) -> UpsertNode | CaptureNode:
+    """Returns the operator that stores the rows of a keyed source."""
     columns, fingerprint, first = _anonymous(item.columns), f"kept {item.id}", item.options.get("first_columns")
     if item.options["envelope"] == "debezium":
         return CaptureNode(node, columns, item.key, fingerprint, first)
@@ -319,16 +353,17 @@ def _keeper(node: int, item: Item) -> UpsertNode | CaptureNode:
 
 
 def _letter(source: Item) -> Linear:
-    """A dead letter as an upsert wants it; without an error it was decoded at last.
+    """Returns the step from a dead letter to the input of its upsert.
 
-    Its topic is the source's: the column may hold the name of a channel.
+    A record without an error was decoded by a retry, so its dead letter is deleted. The topic is
+    that of the source, because the record's column may contain the name of a channel.
     """
     columns = ["'" + source.options["topic"] + "'", *(f"`{name}`" for name in DEAD_LETTER[1:])]
     return Linear((Select((*columns, "`error` IS NULL", "CAST(NULL AS STRING)")),))
 
 
 def _anonymous(columns: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Without names, so that an operator is the same whoever asked for it first."""
+    """Renames the columns to c0, c1, …: an operator is then the same for all views that share it."""
     return tuple(Field(f"c{i}", c.type) for i, c in enumerate(columns))
 
 

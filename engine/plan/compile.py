@@ -1,4 +1,7 @@
-"""A bound plan to the streams and operators that keep it up to date; what we cannot keep is refused by name."""
+"""Compiles a bound plan to streams and operators that keep it up to date.
+
+Queries that cannot be maintained are rejected with an error that names the feature.
+"""
 
 from __future__ import annotations
 
@@ -49,27 +52,31 @@ from sql.relations import is_identity, read_by
 from sql.rewrite import columns_of, conjunction, conjuncts, shifted
 from sql.spark import expression
 
-Streams = Callable[[Item], Stream]  # the stream of a materialized view
+# returns the stream of a materialized view
+Streams = Callable[[Item], Stream]
 
 
 def stream(plan: Relation, catalog: Catalog, views: Streams) -> Stream:
-    """How the plan is kept up to date, after all rewrites. Raises 0A000 for what cannot be."""
+    """Rewrites a plan and returns its stream. Raises 0A000 if the plan cannot be maintained."""
     rewritten = rewrite(plan)
     check(rewritten)
     return compile_rewritten(rewritten, catalog, views)
 
 
 def compile_rewritten(plan: Relation, catalog: Catalog, views: Streams) -> Stream:
-    """The same of a plan that needs no more rewrites, or of a part of one."""
+    """Returns the stream of a rewritten plan, or of a part of one."""
     return _Compiler(catalog, views).stream(plan)
 
 
 class _Compiler:
+    """The compilation of plans over a catalog; `views` returns the streams of materialized views."""
+
     def __init__(self, catalog: Catalog, views: Streams) -> None:
         self._catalog = catalog
         self._views = views
 
     def stream(self, plan: Relation) -> Stream:
+        """Returns the stream of a plan node and its inputs."""
         match plan:
             case Scan():
                 return self._scan(plan)
@@ -125,7 +132,11 @@ class _Compiler:
         return replace(below, shape=then(below.shape, *steps), columns=plan.columns)
 
     def _as(self, plan: Relation, columns: tuple[Field, ...]) -> Stream:
-        """The stream of a plan in the types of these columns: numerics of other modifiers are stored differently."""
+        """Returns the stream of a plan with its columns cast to the types of `columns`.
+
+        The stored form of a numeric depends on its modifiers, so types that differ only in these
+        are cast.
+        """
         below = self.stream(plan)
         if all(a.type.spark == b.type.spark for a, b in zip(plan.columns, columns, strict=True)):
             return replace(below, columns=columns or below.columns)
@@ -155,7 +166,8 @@ class _Compiler:
             return Stream(View(item.id, below), Linear(), item.columns, below.append_only)
         if item.kind == "view errors":
             raise FeatureNotSupported("a materialized view of a view's errors is not supported", position=scan.position)
-        width = None if len(scan.columns) == len(item.columns) else len(scan.columns)  # before it got more
+        # fewer columns than the item: columns were added to it later
+        width = None if len(scan.columns) == len(item.columns) else len(scan.columns)
         if item.kind == "dead letters" or item.stored:
             return Stream(Kept(item.id, width), Linear(), scan.columns, item.kind == "source" and item.append_only)
         if item.kind == "source":
@@ -163,10 +175,11 @@ class _Compiler:
         raise FeatureNotSupported(f'a materialized view over {item.kind} "{item.name}" is not supported', position=scan.position)
 
     def _join(self, join: Join, measured: frozenset[int] | None = None) -> Stream:
-        """`measured`: what is read of it besides groups, if groups are all that is otherwise.
+        """Compiles a join.
 
-        A side whose rows are told apart by keys and groups alone has few different rows, and many of each: it is kept as rows with
-        weights, not as rows that are known to be new.
+        `measured`: the columns that aggregates above the join read, if only aggregates and their
+        groups read it. A side that contributes only key and group columns has few distinct rows,
+        each of them many times. It is then stored as rows with weights, even if it is append-only.
         """
         on = matching(join)
         left, right = self.stream(join.left), self.stream(join.right)
@@ -180,7 +193,8 @@ class _Compiler:
         hidden = _hidden(left, join.left)
         asked = tuple(shifted(c, hidden) for c in on.rest)
         rest = (where(conjunction(asked), left.columns + right.columns),) if asked else ()
-        if kind == "inner":  # what else was asked is a filter of what comes out
+        # the remaining conditions filter the joined rows
+        if kind == "inner":
             joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe, None, unique), Linear(rest)
         elif rest:
             joined, shape = Joined(left, right, on.left, on.right, kind, on.null_safe, *rest), Linear()
@@ -204,14 +218,20 @@ class _Compiler:
 
 
 def _hidden(below: Stream, plan: Relation) -> int:
-    """The number of columns that a stream has before those of its plan: a plan without columns has ONE_COLUMN in its stream."""
+    """Returns the number of hidden columns at the start of a stream.
+
+    A plan without columns has ONE_COLUMN in its stream.
+    """
     return len(below.columns) - len(plan.columns)
 
 
 def _split_and_sorted(
     below: Stream, partition: tuple[Scalar, ...], order: tuple[SortKey, ...]
 ) -> tuple[Stream, tuple[int, ...], tuple[SortColumn, ...]]:
-    """The rows, with the columns behind them that they are split and sorted by."""
+    """Appends the columns for partitioning and sorting to a stream.
+
+    Returns the stream, the positions of the partition columns, and the sort order.
+    """
     entering = Entering(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
     split = tuple(map(entering.column, partition))
     sort = entering.sorted_by(tuple(k for k in order if k.expression not in partition and columns_of(k.expression)))
@@ -219,7 +239,7 @@ def _split_and_sorted(
 
 
 def _entered(below: Stream, entering: Entering) -> Stream:
-    """The rows, with what else is asked of them behind."""
+    """Appends the scalars that an operator needs, and that are not columns already, to a stream."""
     made, width = tuple(entering.scalars), len(below.columns)
     if len(made) == width:
         return below
@@ -228,7 +248,10 @@ def _entered(below: Stream, entering: Entering) -> Stream:
 
 
 def _rows(clause: str, scalar: Scalar | None, position: int | None) -> int | None:
-    """A number of rows that is known. None: there is no limit."""
+    """Returns the constant row count of a LIMIT or OFFSET; None means no limit.
+
+    Raises 0A000 if it is not a literal, 2201W or 2201X if it is negative.
+    """
     if scalar is None:
         return None
     if not isinstance(scalar, Literal):
@@ -242,7 +265,10 @@ def _rows(clause: str, scalar: Scalar | None, position: int | None) -> int | Non
 
 
 def _timed(below: Stream, conditions: tuple[Scalar, ...]) -> Stream:
-    """The rows for which the clock is within the bounds of all conditions; a bound that is NULL is one that is never met."""
+    """Returns the rows for which the clock is within the bounds of all conditions.
+
+    A row with a bound that is NULL is never visible.
+    """
     found = [b for c in conditions for b in bounds(c)]
     width = len(below.columns)
     rows = tuple(Column(i, f.type) for i, f in enumerate(below.columns))

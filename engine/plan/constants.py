@@ -1,4 +1,4 @@
-"""VALUES, and SELECT without FROM: rows made of the one row that a fill sends."""
+"""VALUES, and SELECT without FROM: rows computed from the single row of a backfill."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from lake.types import BOOL, INT4, Field
 from sql.binding.resolution import operator
 from sql.plan import Call, Case, Column, Literal, Scalar, Values
 
-ONE_COLUMN = (Field("", NOTHING.type, False),)  # of a row of no columns, because a row has to have something
+# of a row without columns: Spark's rows need at least one
+ONE_COLUMN = (Field("", NOTHING.type, False),)
 EQUAL, NUMBER = operator("=", (INT4, INT4), None), Column(1, INT4)
-ROWS_MAX = 1000  # of one VALUES: they are written out as an expression of the circuit
+# in one VALUES: the rows are part of an expression of the circuit
+ROWS_MAX = 1000
 
 
 def values(plan: Values) -> Stream:
-    """Its rows, each computed by itself, so that one which fails is the only one that does."""
+    """Returns the stream of VALUES.
+
+    Each row is computed separately, so an error in one row does not affect the others. Raises 54000
+    for too many rows.
+    """
     count, columns = len(plan.rows), plan.columns or ONE_COLUMN
     if count > ROWS_MAX:
         raise ProgramLimitExceeded(

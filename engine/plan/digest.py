@@ -1,9 +1,12 @@
-"""What an operator does, in a few characters: operators with equal digests do the same with the same input (`engine.plan.sharing`).
+"""Digests of operators: operators with equal digests compute the same function of the same input.
 
-A digest covers the whole plan above the operator: sources by their ids, the steps of every edge, keys, functions and types, but no
-names. Another materialized view is looked through, so that a view over a view and the same written as one query meet. An
-append-only source counts as "what its topic held when the view was created and everything since", so where the view began to read
-(`options["starts"]`, per source) is part of it: two views of one topic hold equal rows only if they began at the same record.
+`engine.plan.sharing` uses them to find operators that views can share. A digest covers the whole
+plan above the operator: sources by id, the steps of every edge, keys, functions and types, but no
+names. A scan of another materialized view is replaced by that view's plan, so a view over a view
+has the same digest as the equivalent single query. An append-only source contains the records of
+its topic since the view was created, so the position where the view starts (`options["starts"]`,
+per source) is part of the digest: two views of one topic have equal rows only if they start at the
+same record.
 """
 
 from __future__ import annotations
@@ -33,11 +36,13 @@ from engine.plan.graph import Aggregate, Explode, FrameBound, Select, SortColumn
 from lake.catalog import Catalog, Item
 from lake.types import Field
 
-JOIN_LAYOUT = 3  # of a join's state in the store (Join.java); state of another layout is made again
+# version of the layout of a join's state in the store (Join.java); state of another version is
+# rebuilt
+JOIN_LAYOUT = 3
 
 
 def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
-    """Of an operator of `item`'s stream."""
+    """Returns the digest of an operator of `item`'s stream."""
     match operator:
         case Joined(left, right, left_key, right_key, kind, null_safe, condition, unique):
             text: list[object] = [kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
@@ -64,10 +69,12 @@ def _bound(bound: FrameBound) -> list[object]:
 
 
 def sorted_by(keys: tuple[SortColumn, ...]) -> list[object]:
+    """Returns the JSON form of a sort order."""
     return [(k.column, k.descending, k.nulls_first) for k in keys]
 
 
 def call(of: Aggregate) -> list[object]:
+    """Returns the JSON form of an aggregate."""
     more = [of.distinct, of.filter, sorted_by(of.order), of.fraction]
     return [of.function, of.columns, of.type.spark, *more]
 
@@ -78,7 +85,7 @@ def _edge(stream: Stream, item: Item, catalog: Catalog) -> list[object]:
 
 
 def _through(stream: Stream, item: Item, catalog: Catalog) -> tuple[str, list[list[str]]]:
-    """The origin behind all views, and the steps since."""
+    """Returns the origin of a stream, looking through views, and the steps since."""
     own = [_step(s) for s in stream.shape.steps]
     if isinstance(stream.origin, View):
         origin, steps = _through(stream.origin.stream, catalog[stream.origin.item], catalog)

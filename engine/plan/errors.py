@@ -1,12 +1,16 @@
-"""What the errors of a new view begin with: those it would have received had it been there all along.
+"""The errors that a new view starts with: those it would have if it were as old as its inputs.
 
-An error happens in an operator or on an edge and goes to every relation below, once. A new view gets the errors of its own edges
-by its fill; those that happened above, on edges which existing views have too, are known only as sums, one for each view:
+An error occurs in an operator or on an edge, and reaches every relation downstream once. A backfill
+produces the errors on the new view's own edges. The errors upstream of these, on edges of existing
+views, are known only as sums, one for each view:
 
-    errors(v) = Σ of v's last operator and all above it, each once, + its output's
+    errors(v) = the errors of v's last operator and of all operators and edges upstream of it,
+                each once, + those of v's output
 
-What the new view d lacks is such a sum too, and is looked for as a combination of those that are there. With d over b and c, which both
-read a, that is errors(b) + errors(c) − errors(a): what happened above a reached b and c, and would have reached d once.
+The errors that the new view lacks are such a sum, too. This module expresses it as a linear
+combination of the known sums. For example, if view d reads b and c, and both read a, then d starts
+with errors(b) + errors(c) − errors(a): an error in a reached both b and c, but would have reached d
+once.
 """
 
 from __future__ import annotations
@@ -20,21 +24,25 @@ from engine.plan.graph import Edge, Graph, JoinNode, Linear, Select, SetNode, Up
 from engine.plan.nodes import node_of
 from lake.catalog import Catalog, Item
 
-Site = int | Edge | tuple[int, Linear]  # an operator; an edge to one; all that leaves a node by a shape
+Site = int | Edge | tuple[int, Linear]  # an operator; an edge to an operator; the rows that leave a node, after the steps
 Sum = Counter[Site]
 
-CONSTANT = 0  # in the place of a node: where constant rows come from
-COLUMN = re.compile(r"c\d+")  # cannot fail
+CONSTANT = 0  # stands for the node of constant rows
+COLUMN = re.compile(r"c\d+")  # a column reference, which cannot fail
 
 
 class Unknown(Exception):
-    """No combination of sums gives what is wanted: right only where they are all empty."""
+    """Raised if no combination of the known sums gives the errors of a view.
+
+    `args[0]` has the error relations. If all of them are empty, the new view starts without errors.
+    """
 
 
 def errors_to_fill(item: Item, stream: Stream, catalog: Catalog, graph: Graph) -> dict[int, int]:
-    """Relations of errors, and how often each counts (below zero: it is taken off). `graph` is the catalog's.
+    """Returns the error relations to add up, with their coefficients, which may be negative.
 
-    Raises `Unknown` with the relations that must be empty, if the sums of the views above do not tell.
+    `graph` is that of the catalog. Raises `Unknown` with the relations that must be empty if the
+    sums of the views upstream do not determine the result.
     """
     sums = _Sums(catalog, graph)
     wanted: Sum = Counter()
@@ -55,18 +63,20 @@ def errors_to_fill(item: Item, stream: Stream, catalog: Catalog, graph: Graph) -
 
 
 def _uses(stream: Stream) -> list[Leaf]:
-    """The leaf behind each edge of its own that a view has."""
+    """Returns the leaf at the origin of each edge of a view, once per edge."""
     edges = [stream, *(input for operator in stateful(stream) for input in inputs(operator))]
     return [leaf for e in edges for leaf in _ends(e.origin)]
 
 
 def _ends(origin: Origin) -> list[Leaf]:
+    """Returns the leaves that an origin consists of; an operator has none."""
     if isinstance(origin, Merged):
         return [leaf for i in origin.inputs for leaf in _ends(i.origin)]
     return [] if isinstance(origin, STATEFUL) else [origin]
 
 
 def _ancestors(view: View, found: dict[int, Stream]) -> None:
+    """Adds a view and all views upstream of it to `found`."""
     if view.item not in found:
         found[view.item] = view.stream
         for leaf in _uses(view.stream):
@@ -75,6 +85,8 @@ def _ancestors(view: View, found: dict[int, Stream]) -> None:
 
 
 class _Sums:
+    """The sums of errors of a graph's nodes and edges."""
+
     def __init__(self, catalog: Catalog, graph: Graph) -> None:
         self._catalog = catalog
         self._into: dict[int, list[Edge]] = {}
@@ -84,7 +96,7 @@ class _Sums:
         self._may_fail = {o.node for o in graph.operators} - safe
 
     def places(self, item: Item, stream: Stream) -> list[tuple[int, Linear]]:
-        """The nodes that a view's rows come from, and the steps since."""
+        """Returns the nodes that a view's rows come from, with the steps applied since."""
         return [(node, Linear(steps.steps + stream.shape.steps)) for node, steps in self._origins(item, stream, stream.origin)]
 
     def _origins(self, item: Item, whole: Stream, origin: Origin) -> list[tuple[int, Linear]]:
@@ -95,14 +107,15 @@ class _Sums:
                 found = [(p, place) for p in parts for place in self._origins(item, whole, p.origin)]
                 return [(node, Linear(steps.steps + part.shape.steps)) for part, (node, steps) in found]
             case Source(id) | Kept(id):
-                return [(-id, Linear())]  # nothing fails above: what cannot be decoded is a dead letter
+                # nothing upstream can fail: records that cannot be decoded are dead letters
+                return [(-id, Linear())]
             case Unit():
                 return [(CONSTANT, Linear())]
             case _:
                 return [(node_of(item, stateful(whole).index(origin)), Linear())]
 
     def above(self, node: int) -> set[Site]:
-        """The node and all above it, as far as it may fail."""
+        """Returns the edges upstream of a node, and those nodes that can fail, this one included."""
         edges: set[Site] = set()
         reached = {node}
         queue = [node]
@@ -115,6 +128,7 @@ class _Sums:
         return edges | (reached & self._may_fail)
 
     def of(self, item: Item, stream: Stream) -> Sum:
+        """Returns the sum of a view's errors, from the nodes and edges that can fail."""
         places = self.places(item, stream)
         above = set().union(*(self.above(node) for node, _ in places))
         return _fallible(Counter([*above, *places]))
@@ -125,6 +139,7 @@ def _fallible(sum: Sum) -> Sum:
 
 
 def _can_fail(site: Site) -> bool:
+    """Returns whether an operator, an edge or an output can fail."""
     if isinstance(site, int):
         return True
     shape = site.shape if isinstance(site, Edge) else site[1]
@@ -132,7 +147,11 @@ def _can_fail(site: Site) -> bool:
 
 
 def _combination(wanted: Sum, known: dict[int, Sum]) -> dict[int, int] | None:
-    """Whole numbers such that the known sums, so often, are the wanted one. Gauss and Jordan, over the views as unknowns."""
+    """Returns integer coefficients with which the known sums add up to `wanted`, or None.
+
+    Uses Gauss-Jordan elimination with one unknown per known sum. Coefficients that are zero are
+    left out.
+    """
     relations = list(known)
     sites = list(dict.fromkeys([*wanted, *(s for sum in known.values() for s in sum)]))
     rows = [[Fraction(known[r][site]) for r in relations] + [Fraction(wanted[site])] for site in sites]

@@ -1,11 +1,12 @@
-"""About how many rows a plan has, from those of what it scans; good enough to tell an order of joins from another.
+"""Estimates row counts of plans from those of their scans, to compare join orders.
 
-    |L ⋈_{a = b} R| = |L| · |R| / max(V(a), V(b))          V: how many different values there are
+    |L ⋈_{a = b} R| = |L| · |R| / max(V(a), V(b))          V: number of distinct values
 
-Of a key V is the number of rows; of other columns it is not known, and taken to be VALUES. What a filter leaves of one side of a join it
-leaves of the pairs, so V is that of the relation before the filter.
+V of a key is the number of rows. For other columns it is not known, and VALUES is assumed. A filter
+on one side of a join removes the same share of the joined pairs, so V is taken before the filter.
 
-Source: P. G. Selinger et al., Access Path Selection in a Relational Database Management System, 1979.
+Source: P. G. Selinger et al., Access Path Selection in a Relational Database Management System,
+1979.
 """
 
 from __future__ import annotations
@@ -39,13 +40,14 @@ from sql.plan import (
 )
 from sql.rewrite import columns_of, conjuncts
 
-ROWS = 1000.0  # of a relation that nothing is known of
-VALUES = 200.0  # of a column that is no key (PostgreSQL's guess, too)
-PASSING = 1 / 3  # of rows, by a condition other than an equality
-EACH = 3.0  # rows that a function gives for a row
+ROWS = 1000.0  # of a relation without known size
+VALUES = 200.0  # distinct values of a column that is not a key (PostgreSQL assumes the same)
+PASSING = 1 / 3  # share of rows that pass a condition other than an equality
+EACH = 3.0  # rows that a set-returning function returns per input row
 
 
 def rows(relation: Relation) -> float:
+    """Returns the estimated number of rows."""
     match relation:
         case Scan(rows=known):
             return float(known) if known else ROWS
@@ -79,7 +81,7 @@ def rows(relation: Relation) -> float:
 
 
 def values(relation: Relation, columns: frozenset[int]) -> float:
-    """How many different values these columns have together."""
+    """Returns the estimated number of distinct combinations of values in these columns."""
     if not columns:
         return 1.0
     match relation:
@@ -103,7 +105,7 @@ def _read(scalars: tuple[Scalar, ...]) -> frozenset[int]:
 
 
 def _passing(condition: Scalar, input: Relation) -> float:
-    """The share of rows for which a condition is true."""
+    """Returns the estimated share of rows for which a condition is true."""
     sides = equated(condition)
     if sides is not None and len(of := [s for s in sides if columns_of(s)]) == 1:
         return 1 / max(1.0, values(input, columns_of(of[0])))
@@ -113,7 +115,7 @@ def _passing(condition: Scalar, input: Relation) -> float:
 
 
 def _pairs(join: Join) -> float:
-    """Of both sides, those which the condition lets through."""
+    """Returns the estimated number of pairs for which the join condition is true."""
     width = len(join.left.columns)
     lefts, rights, others = set[int](), set[int](), 0
     for condition in conjuncts(join.condition):

@@ -1,12 +1,13 @@
-"""EXPLAIN MATERIALIZED VIEW: the plan after its rewrites, and beside each node how it is kept up to date.
+"""EXPLAIN MATERIALIZED VIEW: the plan after its rewrites, and how each node is maintained.
 
     Aggregate: keys=[is_vip, channel] aggregates=[count(*)]      maintained by: reduce, a row of state per group
     └─ Inner join: id = user_id                                  maintained by: join, both sides kept by key; shared with totals
        ├─ Scan: users (keyed)                                    maintained by: upsert on id
        └─ Scan: pageviews (append-only)
 
-The text is stable: no ids, no digests, no Spark SQL. EXPLAIN ANALYZE puts behind each operator what it holds, and what it did in the last
-ticks: a tick counts for itself, and nothing is scanned for it.
+The text is stable: it contains no ids, digests or Spark SQL. EXPLAIN ANALYZE adds to each operator
+the size of its state and its work in the last ticks. Ticks collect these figures, so the statement
+does not scan anything.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ from sql.relations import walk
 
 FIRST = frozenset({"min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset"})
 KEPT_IN_ORDER = COLLECTING | WITHIN_GROUP | FIRST
-GAP = 4  # blanks between the tree and what stands beside it
-WIDE = 80  # a line longer than this does not push the others' notes to the right
+# blanks between the tree and the notes
+GAP = 4
+# longer lines do not move the notes of the others to the right
+WIDE = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Did:
-    """What an operator did in the last ticks, and what it holds; bytes are an estimate."""
+    """The work of an operator in the last ticks, and the size of its state; bytes are an estimate."""
 
     rows_in: int
     rows_out: int
@@ -47,7 +50,10 @@ class Did:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """`ticks`: how many are summed up. `nodes`: by node; one is missing that has not run since the engine began."""
+    """Statistics of operators over the last `ticks` ticks.
+
+    `nodes`: by node. A node that has not run since the engine started is missing.
+    """
 
     ticks: int
     nodes: Mapping[int, Did]
@@ -56,7 +62,7 @@ class Figures:
 def explain(
     item: Item, catalog: Catalog, streams: Callable[[Item], Stream], plan_of: PlanOf = bound, figures: Figures | None = None
 ) -> str:
-    """The text for a materialized view of the catalog; a plain view is explained as if it were one."""
+    """Returns the text for a view of the catalog; a plain view is treated as a materialized one."""
     plan = rewrite(sized(plan_of(item, catalog), item))
     explained = _Explained(item, catalog, streams)
     tree = [
@@ -70,6 +76,7 @@ def explain(
 
 
 def _told(node: int | None, figures: Figures) -> str:
+    """Returns the figures of an operator as text; empty if there are none."""
     did = figures.nodes.get(node) if node is not None else None
     if did is None:
         return ""
@@ -78,18 +85,25 @@ def _told(node: int | None, figures: Figures) -> str:
 
 
 class _Explained:
+    """The operators that maintain the nodes of a view's plan."""
+
     def __init__(self, item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -> None:
         self.item, self.catalog, self.streams = item, catalog, streams
         self._known: dict[int, Origin] = {}
 
     def operator(self, plan: Relation) -> Stateful | None:
+        """Returns the operator that maintains a plan node, or None."""
         origin = self._known.get(id(plan)) or compile_rewritten(plan, self.catalog, self.streams).origin
         if isinstance(origin, Reduced) and isinstance(plan, Aggregate):
-            self._known[id(plan.input)] = origin.input.origin  # a join is kept in the way that suits what reads it
+            # the aggregate determines how its input join is stored
+            self._known[id(plan.input)] = origin.input.origin
         return origin if isinstance(origin, STATEFUL) else None
 
     def node(self, plan: Relation) -> int | None:
-        """The number of the operator that keeps a node of the plan; of a scan, that of what keeps its source."""
+        """Returns the number of the operator that maintains a plan node, or None.
+
+        For a scan it is the operator that maintains the stored source.
+        """
         if isinstance(plan, Scan):
             item = self.catalog[plan.relation]
             return nodes.upsert_node(item) if item.kind == "dead letters" or (item.kind == "source" and item.stored) else None
@@ -100,7 +114,7 @@ class _Explained:
         return None if operator is None else nodes.by_digest(self.item).get(digest(operator, self.item, self.catalog))
 
     def shared(self, operator: Stateful) -> str:
-        """Whose operator it is, too."""
+        """Returns a note with the other views that share an operator, or an empty text."""
         wanted = digest(operator, self.item, self.catalog)
         others = [
             i.name for i in self.catalog.visible if i.kind == "materialized view" and i.id != self.item.id and wanted in nodes.digests(i)
@@ -109,20 +123,21 @@ class _Explained:
 
 
 def notices(item: Item, stream: Stream) -> tuple[str, ...]:
-    """What one should know of how a view is kept before it is large."""
+    """Returns warnings about how a view is maintained, for CREATE to show before the view grows."""
     if any(isinstance(o, Joined) and not o.left_key for o in stateful(stream)):
         return (f'a join of materialized view "{item.name}" has no equality between its sides, and is kept in one partition',)
     return ()
 
 
 def scanned(scan: Scan, catalog: Catalog) -> str:
-    """What a scan reads, and what there is to know of it."""
+    """Returns the description of a scan: name, kind, and size if it is known."""
     item = catalog[scan.relation]
     kind = ("append-only" if item.append_only else "keyed") if item.kind == "source" else item.kind
     return f"{item.name} ({kind}{f', about {scan.rows} rows' if (scan.rows or 0) > FEW else ''})"
 
 
 def _maintained(explained: _Explained, plan: Relation) -> str:
+    """Returns how a node is maintained."""
     match plan:
         case Scan(relation=id):
             item = explained.catalog[id]
@@ -166,6 +181,7 @@ def _maintained(explained: _Explained, plan: Relation) -> str:
 
 
 def _kept(join: Joined) -> str:
+    """Returns how a join stores its inputs."""
     by = "by key" if join.left_key else "in one partition, for there is no equality"
     if join.kind == "inner":
         grows = join.left.append_only and not join.unique[0], join.right.append_only and not join.unique[1]
@@ -178,13 +194,17 @@ def _kept(join: Joined) -> str:
 
 
 def _which(sides: tuple[bool, bool], said: str) -> str:
-    """What is said of a side or both, with the side's name where it is one."""
+    """Returns the text `said` with the name of the side to which it applies, or with "" if both.
+
+    Returns an empty text if it applies to neither.
+    """
     if not any(sides):
         return ""
     return said.format("" if all(sides) else "the left " if sides[0] else "the right ")
 
 
 def _notes(plan: Relation, catalog: Catalog) -> list[str]:
+    """Returns a note for each append-only source that is not stored."""
     scanned = {node.relation: None for node in walk(plan) if isinstance(node, Scan)}
     appended = [catalog[id].name for id in scanned if catalog[id].kind == "source" and not catalog[id].stored]
     return [f"Note: {name} is what its topic held when the view was created, and everything since." for name in sorted(appended)]

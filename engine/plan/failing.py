@@ -1,4 +1,4 @@
-"""Which views an operator's failure stops: every view that its output can reach, and every view that reads one of those."""
+"""Finds the views that an operator's failure stops: all views that depend on its output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def reached(graph: Graph, node: int) -> frozenset[int]:
 
 
 def stopped(relations: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
-    """Returns the maintained views of these relations, of rows or of errors, and all maintained views above them, by id."""
+    """Returns the maintained views with one of these (error) relations and all views above, by id."""
     wanted = set(relations)
     views = [i for i in catalog.items.values() if i.kind == "materialized view" and maintained(i)]
     found = {i.id for i in views if i.id in wanted or i.errors in wanted}
@@ -35,7 +35,10 @@ def stopped(relations: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
 
 
 def reads(item: Item, catalog: Catalog) -> set[int]:
-    """What a view reads. A replacement reads the other replacements of its group instead of what they replace."""
+    """Returns the items that a view reads.
+
+    A replacement reads the other replacements of its group instead of the items that these replace.
+    """
     coming = catalog.replacements() if item.replaces else {}
     beside = {id: other.id for id, other in coming.items() if group(other) == group(item)}
     return {beside.get(id, id) for id in bases(item, catalog)}

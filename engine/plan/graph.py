@@ -1,17 +1,21 @@
-"""The circuit as a value: what the planner hands to the runtime, and nothing of how it runs.
+"""The circuit as a value: the planner returns a `Graph`, the runtime runs it.
 
-    channel ──decode──► SourceNode ──shape──┬──Edge──► OperatorNode ──Edge──► OperatorNode ──Output──► RelationTarget
+    channel ──decode──► SourceNode ──shape──┬──Edge──► OperatorNode ──Output──► RelationTarget
                           │ undecodable     └──Output──► RelationTarget
                           └──DeadLetterEdge──► OperatorNode (upsert) ──Output──► RelationTarget
 
-Sources and operators share one space of node numbers. A number belongs to one node for as long as the lake exists, because the
-state of an operator is kept under it; a node that goes takes its number with it (`engine.plan.allocation`). Whoever compiles
-the same catalog with the same allocation gets an equal graph, so graphs may be compared to see whether anything changed.
+Edges also lead from operators to other operators.
 
-Columns have no names here: a row's columns are c0, c1, … in each place. Only the first step of a SourceNode's shape and of a
-DeadLetterEdge's shape sees names, those of DECODED or of DEAD_LETTER.
+Sources and operators share one range of node numbers. The state of an operator is stored under its
+number, so a number is never used for another node, not even after its node is removed
+(`engine.plan.nodes`). Compiling the same catalog twice gives equal graphs, so graphs can be
+compared to detect changes.
 
-The runtime turns each value into one call of the Java library's (engine/java/README.md).
+Columns have no names in a graph: the columns of a row are c0, c1, … at each step. Names exist only
+in the first step of a SourceNode's shape (those of DECODED) and of a DeadLetterEdge's shape (those
+of DEAD_LETTER).
+
+The runtime turns each value into one call of the Java library (engine/java/README.md).
 """
 
 from __future__ import annotations
@@ -21,16 +25,18 @@ from typing import Literal
 
 from lake.types import INT4, INT8, TEXT, Field, Type
 
-# what the first step of a Kafka source's shape may name; `value` is a struct for AVRO and for JSON with declared columns
+# columns that the first step of a Kafka source's shape may read; `value` is a struct for AVRO and
+# for JSON with declared columns
 DECODED = ("key", "value", "__topic", "__partition", "__offset", "__timestamp", "__headers")
 
-# what the first step of a dead letter edge's shape may name
+# columns that the first step of a dead letter edge's shape may read
 DEAD_LETTER = ("topic", "partition", "offset", "timestamp", "key", "value", "error", "attempts", "since", "backfill")
 
-# the columns that an upsert wants after those of the row: whether the key goes, and the position that orders changes of a key
+# the columns that follow a row in the input of an upsert: whether the key is deleted, and the
+# position that orders changes of a key
 DELETED, POSITION = "__deleted", "__position"
 
-# the columns that a capture wants after those of the row (engine/java, ChangeEvent)
+# the columns that follow a row in the input of a capture (engine/java, ChangeEvent)
 CAPTURED = (
     Field("__op", TEXT),
     Field("__origin", TEXT),
@@ -48,23 +54,25 @@ CAPTURED = (
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Keeps the rows whose `expression` (Spark SQL over c0, c1, … of the step before) is true."""
+    """A filter: keeps the rows whose `expression` (Spark SQL over the columns before it) is true."""
 
     expression: str
 
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A row of `expressions` (Spark SQL over c0, c1, … of the step before); they become c0, c1, … again."""
+    """A projection: computes `expressions` (Spark SQL over the columns before it), the new c0, c1, …."""
 
     expressions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Explode:
-    """A row for each element of `array` (Spark SQL over c0, c1, …), none for NULL; with `outer` one of NULLs where there is none.
+    """A step that returns one row for each element of `array` (Spark SQL over c0, c1, …).
 
-    Behind the columns come the element, or its `fields` if it is a struct (0: it is none), and its number, counted from 1 (bigint).
+    The element and its number, counted from 1 (bigint), follow the columns. If the element is a
+    struct, its `fields` columns replace it (0: it is not a struct). An array that is NULL or empty
+    gives no row, or with `outer` one row of NULLs.
     """
 
     array: str
@@ -84,15 +92,24 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class FormatSpec:
-    """How the bytes of a key or a value become a column.
+    """The conversion of the bytes of a key or a value to a column, by `kind`.
 
-    none: not decoded, the column is NULL of type binary. bytes: as they are. text: UTF-8 as a string. json: canonical text of a
-    jsonb. csv: a line as a struct of texts, as `schema` says (JSON: columns, delimiter, header, nulls). regex: the groups of `schema`
-    as a struct of texts. json_columns: an object as a struct of `columns` (Spark DDL). connect_json: Debezium's envelope or key, columns as
-    `schema` says (engine/java, ConnectFormat). avro: by the writer's schema that its id names in `registry` (a URL), resolved to
-    the reader's `schema` (JSON text); without a registry the writer's is the same, and `wire` tells whether an id stands in front.
-    `access`: how the registry is reached (settings of `lake.secrets` as JSON, secrets by id), empty if its URL says all.
-    protobuf: a message as a struct, as `schema` says (engine/java, ProtobufSchema).
+    - none: not decoded; the column is a binary NULL.
+    - bytes: the bytes themselves.
+    - text: UTF-8 as a string.
+    - json: canonical text of a jsonb.
+    - json_columns: an object as a struct of `columns` (Spark DDL).
+    - connect_json: Debezium's envelope or key; `schema` has the columns (engine/java,
+      ConnectFormat).
+    - csv: a line as a struct of texts; `schema` is JSON with columns, delimiter, header and nulls.
+    - regex: the groups of the pattern `schema` as a struct of texts.
+    - avro: decoded with the writer's schema, which has an id in `registry` (a URL), and resolved to
+      the reader's `schema` (JSON text). Without a registry the writer's schema equals the reader's,
+      and `wire` is true if messages begin with Confluent's header.
+    - protobuf: a message as a struct, described by `schema` (engine/java, ProtobufSchema).
+
+    `access` has the settings for requests to the registry (`lake.secrets`, as JSON, secrets by id).
+    It is empty if the URL suffices.
     """
 
     kind: Literal["none", "bytes", "text", "json", "json_columns", "connect_json", "csv", "regex", "avro", "protobuf"]
@@ -105,7 +122,10 @@ class FormatSpec:
 
 @dataclass(frozen=True, slots=True)
 class KafkaDecoder:
-    """Kafka's rows to the columns of DECODED. `max_bytes`: of key and value together; a message with more fails. None: no limit."""
+    """A decoder from Kafka records to the columns of DECODED.
+
+    A record whose key and value together exceed `max_bytes` fails; None means no limit.
+    """
 
     key: FormatSpec
     value: FormatSpec
@@ -114,13 +134,15 @@ class KafkaDecoder:
 
 @dataclass(frozen=True, slots=True)
 class ArrowDecoder:
-    """Rows of a relation, with weights, to its columns c0, c1, …: what fills a view from a stored relation."""
+    """A decoder from weighted rows of a relation to c0, c1, …; backfills from stored relations use it."""
 
     columns: tuple[Field, ...]
 
 
 DecoderSpec = KafkaDecoder | ArrowDecoder
-OnError = Literal["dead letter", "fail", "null"]  # what becomes of a record that fails: a dead letter, the source stalls, its value is NULL
+# the effect of a record that fails: a dead letter is written, the source stalls, or the value is
+# NULL
+OnError = Literal["dead letter", "fail", "null"]
 
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -132,10 +154,11 @@ SetKind = Literal["intersect", "except"]
 
 @dataclass(frozen=True, slots=True)
 class SourceNode:
-    """Where rows come in: those of `channel`, decoded, then shaped. `columns` are what the shape gives.
+    """An input of the circuit: the rows of `channel`, decoded, then shaped into `columns`.
 
-    A channel is the name of a topic, or `$fill/<node>` for the history that fills a new view. Several nodes may read one.
-    A row that fails in the decoder or in the shape goes to the node's dead letter edges, and nowhere if it has none.
+    A channel is the name of a topic, or `$fill/<node>` for the history that fills a new view.
+    Several nodes may read one channel. A row that fails in the decoder or in the shape goes along
+    the node's dead letter edges; without such edges it is dropped.
     """
 
     node: int
@@ -148,10 +171,12 @@ class SourceNode:
 
 @dataclass(frozen=True, slots=True)
 class UpsertNode:
-    """Port 0: a row of `columns`, then `__deleted` (boolean), then `__position` (text, may be NULL). Out: `columns`.
+    """An operator that keeps the newest row of each `key` and emits the differences.
 
-    Keeps the newest row of each `key` and gives the difference. A row whose position is not above the kept one is dropped; one
-    without a position always applies. `first`: how many columns there were at first, if they were fewer.
+    Port 0: a row of `columns`, then `__deleted` (boolean), then `__position` (text, may be NULL).
+    Output: `columns`. A row is ignored if its position is not above that of the stored row; a row
+    without a position always applies. `first`: the original number of columns, if columns were
+    added later.
     """
 
     node: int
@@ -163,10 +188,11 @@ class UpsertNode:
 
 @dataclass(frozen=True, slots=True)
 class CaptureNode:
-    """Port 0: a change event of a database's table. Out: `columns`, the rows of the table.
+    """An operator that turns change events of a database's table into the rows of the table.
 
-    With a `key` an event is a row of `columns`, then CAPTURED; without one (None) it is the row after and the row before, each a
-    struct or NULL, then CAPTURED. Copies and old events that come late are dropped. `first` as of an upsert.
+    Port 0: change events. Output: `columns`. With a `key` an event is a row of `columns`, then
+    CAPTURED. Without a key (None) it is the row after the change and the row before it, each a
+    struct or NULL, then CAPTURED. Repeated and late events are dropped. `first`: as in UpsertNode.
     """
 
     node: int
@@ -178,11 +204,16 @@ class CaptureNode:
 
 @dataclass(frozen=True, slots=True)
 class JoinNode:
-    """Ports 0 and 1: `left` and `right`. Out: the columns of the left, then of the right (semi, anti: of the left alone).
+    """A join by key.
 
-    Pairs are of equal keys, and pass the `condition` (over the left's columns, then the right's) if there is one. Both keys have
-    equal types; a NULL in a key matches nothing, or NULL where the column is `null_safe`; without key columns every pair matches.
-    Of the left and of the right: `append_only`: that a side never takes a row back; `unique`: that a key has one row of it at most.
+    Ports 0 and 1: `left` and `right`. Output: the columns of the left, then of the right (semi and
+    anti joins: only those of the left).
+
+    Two rows match if their keys are equal and `condition`, if any, is true; it reads the left's
+    columns, then the right's. Both keys have equal types. A NULL in a key matches nothing, except
+    that it matches NULL where the column is `null_safe`. Without key columns all pairs match. Two
+    flags are given for each side: `append_only`, if it never retracts a row, and `unique`, if it
+    has at most one row per key.
     """
 
     node: int
@@ -199,12 +230,13 @@ class JoinNode:
 
     @property
     def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
         return self.left if self.kind in ("semi", "anti") else self.left + self.right
 
 
 @dataclass(frozen=True, slots=True)
 class SortColumn:
-    """A column of the input to sort by."""
+    """A column of the input that rows are sorted by."""
 
     column: int
     descending: bool = False
@@ -213,10 +245,11 @@ class SortColumn:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One result of a reduce: a function over columns of the input; count without columns counts rows.
+    """One result of a reduce: a function over columns of the input.
 
-    `filter`: the boolean column that must be true of a row for it to count, or -1. `order`: in which values are taken, before the order
-    of the values themselves. `fraction`: of a percentile.
+    count without columns counts rows. `filter`: the boolean column that must be true for a row to
+    be aggregated, or -1. `order`: the order in which values are aggregated, before the order of the
+    values themselves. `fraction`: the fraction of a percentile.
     """
 
     function: str
@@ -230,9 +263,11 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class ReduceNode:
-    """Port 0: `input`. Out: the `key` columns, then one column per aggregate, one row for each group that has rows.
+    """Grouped aggregation: one row for each group that has rows.
 
-    Without key columns there is exactly one row, also over no input. Without aggregates it is DISTINCT. NULLs form a group.
+    Port 0: `input`. Output: the `key` columns, then one column per aggregate. Without key columns
+    there is exactly one row, also for empty input. Without aggregates the node is DISTINCT. NULLs
+    form a group.
     """
 
     node: int
@@ -244,13 +279,18 @@ class ReduceNode:
 
     @property
     def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
         results = tuple(Field(f"{a.function}{i}", a.type) for i, a in enumerate(self.aggregates))
         return tuple(self.input[k] for k in self.key) + results
 
 
 @dataclass(frozen=True, slots=True)
 class TimerNode:
-    """Port 0: a row of `columns`, then from when on and until when it is there (bigint, milliseconds; NULL: no bound). Out: `columns`."""
+    """A temporal filter: emits each row while the clock is within the row's bounds.
+
+    Port 0: a row of `columns`, then the times (bigint, milliseconds; NULL: no bound) from which and
+    until which the row is visible. Output: `columns`.
+    """
 
     node: int
     columns: tuple[Field, ...]
@@ -259,7 +299,10 @@ class TimerNode:
 
 @dataclass(frozen=True, slots=True)
 class SetNode:
-    """Ports 0 and 1: `columns` each. Out: the rows of INTERSECT or EXCEPT, of sets or with `all` of bags. NULLs are equal."""
+    """INTERSECT or EXCEPT of two inputs with equal `columns`. NULLs are equal.
+
+    With `all` the operation is on bags, otherwise on sets.
+    """
 
     node: int
     kind: SetKind
@@ -270,10 +313,11 @@ class SetNode:
 
 @dataclass(frozen=True, slots=True)
 class TopKNode:
-    """Port 0: `input`. Out: its first `width` columns.
+    """The first rows of each partition. Output: the first `width` columns of `input` (port 0).
 
-    Of each partition the first `count` rows (None: all) in `order` after `offset`, with `ties` those equal in order to the last one.
-    `append_only`: that the input never takes a row back.
+    In each partition the rows are sorted by `order`, `offset` rows are skipped, and the next
+    `count` are kept (None: all). With `ties` the rows that are equal in order to the last one are
+    kept, too. `append_only`: the input never retracts a row.
     """
 
     node: int
@@ -289,12 +333,17 @@ class TopKNode:
 
     @property
     def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
         return self.input[: self.width]
 
 
 @dataclass(frozen=True, slots=True)
 class FrameBound:
-    """Where a frame begins or ends, by PostgreSQL's words; `offset` of ROWS and GROUPS; of RANGE the column of the value it reaches to."""
+    """The start or end of a window frame; `kind` is PostgreSQL's keyword.
+
+    `offset` is used by ROWS and GROUPS. `column` is used by RANGE: it has the value that the frame
+    extends to.
+    """
 
     kind: str
     offset: int = 0
@@ -303,7 +352,10 @@ class FrameBound:
 
 @dataclass(frozen=True, slots=True)
 class WindowFunction:
-    """A window function or an aggregate over a frame; `key`: the column that RANGE's values are compared with, or -1."""
+    """A window function, or an aggregate over a frame.
+
+    `key`: the column that RANGE compares with the bounds, or -1.
+    """
 
     function: Aggregate
     mode: str
@@ -315,7 +367,11 @@ class WindowFunction:
 
 @dataclass(frozen=True, slots=True)
 class RecomputeNode:
-    """Port 0: `input`. Out: its first `width` columns, then one for each function, over the rows of each partition in `order`."""
+    """Window functions over the partitions of `input` (port 0).
+
+    Output: the first `width` columns of the input, then one per function. Each function sees the
+    rows of the row's partition in `order`.
+    """
 
     node: int
     input: tuple[Field, ...]
@@ -327,6 +383,7 @@ class RecomputeNode:
 
     @property
     def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
         results = tuple(Field(f"{f.function.function}{i}", f.function.type) for i, f in enumerate(self.functions))
         return self.input[: self.width] + results
 
@@ -339,7 +396,10 @@ OperatorNode = UpsertNode | CaptureNode | JoinNode | ReduceNode | TimerNode | Se
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From a source or an operator to a port of an operator; errors of `shape` go to every relation below."""
+    """An edge from a source or an operator to a port of an operator.
+
+    Errors in `shape` go to all relations that depend on the edge.
+    """
 
     origin: int
     shape: Linear
@@ -349,7 +409,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterEdge:
-    """From the records that a source could not decode (columns DEAD_LETTER) to a port of an operator."""
+    """An edge from a source's undecodable records (columns DEAD_LETTER) to a port of an operator."""
 
     source: int
     shape: Linear
@@ -359,7 +419,7 @@ class DeadLetterEdge:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """From a source or an operator to a relation; errors of `shape` go to the relation's errors."""
+    """An edge from a source or an operator to a relation. Errors in `shape` belong to the relation."""
 
     origin: int
     shape: Linear
@@ -368,7 +428,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class RelationTarget:
-    """A relation whose net changes each tick returns, and the id of the relation of its errors (0: it has none)."""
+    """A relation whose net changes each tick returns; `errors`: the id of its error relation, or 0."""
 
     relation: int
     columns: tuple[Field, ...]

@@ -1,7 +1,8 @@
-"""Which columns identify a row of a plan.
+"""Derives keys: sets of columns that identify a row of a plan.
 
-A group's columns do, of its groups; what identifies a pair of a join is what identifies its left and what identifies its right, of
-which the part that equals the other side's key need not be told twice. NULLs count as equal here: (NULL, 1) is one group.
+The grouping columns are a key of an aggregate. A key of the left and a key of the right together
+are a key of a join; columns that equal the other side's key can be left out. NULLs count as equal
+here: (NULL, 1) is one group.
 """
 
 from __future__ import annotations
@@ -34,16 +35,18 @@ from sql.rewrite import conjuncts
 Keys = frozenset[frozenset[int]]
 
 NO_KEYS: Keys = frozenset()
-KEYS_MAX = 16  # kept of one relation: a join of many would have all combinations
+# per relation: a join of many inputs would have all combinations of their keys
+KEYS_MAX = 16
 
 
 def key(relation: Relation) -> tuple[int, ...] | None:
-    """The shortest key, in the order of columns; None if there is none, or none with a column in it."""
+    """Returns the shortest key as sorted column positions, or None if no key has a column."""
     found = sorted((tuple(sorted(k)) for k in keys(relation) if k), key=lambda k: (len(k), k))
     return found[0] if found else None
 
 
 def keys(relation: Relation) -> Keys:
+    """Returns keys of a relation, at most KEYS_MAX. A relation can have keys that are not found."""
     match relation:
         case Scan(key=None) | Values() | Union_():
             return frozenset()
@@ -72,12 +75,12 @@ def keys(relation: Relation) -> Keys:
             width = len(left.columns)
             equal = {} if condition is None else _equal(conjuncts(condition), width)
             both = [(a, frozenset(width + i for i in b)) for a, b in product(keys(left), keys(right))]
-            if kind == "full":  # a row of NULLs and one without a partner whose key is NULL would look the same
+            if kind == "full":  # a row of NULLs and an unmatched row whose key is NULL would look the same
                 nulls = [f.nullable for f in left.columns + right.columns]
                 return _few(a | b for a, b in both if not all(nulls[i] for i in a | b))
             found = [a | b for a, b in both]
             if kind != "right":
-                found += [a for a, b in both if all(i in equal.values() for i in b)]  # at most one partner on the right
+                found += [a for a, b in both if all(i in equal.values() for i in b)]  # at most one match on the right
                 found += [a | frozenset(i for i in b if i not in equal.values()) for a, b in both]
             if kind != "left":
                 found += [b for a, b in both if all(i in equal for i in a)]
@@ -86,7 +89,7 @@ def keys(relation: Relation) -> Keys:
 
 
 def _equal(conditions: tuple[Scalar, ...], width: int) -> dict[int, int]:
-    """Columns of the left that equal columns of the right."""
+    """Returns the columns of the left that equal a column of the right, with that column."""
     out = {}
     for condition in conditions:
         match condition:
@@ -98,7 +101,7 @@ def _equal(conditions: tuple[Scalar, ...], width: int) -> dict[int, int]:
 
 
 def _few(found: Iterable[frozenset[int]]) -> Keys:
-    """The shortest, without those which hold another."""
+    """Drops keys that are supersets of another key, and returns the KEYS_MAX shortest of the others."""
     kept: list[frozenset[int]] = []
     for k in sorted(set(found), key=lambda k: (len(k), sorted(k))):
         if not any(other <= k for other in kept):

@@ -1,4 +1,4 @@
-"""Names for columns that a rewrite makes: of what they are computed from."""
+"""Names for columns that rewrites add, derived from the columns' expressions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ Names = tuple[str, ...]
 
 
 def names(relation: Relation) -> Names:
+    """Returns the names of a relation's columns."""
     return tuple(f.name for f in relation.columns)
 
 
 def label(scalar: Scalar, over: Names) -> str:
-    """A name for a column that was nobody's: of what it is computed from.
+    """Returns a name for a column, derived from its expression.
 
     >>> from sql.plan import Column
     >>> from lake.types import TEXT

@@ -1,18 +1,20 @@
-"""Numbers of nodes: made of the item's id, so that they are stable and are never used again, as ids are not.
+"""Node numbers. They are derived from item ids, so they are stable and, like ids, never used again.
 
     node = item * SLOTS + slot
 
     source:            slot 0 its source node, slot 1 its upsert if it is keyed
     dead letters:      slot 0 their upsert
-    materialized view: slots from 0 its operators, from the last slot down the sources that fill it
+    materialized view: operators from slot 0 up, backfill sources from the last slot down
 
-A materialized view records its operators in `options["nodes"]`: a list of [digest, node], inputs first, the order in which
-`change.stateful` gives them. A new view begins with nodes of its own for all of them (`number`). When it is filled, operators of other
-views take the places of those that are the same (`engine.plan.sharing`), and the private copies are forgotten. The record is all that a
-restarted engine needs to build the same circuit again.
+A materialized view records its operators in `options["nodes"]`: a list of [digest, node], inputs
+first, in the order of `change.stateful`. A new view starts with new nodes for all of them
+(`number`). When its backfill is complete, equal operators of other views replace them
+(`engine.plan.sharing`), and their state is removed. A restarted engine rebuilds the same circuit
+from this record.
 
-A record whose digests are not those of the stream (another version of the planner, say) names state that means something else; such
-a view is numbered anew and filled again (`recorded`).
+If the digests of a record differ from those of the stream, for example after a change of the
+planner, the recorded state has another meaning. Such a view gets new nodes and a new backfill
+(`recorded`).
 """
 
 from __future__ import annotations
@@ -27,32 +29,35 @@ from lake.catalog import Catalog, Item
 from lake.errors import ProgramLimitExceeded
 from lake.failed import failure
 
-SLOTS = 1024  # nodes of one item; ids up to 2^21 then fit the 32 bits that a node has in the state's keys
-FILLS = 128  # of them for the sources that fill a view
+# nodes of one item; ids up to 2^21 then fit the 32 bits that a node has in the keys of the state
+SLOTS = 1024
+FILLS = 128  # slots reserved for the sources of a view's backfill
 
 UPSERT = 1  # slot of a keyed source's upsert
 
 
 def source_node(item: Item) -> int:
+    """Returns the node that decodes a source's records."""
     return item.id * SLOTS
 
 
 def upsert_node(item: Item) -> int:
+    """Returns the upsert of a keyed source or of dead letters."""
     return item.id * SLOTS + (0 if item.kind == "dead letters" else UPSERT)
 
 
 def fill_node(item: Item, number: int) -> int:
-    """The source that fills `item` from its leaf of this number."""
+    """Returns the node of the source that backfills `item` from the leaf with this number."""
     return (item.id + 1) * SLOTS - 1 - number
 
 
 def owner(node: int) -> int:
-    """The id of the item that a node was made for."""
+    """Returns the id of the item for which a node was created."""
     return node // SLOTS
 
 
 def number(item: Item, catalog: Catalog, stream: Stream) -> Item:
-    """The view with nodes of its own for all its operators, none of which has been used before."""
+    """Returns the view with new nodes for all its operators. Raises 54000 if it needs too many."""
     operators = stateful(stream)
     used = [slot % SLOTS for _, slot in record(item) if owner(slot) == item.id]
     if len(leaves(stream)) > FILLS:
@@ -69,17 +74,20 @@ def number(item: Item, catalog: Catalog, stream: Stream) -> Item:
 
 
 def generation(item: Item) -> int:
-    """How often the item was numbered: each fill has channels of its own."""
+    """Returns how often the item was numbered; the channels of each backfill contain this number."""
     return int(item.options.get("fills", 0))
 
 
 def stale(item: Item) -> bool:
-    """Whether the view's rows are no longer kept up to date, because its state is lost: a replacement is being filled."""
+    """Returns whether the view is not maintained because its state is lost.
+
+    A replacement is being backfilled.
+    """
     return bool(item.options.get("stale"))
 
 
 def made_stale(item: Item, time: int) -> Item:
-    """Returns the view as stale. `time` is that of its last tick."""
+    """Returns the view marked as stale. `time` is that of its last tick."""
     return _with(item, {"stale": time})
 
 
@@ -90,27 +98,27 @@ def stale_since(item: Item) -> int | None:
 
 
 def maintained(item: Item) -> bool:
-    """Returns whether the circuit keeps the view up to date: its state is not lost, and it has not failed."""
+    """Returns whether the circuit maintains the view: its state is not lost, and it has not failed."""
     return not stale(item) and failure(item) is None
 
 
 def recorded(item: Item, catalog: Catalog, stream: Stream) -> bool:
-    """Whether the view's record is of this stream."""
+    """Returns whether the view's record matches this stream."""
     return [d for d, _ in record(item)] == [digest(o, item, catalog) for o in stateful(stream)]
 
 
 def digests(item: Item) -> frozenset[str]:
-    """Of the operators in the view's record."""
+    """Returns the digests of the operators in the view's record."""
     return frozenset(d for d, _ in record(item))
 
 
 def by_digest(item: Item) -> dict[str, int]:
-    """The nodes of the view's operators."""
+    """Returns the nodes of the view's operators, by digest."""
     return dict(record(item))
 
 
 def node_of(item: Item, position: int) -> int:
-    """The node of the operator at this position of `change.stateful`."""
+    """Returns the node of the operator at this position in `change.stateful`."""
     return record(item)[position][1]
 
 
@@ -120,7 +128,7 @@ def record(item: Item) -> list[tuple[str, int]]:
 
 
 def with_record(item: Item, operators: Iterable[tuple[str, int]]) -> Item:
-    """Returns the view with these operators."""
+    """Returns the view with these operators (digest, node) as its record."""
     return _with(item, {"nodes": [list(o) for o in operators]})
 
 

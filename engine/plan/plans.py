@@ -1,4 +1,4 @@
-"""The stream of every materialized view of a catalog: bound, rewritten, compiled, once each."""
+"""The stream of each materialized view of a catalog; each view is bound, rewritten and compiled once."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from sql.relations import places
 PlanOf = Callable[[Item, Catalog], Relation]
 
 
-# Nodes of a view's plan. Each becomes an operator or part of one, wherever it stands; TPC-H's largest query has 60.
+# Limit for the nodes of a view's plan. Each becomes an operator or a part of one, for every place
+# where it is used. TPC-H's largest query has 60.
 NODES_MAX = 10_000
 
 
 def bound(item: Item, catalog: Catalog) -> Relation:
-    """The plan of a view's text. Raises 54001 if it is too large to be maintained."""
+    """Returns the plan of a view's text. Raises 54001 if it is too large to maintain."""
     plan = bind_definition(item, catalog).plan
     if places(plan) > NODES_MAX:
         raise StatementTooComplex(
@@ -33,9 +34,10 @@ def bound(item: Item, catalog: Catalog) -> Relation:
 
 
 class Streams:
-    """`streams(item)`: how a materialized view of this catalog is kept up to date.
+    """The streams of a catalog's materialized views: `streams(item)` returns the stream of a view.
 
-    One that is being filled reads what replaces other items, for it is ready when they are.
+    A view that is not ready reads replacements instead of the items that they replace, because they
+    become ready together.
     """
 
     def __init__(self, catalog: Catalog, plan_of: PlanOf = bound) -> None:

@@ -1,10 +1,11 @@
-"""Items that are filled to take others' places: which are needed, and the change of the catalog when they are.
+"""Replacements: items that are backfilled to take the places of others, and the switch to them.
 
-    R, read by U, is to be something else ──► S (replaces R) and T (replaces U) are filled beside them, T from S
-    all of the group are filled           ──► one entry: R and U have the definitions of S and T, and the difference of their rows;
-                                              S and T go
+    R, read by U, gets a new definition ──► S (replaces R) and T (replaces U, reads S) are filled
+    all items of the group are ready    ──► one entry: R and U get the definitions of S and T, and
+                                            the differences of their rows; S and T are dropped
 
-Whoever reads R sees changes like any others. Values only; `engine.runtime.installing` does it.
+For readers of R the switch is a normal change of rows. This module handles values only;
+`engine.runtime.installing` performs the switch.
 """
 
 from __future__ import annotations
@@ -15,48 +16,68 @@ from dataclasses import replace
 from lake.catalog import Catalog, Change, Item
 from lake.failed import FAILED
 
-ANEW = "anew"  # option of a replacement with other columns: it stays under its own id, and what it replaces is dropped
-KEPT = ("next_node", "fills", "comments")  # options that belong to an id and not to a definition
+# option of a replacement with other columns: it keeps its id, and the item that it replaces is
+# dropped
+ANEW = "anew"
+KEPT = ("next_node", "fills", "comments")  # options that belong to an id, not to a definition
 OWN = ("group", "stale", FAILED, ANEW, *KEPT)
 
 
 def bases(item: Item, catalog: Catalog) -> set[int]:
-    """What an item's definition names, through plain views and functions, down to what has rows of its own."""
+    """Returns the ids of the items with rows that an item reads, through plain views and functions."""
     found: set[int] = set()
-    for id in item.depends:
-        other = catalog[id]
-        found |= bases(other, catalog) if other.kind in ("view", "function") else {id}
+    visited: set[int] = set()
+    queue = list(item.depends)
+    while queue:
+        id = queue.pop()
+        if id not in visited:
+            visited.add(id)
+            other = catalog[id]
+            if other.kind in ("view", "function"):
+                queue += other.depends
+            else:
+                found.add(id)
     return found
 
 
 def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
-    """The views and functions that read one of these items, directly or through others, that are not replacements themselves; lower ones
-    first."""
-    found: dict[int, Item] = {}
-    queue = list(ids)
-    while queue:
-        id = queue.pop(0)
-        for item in catalog.dependents(id):
-            if item.kind in ("view", "materialized view", "function") and not item.replaces:
-                found.pop(item.id, None)
+    """Returns the views and functions that read one of these items, directly or through others.
+
+    Replacements are not included. Each item comes after those that it reads. A lake of an older
+    version may hold a cycle of functions and views: each item is visited once, and none reads itself.
+    """
+    found: dict[int, Item] = {}  # higher ones first
+    begun: set[int] = set()
+
+    def visit(id: int, first: int) -> None:
+        for item in reversed(catalog.dependents(id)):
+            if item.kind in ("view", "materialized view", "function") and not item.replaces and item.id != first and item.id not in begun:
+                begun.add(item.id)
+                visit(item.id, first)
                 found[item.id] = item
-                queue.append(item.id)
-    return tuple(found.values())
+
+    for id in ids:
+        visit(id, id)
+    return tuple(reversed(found.values()))
 
 
 def replacement(item: Item, id: int, group: int) -> Item:
-    """An item, not yet numbered, that is to replace this one by the same definition."""
+    """Returns an item, not numbered yet, that is to replace this one with the same definition."""
     options = {name: value for name, value in item.options.items() if name not in OWN}
     return replace(item, id=id, errors=id + 1, ready=False, replaces=item.id, options={**options, "group": group})
 
 
 def group(item: Item) -> int:
+    """Returns the id of the group of replacements that an item belongs to, or 0."""
     return int(item.options.get("group", 0))
 
 
 def switched(coming: Iterable[Item], catalog: Catalog, share: Callable[[Item, Catalog], Item]) -> Change:
-    """Each replaced item with its replacement's definition, under its own id; the replacements are dropped, but those made ANEW. `share`:
-    as `engine.plan.sharing.Sharing`."""
+    """Returns the change that gives each replaced item its replacement's definition.
+
+    The replaced item keeps its id, and the replacement is dropped; with ANEW the replacement stays,
+    and the replaced item is dropped. `share`: an `engine.plan.sharing.Sharing`.
+    """
     coming = tuple(coming)
     places = {item.id: item.replaces for item in coming}
     put: dict[int, Item] = {}

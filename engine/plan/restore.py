@@ -1,8 +1,9 @@
-"""The state of upserts made again from the rows that they keep.
+"""Rebuilds the state of upserts from the rows of their relations.
 
-    rows of the stored relation ──channel $restore/<node>──► upsert          (nothing leaves it: the relation has these rows already)
+    rows of the stored relation ──channel $restore/<node>──► upsert
 
-Positions are not among the rows, so for keys restored like this the next event always applies.
+The upsert has no output here, because the relation already has the rows. The rows do not contain
+positions, so the next event of each restored key always applies.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ RESTORE = "$restore/"
 
 
 def restoring(graph: Graph, catalog: Catalog) -> tuple[Graph, dict[str, int]]:
-    """The graph of the upserts of another alone, and the relation whose rows are to be sent on each channel."""
+    """Returns a graph of the upserts in `graph` alone, and for each channel the relation to send."""
     upserts = tuple(o for o in graph.operators if isinstance(o, UpsertNode | CaptureNode))
     sources, edges, channels = [], [], {}
     for upsert in upserts:
@@ -29,7 +30,10 @@ def restoring(graph: Graph, catalog: Catalog) -> tuple[Graph, dict[str, int]]:
 
 
 def _entering(upsert: UpsertNode | CaptureNode) -> tuple[Linear, tuple[Field, ...]]:
-    """A row as the operator takes it. For a capture it is one of a snapshot beside the log, of no table in particular."""
+    """Returns the step from a row to the input of the operator, and the columns of that input.
+
+    For a capture the row is an event of an incremental snapshot, without a table.
+    """
     row = [f"c{i}" for i in range(len(upsert.columns))]
     if isinstance(upsert, UpsertNode):
         shape = Select((*row, "false", "CAST(NULL AS STRING)"))

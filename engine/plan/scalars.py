@@ -1,4 +1,4 @@
-"""What rewrites do with scalars besides `sql.rewrite`."""
+"""Helpers of the rewrites for scalars, in addition to `sql.rewrite`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ NO_COLUMNS: frozenset[int] = frozenset()
 
 
 def renumber(scalar: Scalar, to: Mapping[int, int]) -> Scalar:
-    """The scalar with the positions of its columns changed; all of them are in `to`."""
+    """Returns the scalar with the positions of its columns mapped by `to`, which has all of them."""
     return with_columns(scalar, lambda c: replace(c, index=to[c.index]))
 
 
 def equated(condition: Scalar) -> tuple[Scalar, Scalar] | None:
-    """The sides of an equality: a = b, or a IS NOT DISTINCT FROM b."""
+    """Returns the sides of an equality (a = b, or a IS NOT DISTINCT FROM b), or None."""
     match condition:
         case Call(function, (a, b)) if function.name == "=" and function.kind == "operator":
             return a, b
@@ -27,7 +27,7 @@ def equated(condition: Scalar) -> tuple[Scalar, Scalar] | None:
 
 
 def ties(condition: Scalar, some: frozenset[int], others: frozenset[int]) -> bool:
-    """Whether it is an equality of something of the ones and something of the others."""
+    """Returns whether a condition equates an expression over `some` with one over `others`."""
     sides = equated(condition)
     if sides is None:
         return False
@@ -36,7 +36,7 @@ def ties(condition: Scalar, some: frozenset[int], others: frozenset[int]) -> boo
 
 
 def strict_in(scalar: Scalar) -> frozenset[int]:
-    """Columns whose NULL makes the scalar NULL."""
+    """Returns columns whose NULL makes the scalar NULL."""
     match scalar:
         case Column(index=index):
             return frozenset([index])
@@ -48,7 +48,7 @@ def strict_in(scalar: Scalar) -> frozenset[int]:
 
 
 def rejects_null(condition: Scalar) -> frozenset[int]:
-    """Columns whose NULL keeps the condition from being true."""
+    """Returns columns whose NULL prevents the condition from being true."""
     match condition:
         case And(arguments):
             return NO_COLUMNS.union(*map(rejects_null, arguments))

@@ -1,4 +1,4 @@
-"""Chains of filters and projections, spelled for Spark."""
+"""Writes chains of filters and projections in Spark SQL."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from sql.plan import Literal, Scalar, nullable
 from sql.rewrite import conjuncts
 from sql.spark import expression
 
-NOTHING = Literal(True, BOOL)  # the one column of a row of which nothing is needed
+# the only column of a row whose columns are not used
+NOTHING = Literal(True, BOOL)
 
 
 def names(width: int) -> tuple[str, ...]:
+    """Returns the names c0, c1, … of a row's columns."""
     return tuple(f"c{i}" for i in range(width))
 
 
 def where(condition: Scalar, columns: tuple[Field, ...]) -> Where:
-    """The filter. Nothing that can fail is asked of a row for which something before it was not true.
+    """Returns a filter that evaluates its parts in order, up to the first that is not true.
 
-    Spark merges filters into one AND, and its AND asks the right side where the left is NULL. So the whole is never NULL, nor is any
-    part before one that can fail.
+    Spark merges filters into one AND, which evaluates its right side if the left is NULL. Therefore
+    the whole filter, and each part before one that can fail, is made non-NULL with coalesce.
     """
     parts = conjuncts(condition)
     spelled, null = [], False
@@ -38,8 +40,10 @@ def where(condition: Scalar, columns: tuple[Field, ...]) -> Where:
 
 
 def select(expressions: Sequence[Scalar], width: int) -> Select:
+    """Returns the projection to these expressions over `width` columns."""
     return Select(tuple(expression(e, names(width)) for e in expressions))
 
 
 def then(shape: Linear, *steps: Where | Select | Explode) -> Linear:
+    """Returns the chain with more steps at the end."""
     return Linear(shape.steps + steps)

@@ -1,13 +1,14 @@
-"""Which operators of a view that was just filled are replaced by operators of other views.
+"""Finds operators of a backfilled view that can be replaced by operators of other views.
 
-Two operators are one if they do the same, hold the same and will receive the same:
+Two operators can be shared if all of this holds:
 
-    do the same         their digests are equal (`engine.plan.digest`)
-    hold the same       the sums of their inputs are equal: what an operator holds is a function of the sum of its input
-    will receive        the same edges lead to them, once the operators above are replaced
+    same computation    their digests are equal (`engine.plan.digest`)
+    same state          the sums of their inputs are equal; the state is a function of this sum
+    same input          the same edges lead to them, after the operators above have been replaced
 
-Equal digests alone do not tell that the states are equal: a view reads its topic when it is filled, and Kafka may have compacted the topic
-since another view read it, or another decision may have been made about a record.
+Equal digests alone do not imply equal state. A view reads its topic during its backfill, and since
+another view read the topic, Kafka may have compacted it, or a record may have been handled
+differently.
 """
 
 from __future__ import annotations
@@ -22,16 +23,23 @@ from engine.plan.nodes import maintained, record, with_record
 from lake.catalog import Catalog, Item
 
 Sum: TypeAlias = tuple[int, int]
-Same: TypeAlias = Callable[[int, int], bool]  # whether two operators hold the same
+# whether two operators have the same state
+Same: TypeAlias = Callable[[int, int], bool]
 
 
 def equal_sums(sums: Mapping[int, Sum]) -> Same:
-    """Returns a function that compares operators by the sums of their inputs; operators without a sum are never the same."""
+    """Returns a function that compares operators by the sums of their inputs.
+
+    Operators without a sum are never equal.
+    """
     return lambda one, other: one in sums and other in sums and sums[one] == sums[other]
 
 
 def total(parts: Mapping[tuple[int, int], Sum | None], partitions: int) -> dict[int, Sum]:
-    """Returns the sum of each operator, of sums by operator and partition; without those whose sum is not known in every partition."""
+    """Adds up the sums of each operator over all partitions. `parts`: by (operator, partition).
+
+    An operator without a known sum in every partition is left out.
+    """
     by_node: dict[int, list[Sum | None]] = {}
     for (node, _), sum in parts.items():
         by_node.setdefault(node, []).append(sum)
@@ -44,12 +52,12 @@ def total(parts: Mapping[tuple[int, int], Sum | None], partitions: int) -> dict[
 
 
 def _wrapped(numbers: Iterable[int]) -> int:
-    """The sum, as 64 bits hold it."""
+    """Returns the sum modulo 2^64."""
     return sum(numbers) % (1 << 64)
 
 
 class Sharing:
-    """Replaces operators, view by view; `graph` runs while the views are still being filled."""
+    """The replacement of operators, view by view; `graph` is the running graph, with the backfills."""
 
     def __init__(self, graph: Graph, same: Same) -> None:
         self._same = same
@@ -61,7 +69,7 @@ class Sharing:
         self._replaced: dict[int, int] = {}
 
     def __call__(self, item: Item, catalog: Catalog) -> Item:
-        """Returns the view with operators of maintained views in the places of its own where they are one."""
+        """Returns the view with each operator replaced by an equal one of a maintained view, if any."""
         known: dict[str, list[int]] = {}
         for other in sorted(catalog.items.values(), key=lambda i: i.id):
             if other.kind == "materialized view" and other.ready and maintained(other) and other.id != item.id:
@@ -73,9 +81,9 @@ class Sharing:
             if one is not None:
                 self._replaced[node] = one
             else:
-                known.setdefault(digest, []).append(node)  # the view itself may have it twice
+                known.setdefault(digest, []).append(node)  # the view itself may contain the operator twice
         return with_record(item, [(digest, self._replaced.get(node, node)) for digest, node in record(item)])
 
     def _inputs(self, node: int) -> Counter[tuple[int, Linear, int]]:
-        """What an operator will receive: origins, steps and ports."""
+        """Returns the counts of edges (origin, steps, port) to a node, without those of the backfill."""
         return Counter((self._replaced.get(e.origin, e.origin), e.shape, e.port) for e in self._edges.get(node, ()))

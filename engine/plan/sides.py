@@ -1,10 +1,11 @@
-"""What may be asked of a side of a join before the join, by its kind: of the left and of the right."""
+"""Tables that say, for each kind of join, which conditions may be evaluated on a side before the join."""
 
 from __future__ import annotations
 
 from sql.plan import JoinKind
 
-# of which sides a join needs only rows that match: what its condition asks of those may be asked before it
+# Sides of which the join only needs rows that match. The parts of the join condition that read only
+# such a side may be evaluated before the join.
 MATCHED: dict[JoinKind, tuple[bool, bool]] = {
     "inner": (True, True),
     "left": (False, True),
@@ -13,7 +14,8 @@ MATCHED: dict[JoinKind, tuple[bool, bool]] = {
     "semi": (True, True),
     "anti": (False, True),
 }
-# of which sides it makes no rows of NULLs: a filter of those may be asked before it
+# Sides that the join does not extend with rows of NULLs. Filters above the join that read only such
+# a side may be evaluated before it.
 WHOLE: dict[JoinKind, tuple[bool, bool]] = {
     "inner": (True, True),
     "cross": (True, True),

@@ -1,9 +1,10 @@
-"""How many rows a view's inputs had when it was planned, which is what joins are ordered by.
+"""Sizes of a view's inputs at the time of its creation; they determine the order of its joins.
 
-    CREATE … ──► rows of what it reads, about ──► options["sizes"] {id: rows} ──► Scan.rows ──► rewrites
+    CREATE … ──► approximate rows of inputs ──► options["sizes"] {id: rows} ──► Scan.rows ──► rewrites
 
-They are kept with the view, so that it has the same plan as long as it lives, however its inputs grow: an operator's state is found by
-what the operator is (`digest`). A view without them is joined as it was typed.
+The sizes are stored with the view, so its plan does not change when its inputs grow. This is
+necessary because the state of an operator is found by the operator's `digest`. A view without sizes
+keeps the join order of its text.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from sql.relations import bottom_up
 
 SIZES = "sizes"  # option of a materialized view
 FEW = 100  # rows
-ALIKE = 4  # a relation that has not grown or shrunk by more than this is taken to be as large as for the newest view that reads it
+# a known size of the same relation is reused if the two differ by at most this factor
+ALIKE = 4
 
 
 def sized(plan: Relation, item: Item) -> Relation:
-    """The plan of a view with the sizes that it keeps."""
+    """Returns the plan of a view with the view's stored sizes in its scans."""
     sizes: Mapping[str, int] | None = item.options.get(SIZES)
     if sizes is None:
         return plan
@@ -32,10 +34,11 @@ def sized(plan: Relation, item: Item) -> Relation:
 
 
 def measured(item: Item, rows: Mapping[int, int], catalog: Catalog, stream: Callable[[Item], Stream]) -> Item:
-    """The view, not yet numbered, with the sizes to be planned by. `rows`: of what it reads, as far as known; `stream`: of the view with
-    these options or others.
+    """Returns the view, not numbered yet, with the sizes to plan by.
 
-    A join that other views keep already is not joined in another order: if more of its joins are theirs as it was typed, it has no sizes.
+    `rows`: the known sizes of its inputs. `stream`: returns the stream of the view, for any
+    options. If the join order of the text shares more joins with existing views than the best
+    order, the view gets no sizes.
     """
     others = [i for i in catalog.items.values() if i.kind == "materialized view" and i.ready and i.id != item.id]
     sizes = {str(id): _like_others(id, _about(n), others) for id, n in sorted(rows.items())}
@@ -50,12 +53,15 @@ def measured(item: Item, rows: Mapping[int, int], catalog: Catalog, stream: Call
 
 
 def _about(rows: int) -> int:
-    """To one digit; those of which there are few are taken to be alike."""
+    """Rounds a number of rows to one digit; numbers below FEW become FEW, except 0."""
     return max(FEW, int(float(f"{rows:.0e}"))) if rows else 0
 
 
 def _like_others(id: int, rows: int, views: list[Item]) -> int:
-    """The size by which the newest view that reads the relation was planned, if it is about the same: equal joins are then in one order."""
+    """Returns the size that the newest view over this relation was planned with, if it is similar.
+
+    Equal joins then get equal orders. Without such a view `rows` is returned.
+    """
     for view in sorted(views, key=lambda i: -i.id):
         known = int(view.options.get(SIZES, {}).get(str(id), 0))
         if known and known <= rows * ALIKE and rows <= known * ALIKE:

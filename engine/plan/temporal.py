@@ -1,11 +1,12 @@
-"""Temporal filters: conditions on the clock, as the time from which on and until which they hold for a row.
+"""Temporal filters: conditions on the clock, and the times between which they hold for a row.
 
     now() < ts + interval '5 minutes'        until ⌈ts + 5 min⌉
     ts >= now() - interval '1 hour'          until ⌊ts + 1 h⌋ + 1
     mz_now() >= a AND mz_now() < b           from ⌈a⌉ until ⌈b⌉
 
-A condition is solved for the clock: what is added to it moves to the other side. Times of ticks are whole milliseconds, so a bound
-is the first of them for which the condition holds, or holds no more.
+A condition is solved for the clock by moving all other terms to the other side. Tick times are
+whole milliseconds, so a bound is the first millisecond at which the condition holds, or no longer
+holds.
 """
 
 from __future__ import annotations
@@ -31,30 +32,37 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 INVERSE = {"+": "-", "-": "+"}
 HINT = "Compare it with an expression of the row in WHERE, such as now() < ts + interval '5 minutes', joined to others by AND."
 
-MILLISECONDS = 3  # digits behind the point of a time in seconds
+# decimal places of a time in seconds
+MILLISECONDS = 3
 EXACT = frozenset({("timestamptz", "timestamp"), ("timestamp", "timestamptz"), ("numeric", "int8"), ("numeric", "float8")})
 
 DAY_US = 86_400_000_000
-MONTH_DAYS = 30  # when intervals are compared
+# for comparisons of intervals
+MONTH_DAYS = 30
 
-FAR = "4000000000000000000"  # milliseconds; beyond is for ever
+# milliseconds; later times are treated as infinite
+FAR = "4000000000000000000"
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """In milliseconds; NULL where the condition never holds."""
+    """A bound on the clock: a time in milliseconds, NULL if the condition never holds for the row."""
 
     kind: OneOf["from", "until"]
     time: Scalar
 
 
 def temporal(scalar: Scalar) -> bool:
-    """Whether it reads the clock."""
+    """Returns whether a scalar reads the clock."""
     return _clock(scalar) is not None
 
 
 def lift(relation: Relation) -> Relation:
-    """Of a join's condition, the parts that read the clock become filters: above an inner join, of others below where that is the same."""
+    """Turns the parts of join conditions that read the clock into filters.
+
+    The filters are placed above an inner join. For other joins they are placed on a side, if that
+    does not change the result.
+    """
 
     def rule(node: Relation) -> Relation:
         if not isinstance(node, Join) or node.condition is None or not temporal(node.condition):
@@ -70,7 +78,10 @@ def lift(relation: Relation) -> Relation:
 
 
 def _below(join: Join, timed: tuple[Scalar, ...], others: tuple[Scalar, ...]) -> Relation:
-    """A join whose sides are filtered by what its condition asks of them alone; what asks for both stays, for `check` to refuse."""
+    """Moves clock conditions on one side of a join to a filter of that side, if that is equivalent.
+
+    The others stay in the join condition; `check` rejects them.
+    """
     width = len(join.left.columns)
     left = tuple(c for c in timed if MATCHED[join.kind][0] and max(columns_of(c), default=width) < width)
     right = tuple(c for c in timed if MATCHED[join.kind][1] and min(columns_of(c), default=0) >= width)
@@ -81,7 +92,7 @@ def _below(join: Join, timed: tuple[Scalar, ...], others: tuple[Scalar, ...]) ->
 
 
 def check(relation: Relation) -> None:
-    """Raises 0A000 if the clock is read other than by a filter."""
+    """Raises 0A000 if the clock is read outside a filter."""
     for node in walk(relation):
         for scalar in scalars_of(node):
             if not isinstance(node, Filter) and (call := _clock(scalar)) is not None:
@@ -89,7 +100,7 @@ def check(relation: Relation) -> None:
 
 
 def bounds(condition: Scalar) -> tuple[Bound, ...]:
-    """When a condition that reads the clock holds. Raises 0A000 if it cannot be solved for the clock."""
+    """Returns the bounds between which a condition holds. Raises 0A000 if it cannot be solved."""
     match condition:
         case Call(function, (left, right), position=at) if function.name in FLIPPED and function.kind == "operator":
             if temporal(left) and temporal(right):
@@ -102,16 +113,18 @@ def bounds(condition: Scalar) -> tuple[Bound, ...]:
 
 
 def _clock(scalar: Scalar) -> Call | None:
+    """Returns the first call of a clock function in a scalar, or None."""
     found = (s for s in parts_of(scalar) if isinstance(s, Call) and s.function.name in CLOCKS and not s.arguments)
     return next(found, None)
 
 
 def _refused(what: str, at: int | None) -> TailgateError:
+    """Returns the error for an unsupported use of the clock."""
     return FeatureNotSupported(f"{what} in a materialized view is not supported", hint=HINT, position=at)
 
 
 def _solved(clock: Scalar, sign: str, other: Scalar) -> Iterator[Bound]:
-    """Of `clock sign other`, where only the left reads the clock."""
+    """Yields the bounds for `clock sign other`, where only `clock` reads the clock."""
     match clock:
         case Call(function, ()) if function.name in CLOCKS and function.name != "current_date":
             yield from _bounded(sign, other, other.type.name)
@@ -129,17 +142,18 @@ def _solved(clock: Scalar, sign: str, other: Scalar) -> Iterator[Bound]:
 
 
 def _exact(source: Type, target: Type) -> bool:
-    """Whether a cast keeps every time of a tick what it is."""
+    """Returns whether a cast preserves every possible tick time."""
     if source.name == target.name == "numeric":
         return not target.modifiers or target.modifiers[1] >= MILLISECONDS
     return (source.name, target.name) in EXACT
 
 
 def _moved(sum: Call, sign: str, other: Scalar) -> Iterator[Bound]:
-    """Of `a ± b sign other`: what does not read the clock goes to the other side."""
+    """Yields the bounds for `a ± b sign other` after moving the term without the clock to the right."""
     a, b = sum.arguments
     name, at = sum.function.name, sum.position
-    if sum.type == INTERVAL:  # the time between two times, compared as days of 24 hours and months of 30 days
+    # a difference of two times, which is compared with 24-hour days and 30-day months
+    if sum.type == INTERVAL:
         length = _elapsed(other, at)
         if temporal(a):
             yield from _solved(a, sign, _operate("+", b, length, at))
@@ -158,7 +172,7 @@ def _moved(sum: Call, sign: str, other: Scalar) -> Iterator[Bound]:
 
 
 def _elapsed(length: Scalar, at: int | None) -> Literal:
-    """A constant interval as the number of microseconds that it is compared by."""
+    """Returns a constant interval as the interval of microseconds that PostgreSQL compares it by."""
     if not isinstance(length, Literal) or not isinstance(length.value, tuple):
         raise _refused("the clock and an interval that is no constant", at)
     months, days, micros = length.value
@@ -167,13 +181,13 @@ def _elapsed(length: Scalar, at: int | None) -> Literal:
 
 
 def _operate(sign: str, left: Scalar, right: Scalar, at: int | None) -> Scalar:
-    """The operator over exactly these types, which the one that is solved came from."""
+    """Returns a call of the operator for these argument types."""
     found = operator(sign, (left.type, right.type), at)
     return Call(found, (left, right), result(found, (left, right)), at)
 
 
 def _bounded(sign: str, other: Scalar, unit: str) -> Iterator[Bound]:
-    """Of `now sign other`."""
+    """Yields the bounds for `now sign other`."""
     if sign in (">", ">=", "="):
         yield Bound("from", Call(_first(unit, after=sign == ">"), (other,), INT8))
     if sign in ("<", "<=", "="):
@@ -181,7 +195,7 @@ def _bounded(sign: str, other: Scalar, unit: str) -> Iterator[Bound]:
 
 
 def _first(unit: str, *, after: bool) -> Function:
-    """The first millisecond that is not before a time; with `after`, the first one that is after it."""
+    """Returns the function for the first millisecond at or after a time; `after`: strictly after it."""
     argument = "numeric" if unit == "seconds" else unit
     if unit in ("timestamptz", "timestamp", "date"):
         time = "{0}" if unit == "timestamptz" else "CAST({0} AS TIMESTAMP)"

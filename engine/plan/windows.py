@@ -1,4 +1,7 @@
-"""Window functions as the circuit computes them: over columns of what enters the operator, among them what frames of RANGE reach to."""
+"""Compiles window functions to those of the circuit, which read columns of the operator's input.
+
+For frames of RANGE the input has extra columns with the values at which the frames start and end.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ NEGATIVE = "invalid preceding or following size in window function"
 
 
 def window_function(call: WindowCall, node: Window, entering: Entering) -> graph.WindowFunction:
-    """0A000 for what is not kept up to date."""
+    """Returns the circuit's form of a window function. Raises 0A000 if it cannot be maintained."""
     name, given = call.function.name, call.arguments
     if call.function.kind == "aggregate" and (name not in MAINTAINED or name in WITHIN_GROUP):
         raise FeatureNotSupported(f"{name} over a window in a materialized view is not supported", position=call.position)
@@ -34,6 +37,7 @@ def window_function(call: WindowCall, node: Window, entering: Entering) -> graph
 
 
 def _bound(bound: Bound, call: WindowCall, node: Window, entering: Entering) -> graph.FrameBound:
+    """Returns the circuit's form of a frame bound. Raises 22013 for a negative offset, or 0A000."""
     if bound.offset is None:
         return graph.FrameBound(bound.kind)
     offset = bound.offset
@@ -57,7 +61,7 @@ def _negative(offset: Literal) -> bool:
 
 
 def _key(node: Window) -> Scalar:
-    """What is sorted by, in a type from which offsets can be taken without leaving it."""
+    """Returns the sort key, cast to a type in which offsets can be added without overflow."""
     scalar = node.order[0].expression
     match scalar.type.name:
         case "int2" | "int4" | "int8":
@@ -70,7 +74,7 @@ def _key(node: Window) -> Scalar:
 
 
 def _reached(bound: Bound, node: Window) -> Scalar:
-    """The value up to which a row's frame reaches."""
+    """Returns the value at which a row's frame starts or ends."""
     key, offset = _key(node), bound.offset
     assert offset is not None
     sign = "-" if (bound.kind == "preceding") != node.order[0].descending else "+"

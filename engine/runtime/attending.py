@@ -17,6 +17,7 @@ from lake.catalog import CONNECTION, Catalog, Change, Item
 from lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
 from lake.inbox import Record
 from lake.resolution import Resolution
+from lake.roles import OPERATOR
 from sql.statements import DeleteDeadLetters, Name, Pause, Print, ResumeSource
 
 log = logging.getLogger("tailgate.engine")
@@ -60,12 +61,13 @@ class Attending:
         source = _source(name, names.over(self._engine.catalog))
         return f"RETRY {self._installation.letters.retry(source)}"
 
-    def delete(self, statement: DeleteDeadLetters, names: Resolution) -> str:
-        """The tag says how many."""
+    def delete(self, statement: DeleteDeadLetters, role: str | None, names: Resolution) -> str:
+        """The tag says how many. `role`: in whose name the condition is evaluated; None is the operator."""
         catalog = names.over(self._engine.catalog)
         source = _source(statement.name, catalog)
         letters = of_source(source, catalog)
-        return f"DELETE {self._installation.letters.delete(source, lambda t: chosen_letters(t, letters, statement.where, catalog))}"
+        asker = catalog.role(role) if role else OPERATOR
+        return f"DELETE {self._installation.letters.delete(source, lambda t: chosen_letters(t, letters, statement.where, asker, catalog))}"
 
     # ---- records that are lost -------------------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ class _Server(ThreadingHTTPServer):
 
 class Control:
     """The server. `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `status()`, `write(body)` and
-    `recent(relations, timeout)` give what is sent as JSON."""
+    `recent(relations, timeout)` give what is sent as JSON. `crashed` returns whether the JVM has ended."""
 
     def __init__(
         self,
@@ -67,9 +67,10 @@ class Control:
         status: Callable[[], dict[str, Any]],
         write: Callable[[bytes], dict[str, Any]],
         recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {},
+        crashed: Callable[[], bool] = lambda: False,
     ) -> None:
         self.token = secrets.token_urlsafe(32)
-        control, errors = self, InternalErrors(masked)
+        control, errors = self, InternalErrors(masked, crashed)
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"

@@ -372,9 +372,9 @@ class Installation:
         coming = [self.letters.noted(i) for i in coming]
         change = switched(coming, catalog, self._sharing())
         pairs = [(catalog[i.replaces], i) for i in coming if i.kind == "materialized view" and not i.options.get(ANEW)]
-        differences = [d for old, new in pairs for d in differences(self.engine, old, new)]
+        made = [d for old, new in pairs for d in differences(self.engine, old, new)]
         self.switched.update(i.id for i in coming)
-        self.install(change, changes=lambda: [made for d in differences if (made := d.now()) is not None])
+        self.install(change, changes=lambda: [rows for d in made if (rows := d.now()) is not None])
         for item in coming:
             self._ready(item.id)
             log.info('%s "%s" was replaced', item.kind, catalog[item.replaces].name)

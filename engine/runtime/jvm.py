@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from engine.runtime.scratch import scratch
+from lake.scratch import scratch
 
 DRIVER_MEMORY = "2g"  # heap; Arrow and RocksDB live outside it
 CLASSES = Path("engine", "java", "target", "classes.jsa")  # made by engine.runtime.classes
@@ -29,6 +29,7 @@ LOGGING = Path(__file__).parent / "log4j2.properties"
 SERVER = "org.apache.spark.api.python.PythonGatewayServer"
 NICE = 5  # the gateway and what it answers come first: latency is decided by who is scheduled
 READY_S = 60.0  # until it says where it listens: 1 s on two idle cores
+ENDED_S = 1.0  # between the end of its connections and that of the process
 LOOK_S = 0.01  # the file is renamed into its place by the JVM
 
 # The JVM's second compiler begins ten times later than by itself: on two cores it took a third of a start, and of the first minute's ticks,
@@ -106,6 +107,14 @@ class Jvm:
         port, length = struct.unpack_from("!ii", said)
         os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
         os.environ["PYSPARK_GATEWAY_SECRET"] = said[8 : 8 + length].decode()
+
+    def ended(self) -> bool:
+        """Returns whether the process has ended. Its connections break a moment earlier, so this waits up to ENDED_S."""
+        try:
+            self.process.wait(ENDED_S)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def end(self) -> None:
         """At once: everything of worth is on disk."""

@@ -57,7 +57,7 @@ def run(options: Options, jvm: Jvm) -> int:
     isolation = Isolation(installation)
     statements = Statements(engine, installation)
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter)
-    control = Control(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine))
+    control = Control(statements.execute, statements.newest, Status(installation), writes.write, Recency(engine), jvm.ended)
 
     def on_signal(number: int, frame: object) -> None:
         threading.Thread(target=engine.stop, name="stop").start()

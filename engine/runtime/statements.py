@@ -120,7 +120,7 @@ class Statements:
             case RetryDeadLetters(name=name):
                 return self._answer(self._attending.retry(name, names))
             case DeleteDeadLetters():
-                return self._answer(self._attending.delete(statement, names))
+                return self._answer(self._attending.delete(statement, settings.get("role"), names))
             case ResumeSource():
                 said = self._attending.accept_loss(statement, names)
                 return {**self._answer("ALTER SOURCE"), "notices": [_notice(line) for line in said]}

@@ -8,9 +8,10 @@
 What a write reads is keys of a table (as hashes: two that are equal by chance cost one more evaluation, nothing else) or whole tables.
 So every write is as if it had been evaluated here, at its place in the inbox's order, and nothing has to be checked in the tick.
 
-Only what was written of late is remembered; a write that is older than that counts as in conflict, as does one that was evaluated
-before this engine began and its first entries were read. A write that reads whole tables and lost may *reserve*: others of those tables
-then wait for it a moment, so that it gets through however many there are.
+Only what was written of late is remembered; a write that is older than that counts as in conflict. An entry of the inbox has, as the
+keys of its records, the hashes of what it read and writes, so an engine that starts remembers the entries that no tick has read.
+A write that reads whole tables and lost may *reserve*: others of those tables then wait for it a moment, so that it gets through however
+many there are.
 
 Source: the resolvers of FoundationDB (Zhou et al., SIGMOD 2021, section 2.4.2); ADR 0004.
 """
@@ -22,7 +23,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,8 +83,10 @@ class Writes:
         self._keys: dict[int, dict[int, int]] = {}  # table → hash of a key → the last entry that wrote it
         self._recent: deque[tuple[int, int, memoryview]] = deque()  # (entry, table, keys), oldest first
         self._count = 0
-        self._floor = inbox.newest  # what was written up to here is not remembered
+        self._floor = inbox.consumed  # what was written up to here is not remembered
         self._reserved: dict[int, tuple[str, float]] = {}  # table → for whom, until when
+        for number in range(inbox.consumed + 1, inbox.newest + 1):
+            self._recall(number, list(inbox.keys(number)))
 
     def write(self, body: bytes) -> dict[str, Any]:
         """The answer of `POST /write`: {"number": n}, or {"conflict": c} if entry c wrote what this one had read."""
@@ -101,8 +104,8 @@ class Writes:
                 return {"conflict": conflict}
             self._check(write)
             crash.point("write.begin")
-            number = self._enter([Record(f"{TABLE}{part.table}", None, part.changes) for part in write.parts])
-            self._note(number, write)
+            number = self._enter([Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in write.parts])
+            self._note(number, write.parts)
             self._release(write)
             return {"number": number}
 
@@ -126,14 +129,21 @@ class Writes:
                 found = max(found, max([known.get(key, 0) for key in part.keys]))
         return found if found > write.base else 0
 
-    def _note(self, number: int, write: Write) -> None:
-        if sum(len(p.keys) for p in write.parts) > KEYS_MAX:  # too many to remember: whoever has not seen them is in conflict
+    def _recall(self, number: int, records: list[tuple[str, memoryview | None]]) -> None:
+        """Remembers an entry that an earlier engine has let in. It has no keys if that was an older version: then all conflicts with it."""
+        written = [(int(channel.removeprefix(TABLE)), key) for channel, key in records if channel.startswith(TABLE)]
+        self._note(number, [Part(table, b"", memoryview(bytes(key)).cast("Q")) for table, key in written if key is not None])
+        if any(key is None for _, key in written):
+            self._floor = number
+
+    def _note(self, number: int, parts: Sequence[Part]) -> None:
+        if sum(len(p.keys) for p in parts) > KEYS_MAX:  # too many to remember: whoever has not seen them is in conflict
             self._keys.clear()
             self._recent.clear()
             self._count, self._floor = 0, number
-            self._tables.update({p.table: number for p in write.parts})
+            self._tables.update({p.table: number for p in parts})
             return
-        for part in write.parts:
+        for part in parts:
             self._tables[part.table] = number
             if part.keys:
                 self._keys.setdefault(part.table, {}).update(dict.fromkeys(part.keys, number))

@@ -15,6 +15,7 @@ What happens to one TAIL: `changes.follow` walks the log from a time; `feeds` sa
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import threading
 import time as clocks
@@ -51,6 +52,7 @@ from gateway.workers import Workers
 from lake import reading
 from lake.catalog import Catalog, Item
 from lake.errors import FeatureNotSupported, UndefinedTable
+from lake.scratch import GATEWAY, ROOT, scratch
 from lake.types import Field, arrow_schema
 from sql.authorization import Authorized, Followed, Plan
 from sql.duckdb import arguments
@@ -80,7 +82,9 @@ class Serving:
         self.memory = memory or default_memory()
         self.budget = Budget("the gateway", self.memory.clients)
         self.workers = Workers(self.memory.process)
-        self._sandbox = open_sandbox(_functions, memory_limit=self.memory.duckdb)
+        self._closing = contextlib.ExitStack()
+        self._scratch = self._closing.enter_context(scratch(lake.path / ROOT, GATEWAY)).path
+        self._sandbox = open_sandbox(_functions, memory_limit=self.memory.duckdb, scratch=self._scratch)
         self._entries = Entries(lake, self.budget)
         self._mirrors = Mirrors(lake, self._sandbox, self._entries, self._moved)
         self._statements = Statements(self.budget)
@@ -123,6 +127,7 @@ class Serving:
         self._loop = None
         for sandbox in (self._sandbox, *self._opened_too):
             sandbox.close()
+        self._closing.close()
 
     # --- time
 
@@ -391,7 +396,7 @@ class Serving:
         return await self.workers.aside(described, query.plan, description)
 
     def _opened(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
-        sandbox = open_sandbox(prepare, memory_limit=self.memory.catalog)
+        sandbox = open_sandbox(prepare, memory_limit=self.memory.catalog, scratch=self._scratch)
         self._opened_too.append(sandbox)
         return sandbox.connection
 

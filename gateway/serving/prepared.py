@@ -36,6 +36,8 @@ KEPT_BYTES = 64 << 20  # of bound queries; a client with its own literals in eve
 PLAN_FACTOR = 100  # bytes of a plan for each byte of its text, about
 
 BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}
+# never before the time that is read: a clock that was set back is behind what the engine took for now
+NOW = "(SELECT greatest(CAST(now() AS TIMESTAMPTZ), CAST(epoch_ms(t) AS TIMESTAMPTZ)) FROM clock)"
 UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 
@@ -148,7 +150,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     )
     check_joins(bound.plan)
     constants: list[plan.Value] = []
-    sql = render(bound.plan, constants=constants)
+    sql = render(bound.plan, now=NOW, constants=constants)
     # what the plan reads is asked for even if the binder has noted nothing of it
     unnoted = relations - {d.item for d in bound.demands}
     changing = volatile(bound.plan)

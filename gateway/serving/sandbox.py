@@ -51,9 +51,11 @@ def open_sandbox(
     *,
     memory_limit: int = MEMORY_LIMIT,
     threads: int = THREADS,
+    scratch: Path | None = None,
 ) -> Sandbox:
-    """A closed instance. `prepare` is called before it is closed: the place for functions and macros."""
-    folder = Path(tempfile.mkdtemp(prefix="tailgate-duckdb-"))
+    """A closed instance. `scratch`: where its folder is; the system's temporary folder if left out. `prepare` is called before it is
+    closed: the place for functions and macros."""
+    folder = Path(tempfile.mkdtemp(prefix="tailgate-duckdb-", dir=scratch))
     config = {
         "threads": threads,
         "memory_limit": f"{memory_limit // 1024}KiB",

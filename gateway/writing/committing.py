@@ -11,6 +11,7 @@ With synchronous_commit = off nobody waits for the tick: the entry of the inbox 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 EVALUATIONS_MAX = 50  # of one statement: with a reservation the second or third gets through; more is a machine in trouble
+CONFLICT_WAIT_S = 30.0  # that COMMIT waits, before it fails, until what is in conflict with the block can be read
 ROWS_AT_ONCE = 5_000  # that are made bytes while nobody else is served: some 5 ms
 VIOLATION = "23"  # class of SQLSTATEs of rows that a constraint refuses
 SERIALIZABLE = ("repeatable read", "serializable")  # what SELECT reads in such a block must not have changed when it commits
@@ -164,7 +166,9 @@ async def commit(session: Session) -> None:
     """Commits what the transaction has written, then what it has acknowledged. Raises 40001 if something it read was written meanwhile."""
     await settle(session)
     pending = session.transaction.writes
-    if pending.changes and await _send(session, pending, ""):
+    if pending.changes and (conflict := await _send(session, pending, "")):
+        with contextlib.suppress(asyncio.TimeoutError):  # otherwise the transaction would read the same again when it is retried
+            await asyncio.wait_for(session.serving.wait_inbox(conflict), CONFLICT_WAIT_S)
         raise _conflict()
     await subscriptions.commit(session, pending.acknowledged)
 

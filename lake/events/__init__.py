@@ -1,4 +1,4 @@
-"""The schemas of the events that a sink writes: what the engine explains and the sinks register."""
+"""Schemas of the events that sinks write. The engine shows them in EXPLAIN, and the sinks register them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Part = Literal["key", "value"]
 
 
 def schema(kind: str, part: Part, columns: Sequence[Field], envelope: str, name: str) -> dict[str, Any] | str:
-    """Of FORMAT AVRO its JSON, of PROTOBUF its text. `columns`: of the key, or of the row; `name`: of the record or message."""
+    """Returns the schema: JSON for Avro, text for Protobuf.
+
+    `columns`: those of the key or of the row. `name`: the name of the record or message.
+    """
     of: Any = protobuf if kind == "protobuf" else avro
     make = of.key if part == "key" else of.debezium if envelope == "debezium" else of.upsert
     made: dict[str, Any] | str = make(columns, name)

@@ -1,12 +1,12 @@
-"""The Avro schemas of a relation's events, as Materialize names and shapes them.
+"""Avro schemas of a relation's events, with Materialize's names and structure.
 
     DEBEZIUM   value: record envelope {before: ["null", record row {columns}], after: ["null", "row"]}
     UPSERT     value: record envelope {columns}
-    either     key, if one was asked for: record row {its columns}
+    both       key, if the sink has one: record row {its columns}
 
 A nullable column is ["null", t], null first. Subjects are `{topic}-value` and `{topic}-key`.
 
-A numeric without declared digits has the 38 digits and the scale that it is stored with (lake/types).
+A numeric without a declared precision has the 38 digits and the scale of its stored form (lake/types).
 
 Source: Materialize, "CREATE SINK: Kafka", Avro schemas; its test kafka-avro-sinks.td.
 """
@@ -21,10 +21,10 @@ from lake.types import Field, Type
 
 VALUE_NAME, KEY_NAME, ROW_NAME = "envelope", "row", "row"
 
-# Names of the types that Avro wants named. Materialize's own, so that a topic can be taken over from it.
+# Namespace of the types that need a name in Avro. It is Materialize's, so that Tailgate can take over a topic.
 NAMESPACE = "com.materialize.sink"
 
-MILLISECONDS = 3  # timestamp(0) to timestamp(3) are written as milliseconds, everything finer as microseconds
+MILLISECONDS = 3  # timestamp(0) to timestamp(3) are written as milliseconds, others as microseconds
 
 JSON = {"type": "string", "connect.name": "io.debezium.data.Json"}
 UUID = {"type": "string", "logicalType": "uuid"}
@@ -38,11 +38,12 @@ SIMPLE: dict[str, Any] = {
 
 
 def in_milliseconds(type: Type) -> bool:
-    """Of a timestamp: whether its declared precision needs no microseconds."""
+    """Returns whether a timestamp's declared precision needs no microseconds."""
     return bool(type.modifiers) and type.modifiers[0] <= MILLISECONDS
 
 
 def debezium(columns: Sequence[Field], name: str = VALUE_NAME) -> dict[str, Any]:
+    """Returns the schema of values with ENVELOPE DEBEZIUM."""
     row = _record(columns, ROW_NAME, _Names())
     return {
         "type": "record",
@@ -52,15 +53,17 @@ def debezium(columns: Sequence[Field], name: str = VALUE_NAME) -> dict[str, Any]
 
 
 def upsert(columns: Sequence[Field], name: str = VALUE_NAME) -> dict[str, Any]:
+    """Returns the schema of values with ENVELOPE UPSERT."""
     return _record(columns, name, _Names())
 
 
 def key(columns: Sequence[Field], name: str = KEY_NAME) -> dict[str, Any]:
+    """Returns the schema of keys."""
     return _record(columns, name, _Names())
 
 
 def _full_name(name: str) -> dict[str, str]:
-    """A full name `a.b.c` is a name and a namespace.
+    """Splits a full name `a.b.c` into name and namespace.
 
     >>> _full_name("abc.def.ghi")
     {'name': 'ghi', 'namespace': 'abc.def'}
@@ -70,7 +73,7 @@ def _full_name(name: str) -> dict[str, str]:
 
 
 def field_names(names: Sequence[str]) -> list[str]:
-    """Avro's names for columns: other characters become `_`, a leading digit gets one before it, a second one of a name a number.
+    """Returns Avro names for columns: unsupported characters become `_`, a leading digit gets a `_`, duplicates get a number.
 
     >>> field_names(["a b", "a_b", "2x", "", "a_b"])
     ['a_b', 'a_b1', '_2x', '_', 'a_b2']
@@ -84,7 +87,7 @@ def field_names(names: Sequence[str]) -> list[str]:
         candidate, number = stem, 0
         while candidate in seen:
             number += 1
-            # a digit before the number would read as part of it
+            # without `_`, a digit at the end would become part of the number
             candidate = f"{stem}_{number}" if stem[-1].isdigit() else f"{stem}{number}"
         seen.add(candidate)
         out.append(candidate)
@@ -92,7 +95,7 @@ def field_names(names: Sequence[str]) -> list[str]:
 
 
 class _Names:
-    """What has been named so far in one schema: Avro wants each definition once."""
+    """The types defined so far in one schema: Avro allows each definition only once."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -113,6 +116,7 @@ def _nullable(type: Type, nullable: bool, names: _Names) -> Any:
 
 
 def _type(type: Type, names: _Names) -> Any:
+    """Returns the Avro type of a PostgreSQL type."""
     if type.is_array:
         return {"type": "array", "items": _nullable(type.element, True, names)}
     if type.name == "record":

@@ -1,16 +1,16 @@
-"""The `.proto` text that says what the bytes of a sink's Protobuf mean (`sinks.protobuf`).
+"""The `.proto` text for the Protobuf events of a sink (`sinks.protobuf` encodes them).
 
     DEBEZIUM   message envelope { row before = 1; row after = 2; message row { columns } }
     UPSERT     message envelope { columns }
-    either     key, if one was asked for: message row { its columns }
+    both       key, if the sink has one: message row { its columns }
 
-A column is field 1, 2, … in its order; a nullable one is `optional`.
+Columns are fields 1, 2, … in their order; a nullable column is `optional`.
 
     bool, bytea, real, double precision      bool, bytes, float, double
     smallint and integer, bigint             int32, int64
     timestamp[tz]                            google.protobuf.Timestamp
     arrays, records                          repeated fields, messages
-    all others                               string, as in JSON: a numeric's digits, a date in ISO 8601
+    all others                               string, as in JSON: the digits of a numeric, a date in ISO 8601
 """
 
 from __future__ import annotations
@@ -36,20 +36,23 @@ SCALARS = {
 
 
 def debezium(columns: Sequence[Field], name: str = VALUE_NAME) -> str:
+    """Returns the schema of values with ENVELOPE DEBEZIUM."""
     row = _message(columns, ROW_NAME, "  ")
     return _file(name, lambda last: f"message {last} {{\n{row}  {ROW_NAME} before = 1;\n  {ROW_NAME} after = 2;\n}}\n")
 
 
 def upsert(columns: Sequence[Field], name: str = VALUE_NAME) -> str:
+    """Returns the schema of values with ENVELOPE UPSERT."""
     return _file(name, lambda last: _message(columns, last))
 
 
 def key(columns: Sequence[Field], name: str = KEY_NAME) -> str:
+    """Returns the schema of keys."""
     return _file(name, lambda last: _message(columns, last))
 
 
 def _file(name: str, message: Callable[[str], str]) -> str:
-    """A full name `a.b.c` is message c of package a.b."""
+    """Returns a `.proto` file. A full name `a.b.c` is message c of package a.b."""
     package, _, last = name.rpartition(".")
     text = message(last)
     imports = 'import "google/protobuf/timestamp.proto";\n' * (TIMESTAMP in text)

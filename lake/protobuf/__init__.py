@@ -1,11 +1,11 @@
-"""Messages of Protobuf as values, from what describes them: the text of `.proto` files, or a descriptor set.
+"""Protobuf schemas as values, from the text of `.proto` files or from a descriptor set.
 
     text ──► text.parsed ───────────┐
-                                    ├──► File ──► linked: names of types stand for types ──► Schema
+                                    ├──► File ──► linked: names of types are resolved ──► Schema
     bytes ──► descriptors.described ┘
 
-What decoding needs is kept: names, numbers, types, presence. Options, services, extensions and comments are passed over. Editions are
-refused by name.
+Only what decoding needs is kept: names, numbers, types, presence. Options, services, extensions and
+comments are skipped. Editions are refused with an error.
 
 Source: Protocol Buffers, "Language Guide (proto 2)", "Language Guide (proto 3)", "descriptor.proto", "Encoding".
 """
@@ -22,12 +22,16 @@ SCALARS = (
     *("bytes", "uint32", "sfixed32", "sfixed64", "sint32", "sint64"),
 )
 MESSAGE, ENUM, GROUP = "message", "enum", "group"
-NESTING_MAX = 100  # of messages in messages, and of their definitions: as in Google's own libraries
+NESTING_MAX = 100  # depth of messages and of their definitions, as in Google's libraries
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`type`: a scalar's name, or message, enum or group, and then `of` names it. `presence`: whether it tells that it was not sent."""
+    """A field of a message.
+
+    `type`: a scalar's name, or message, enum or group; then `of` is the name of that type. `presence`:
+    whether a reader can tell that the field was not set.
+    """
 
     number: int
     name: str
@@ -42,23 +46,27 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`name` with its package and the messages around it. `nested`: the messages in it, in the order in which they are defined."""
+    """A message type. `name` includes the package and the enclosing messages. `nested`: its inner messages, in order."""
 
     name: str
     fields: tuple[Field, ...]
     nested: tuple[Message, ...] = ()
     enums: tuple[Enum, ...] = ()
-    is_entry: bool = False  # a map's key and value
+    is_entry: bool = False  # whether this is the implicit type of a map's entries
 
 
 @dataclass(frozen=True, slots=True)
 class Enum:
+    """An enum type. `name` includes the package and the enclosing messages."""
+
     name: str
-    values: tuple[tuple[str, int], ...]  # aliases have the same number
+    values: tuple[tuple[str, int], ...]  # aliases repeat a number
 
 
 @dataclass(frozen=True, slots=True)
 class File:
+    """The types that one `.proto` file defines, and the names of the files that it imports."""
+
     messages: tuple[Message, ...]
     enums: tuple[Enum, ...]
     imports: tuple[str, ...] = ()
@@ -66,14 +74,14 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All types of some files by their full names."""
+    """All types of some files, by full name."""
 
     messages: dict[str, Message]
     enums: dict[str, Enum]
 
 
 def indexes(file: File, name: str) -> list[int] | None:
-    """Where a message stands among those of a file: its number, or those of the messages around it and its own. None if it is not there."""
+    """Returns the path of indexes to a message in a file, outermost first; None if the file does not have it."""
 
     def within(messages: tuple[Message, ...]) -> list[int] | None:
         for i, message in enumerate(messages):
@@ -87,7 +95,7 @@ def indexes(file: File, name: str) -> list[int] | None:
 
 
 def linked(files: Iterable[File]) -> Schema:
-    """Types with each other; 22023 if one is named and not there."""
+    """Resolves the names of types in some files. Raises 22023 if a type does not exist."""
     from lake.protobuf.known import FILE
 
     given = [*files, FILE]
@@ -114,7 +122,7 @@ def _all(messages: tuple[Message, ...]) -> Iterator[Message]:
 
 
 def _candidates(name: str, scope: str) -> Iterator[str]:
-    """What a name may mean: the innermost first."""
+    """Yields the full names that a name may refer to, innermost scope first."""
     if name.startswith("."):
         yield name[1:]
         return
@@ -124,6 +132,6 @@ def _candidates(name: str, scope: str) -> Iterator[str]:
 
 
 def check_syntax(syntax: str) -> None:
-    """0A000 for editions."""
+    """Raises 0A000 for editions."""
     if syntax not in ("proto2", "proto3"):
         raise FeatureNotSupported(f'Protobuf of syntax "{syntax}" is not supported', hint="Use proto2 or proto3.")

@@ -1,4 +1,4 @@
-"""Descriptor sets to files: descriptor.proto, read from its bytes, as far as it is needed. Source: Protocol Buffers, "descriptor.proto"."""
+"""Decoding of descriptor sets to files: the necessary parts of descriptor.proto. Source: Protocol Buffers, "descriptor.proto"."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OPTIONAL, REQUIRED, REPEATED = 1, 2, 3
 
 
 def described(data: bytes) -> tuple[File, ...]:
-    """The files of a descriptor set (`protoc --descriptor_set_out --include_imports`); 22023 if it is none."""
+    """Returns the files of a descriptor set (`protoc --descriptor_set_out --include_imports`). Raises 22023 if it is invalid."""
     try:
         files = tuple(_file(f) for f in _parts(data).get(1, ()))
     except (IndexError, KeyError, ValueError, TypeError):
@@ -42,10 +42,11 @@ def described(data: bytes) -> tuple[File, ...]:
     return files
 
 
-Parts = dict[int, list[Any]]  # by field number: whole numbers, or bytes
+Parts = dict[int, list[Any]]  # values by field number: integers, or bytes
 
 
 def _parts(data: bytes) -> Parts:
+    """Decodes a message to the values of its fields. Values of fixed size are skipped."""
     found: Parts = {}
     at = 0
 

@@ -1,4 +1,4 @@
-"""Google's types that every schema may use without bringing them along. Source: Protocol Buffers, "Well-Known Types"."""
+"""Google's well-known types, which every schema may import. Source: Protocol Buffers, "Well-Known Types"."""
 
 from __future__ import annotations
 

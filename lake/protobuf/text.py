@@ -1,4 +1,4 @@
-"""The text of a `.proto` file to a file's types. Options, services, extensions and comments are passed over.
+"""A parser of `.proto` files. Options, services, extensions and comments are skipped.
 
 Source: Protocol Buffers, "Protocol Buffers Language Specification (Proto2 Syntax)", "(Proto3)".
 """
@@ -11,7 +11,7 @@ from dataclasses import replace
 from lake.errors import InvalidParameterValue, TailgateError
 from lake.protobuf import GROUP, MESSAGE, NESTING_MAX, SCALARS, Enum, Field, File, Message, check_syntax
 
-NUMBER_MAX = (1 << 29) - 1  # of a field
+NUMBER_MAX = (1 << 29) - 1  # the largest field number
 
 TOKEN = re.compile(
     r"""\s+ | //[^\n]* | /\*.*?\*/
@@ -24,11 +24,13 @@ ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v"
 
 
 def parsed(text: str) -> File:
-    """A `.proto` file; 22023 with the line where it is none."""
+    """Parses a `.proto` file. Raises 22023, with the line, for a syntax error."""
     return _Text(text).file()
 
 
 class _Text:
+    """A recursive-descent parser of one file's text."""
+
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens: list[tuple[str | None, str, int]] = [(m.lastgroup, m.group(), m.start()) for m in TOKEN.finditer(text) if m.lastgroup]
@@ -73,7 +75,7 @@ class _Text:
         return File(tuple(messages), tuple(enums), tuple(imports))
 
     def _message(self, around: str, depth: int, name: str = "") -> Message:
-        """After `message`, or a group's number with the group's name."""
+        """Parses a message after the word `message`, or a group after its number; then `name` is the group's name."""
         if depth > NESTING_MAX:
             raise self._wrong()
         full = f"{around}.{name or self._word()}".lstrip(".")
@@ -144,7 +146,7 @@ class _Text:
             fields.append(replace(field, number=number, default=default))
 
     def _number(self, end: str = ";") -> int:
-        """= n, and with an end what may stand before it."""
+        """Parses `= n`, and with `end` also the options and the end of the statement."""
         self._expect("=")
         number = self._integer()
         if not 0 < number <= NUMBER_MAX:
@@ -172,7 +174,7 @@ class _Text:
         return Enum(name, tuple(values))
 
     def _options(self) -> str | None:
-        """Behind [, up to ]: the default, if it is told."""
+        """Parses options after `[` up to `]`. Returns the default value, or None if there is none."""
         default = None
         while not self._given("]"):
             if self._next == "default" and self._tokens[self._at + 1][1] == "=":
@@ -222,7 +224,7 @@ class _Text:
             raise self._wrong(-1) from None
 
     def _string(self) -> str:
-        """One text, or several that stand together."""
+        """Parses a string, or several adjacent ones."""
         out = ""
         while self._tokens[self._at][0] == "string":
             out += ESCAPE.sub(_unescaped, self._take()[1:-1])
@@ -231,6 +233,7 @@ class _Text:
         return out
 
     def _pass_one(self) -> None:
+        """Skips a token, or a group in braces or brackets."""
         if self._given("{"):
             while not self._given("}"):
                 self._pass_one()

@@ -1,8 +1,9 @@
-"""Binding: names, types and functions in a tree get their meaning.
+"""The binder: resolves names, types and functions in a syntax tree and returns a plan.
 
-    queries ──► scope (what names mean here) ──► expressions ──► resolution (which function) ──► coercion (which casts)
-       ├──► grouping (what stands above GROUP BY)
-       └──► levels (queries further out; the bodies of functions: routines)
+    queries ──► scope (names) ──► expressions ──► resolution (functions) ──► coercion (casts)
+       ├──► grouping (expressions over groups)
+       └──► levels (names of outer queries), routines (the bodies of SQL functions)
 
-Rules of types are PostgreSQL's: chapter "Type Conversion". Messages and positions are those of its parser.
+Type rules follow PostgreSQL's chapter "Type Conversion". Error messages and positions are those of
+its parser.
 """

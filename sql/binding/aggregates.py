@@ -1,4 +1,6 @@
-"""Aggregates: name([DISTINCT] arguments [ORDER BY …]) [WITHIN GROUP (ORDER BY …)] [FILTER (WHERE …)].
+"""Aggregates.
+
+    name([DISTINCT] arguments [ORDER BY …]) [WITHIN GROUP (ORDER BY …)] [FILTER (WHERE …)]
 
 Source: PostgreSQL 15, src/backend/parser/parse_agg.c, parse_func.c ParseFuncOrColumn().
 """
@@ -33,7 +35,7 @@ JSON = frozenset({"json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A call as it stands in the text, taken apart."""
+    """The syntactic parts of a call: its name, arguments, position and clauses."""
 
     name: str
     nodes: list[exp.Expr]
@@ -45,11 +47,12 @@ class Parts:
 
 
 def is_aggregate(name: str) -> bool:
+    """Returns whether a built-in aggregate has this name."""
     return any(r.kind == "aggregate" for r in catalogue.calls(name))
 
 
 def taken_apart(node: exp.Expr) -> Parts:
-    """The parts of a call, with what stands behind it."""
+    """Returns the parts of a call, with the clauses after it."""
     where = within = order = None
     if isinstance(node, exp.Filter):
         where, node = node.args["expression"].this, node.this
@@ -66,14 +69,17 @@ def taken_apart(node: exp.Expr) -> Parts:
 
 
 def bind_aggregate(binder: Expressions, node: exp.Expr) -> Scalar:
-    """A call of an aggregate, with whatever stands behind it. Raises 42809, 42803, 42P10, 0A000."""
+    """Binds a call of an aggregate with the clauses after it. Raises 42809, 42803, 42P10, 0A000."""
     parts = taken_apart(node)
     _check_kind(parts)
     return owned(binder, called(binder, parts))
 
 
 def called(binder: Expressions, parts: Parts, *, nested: bool = False) -> AggregateCall:
-    """The call over the rows that are aggregated; `nested`: over groups, so that aggregates may stand in it."""
+    """Returns the bound call over the aggregated rows.
+
+    `nested`: the call has OVER and runs over groups, so its arguments can contain aggregates.
+    """
     name, at = parts.name, parts.at
     inner = replace(binder, aggregates=True, within_window=binder.within_window or nested)
     star = len(parts.nodes) == 1 and isinstance(parts.nodes[0], exp.Star)
@@ -114,11 +120,15 @@ def called(binder: Expressions, parts: Parts, *, nested: bool = False) -> Aggreg
 
 
 def _where(condition: Scalar, scalar: Scalar) -> Scalar:
-    """An argument of an aggregate with FILTER: if it can fail, it is computed only of rows that are aggregated."""
+    """Returns an argument of an aggregate with FILTER.
+
+    If it can fail, it is computed only for rows that pass.
+    """
     return Case(((condition, scalar),), Literal(None, scalar.type), scalar.type) if fallible(scalar) else scalar
 
 
 def _check_kind(parts: Parts) -> None:
+    """Raises 42809 or 0A000 if the clauses of a call do not suit the kind of its function."""
     name, at = parts.name, parts.at
     rows = catalogue.calls(name)
     if parts.within is not None and name in HYPOTHETICAL:
@@ -137,6 +147,7 @@ def _check_kind(parts: Parts) -> None:
 
 
 def _check(parts: Parts, name: str, made: tuple[Scalar, ...], order: list[SortKey]) -> None:
+    """Raises 42P10 or 0A000 if DISTINCT and ORDER BY do not suit an aggregate and its arguments."""
     at = parts.at
     if name == "mode":
         check_one_form(order[0].expression.type, name, at)
@@ -155,7 +166,7 @@ def _check(parts: Parts, name: str, made: tuple[Scalar, ...], order: list[SortKe
 
 
 def _as_json(binder: Expressions, name: str, nodes: list[exp.Expr], given: list[Scalar]) -> list[Scalar]:
-    """Values as jsonb, the keys of an object as text."""
+    """Casts values to jsonb, and the keys of an object to text."""
     if len(given) != (2 if name.endswith("object_agg") else 1):
         return given
     return [*(printed(binder, k, n) for k, n in zip(given[:-1], nodes, strict=False)), _jsonb(binder, name, given[-1], nodes[-1])]
@@ -171,7 +182,7 @@ def _jsonb(binder: Expressions, name: str, scalar: Scalar, node: exp.Expr) -> Sc
 
 
 def printed(binder: Expressions, scalar: Scalar, node: exp.Expr) -> Scalar:
-    """A value as text, where PostgreSQL asks its type's output function."""
+    """Returns a value as text, as PostgreSQL's output function of its type prints it."""
     if scalar.type.name == "bool":
         t, f, none = (Literal(v, TEXT) for v in ("t", "f", None))
         return Case(((scalar, t), (Not(scalar), f)), none, TEXT)

@@ -1,4 +1,4 @@
-"""Calls: functions, aggregates, casts written as functions, and COALESCE and its like.
+"""Calls: functions, aggregates, casts in the form of functions, COALESCE, NULLIF, GREATEST, LEAST.
 
 Source: PostgreSQL 15, src/backend/parser/parse_func.c, parse_agg.c.
 """
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from sql.binding.expressions import Expressions
 
 NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
-SCHEMAS = ("pg_catalog", "public")  # of functions
+SCHEMAS = ("pg_catalog", "public")  # of built-in functions
 
 
 def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
+    """Binds a call without OVER. Raises 42883, 42725, 42809, 42803, 0A000 and others."""
     name, nodes, at = str(node.this), list(node.expressions), position(node)
     schema = node.meta.get("schema")
     if name == "array" and isinstance(nodes[0], exp.Subquery):
@@ -76,7 +77,7 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
         raise WrongObjectType(f"{name}(*) specified, but {name} is not an aggregate function", position=at)
     given = [binder.bind(n) for n in nodes]
     if not rows and len(given) == 1 and (type := _type_of(name)) is not None:
-        # a type's name as a function is a cast, where such a cast exists
+        # A type's name in the form of a function is a cast, if that cast exists.
         return cast(given[0], type, binder.parameters, at)
     if name in ("concat", "concat_ws", "format"):
         given = [_as_text(binder, g, n) for g, n in zip(given, nodes, strict=True)]
@@ -98,15 +99,15 @@ def bind_call(binder: Expressions, node: exp.Anonymous) -> Scalar:
 
 
 def _as_text(binder: Expressions, scalar: Scalar, node: exp.Expr) -> Scalar:
-    """An argument of concat as its type's output function prints it."""
+    """Returns an argument of concat as text, as its type's output function prints it."""
     if scalar.type.name == "bpchar" and not scalar.type.is_array:
         return Call(PADDED, (scalar,), TEXT)
     return printed(binder, scalar, node)
 
 
-EXPANDING = ("SELECT", "GROUP BY", "ORDER BY")  # clauses in which set-returning functions make rows
-PADDED = Function("cast", ("bpchar",), "text", "{0}", "{0}", "cast")  # with the blanks at its end
-PARAMETERS = {  # names of arguments, for calls by name
+EXPANDING = ("SELECT", "GROUP BY", "ORDER BY")  # clauses in which set-returning functions are allowed
+PADDED = Function("cast", ("bpchar",), "text", "{0}", "{0}", "cast")  # keeps trailing blanks
+PARAMETERS = {  # argument names, for calls with named arguments
     "make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
     "make_date": ("year", "month", "day"),
     "make_time": ("hour", "min", "sec"),
@@ -118,7 +119,10 @@ PARAMETERS = {  # names of arguments, for calls by name
 
 
 def _in_order(name: str, nodes: list[exp.Expr]) -> list[exp.Expr]:
-    """Named arguments where they belong. make_interval's are 0 if they are left out."""
+    """Puts named arguments into their order.
+
+    Omitted arguments of make_interval are 0. Raises 42883, 0A000.
+    """
     names = PARAMETERS.get(name)
     at = next(position(n) for n in nodes if isinstance(n, (exp.Kwarg, exp.Variadic)))
     if names is None or any(isinstance(n, exp.Variadic) for n in nodes):
@@ -142,7 +146,10 @@ def _in_order(name: str, nodes: list[exp.Expr]) -> list[exp.Expr]:
 
 
 def _jsonb(binder: Expressions, scalar: Scalar, at: int | None) -> Scalar:
-    """to_jsonb of a value of any type; an array's elements one by one."""
+    """Returns to_jsonb of a value of any type.
+
+    The elements of an array are converted one by one.
+    """
     if scalar.type == UNKNOWN:
         if isinstance(scalar, Literal) and scalar.value is None:
             return Literal(None, JSONB)
@@ -156,7 +163,7 @@ def _jsonb(binder: Expressions, scalar: Scalar, at: int | None) -> Scalar:
 
 
 def _built(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
-    """jsonb_build_array, and jsonb_build_object of keys and values in turn."""
+    """Binds jsonb_build_array, and jsonb_build_object with alternating keys and values."""
     row = catalogue.calls(name)[0]
     given = [binder.bind(n) for n in nodes]
 
@@ -176,6 +183,7 @@ def _built(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None
 
 
 def _check_volatility(binder: Expressions, found: Function, at: int | None) -> None:
+    """Raises 0A000 for a volatile function in a view."""
     if found.volatility == "volatile" and binder.view:
         raise FeatureNotSupported(
             f"{found.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at
@@ -183,13 +191,16 @@ def _check_volatility(binder: Expressions, found: Function, at: int | None) -> N
 
 
 def _has_unit(name: str, nodes: list[exp.Expr]) -> bool:
-    """Whether the unit is a literal, so that it says which row; date_trunc takes any text."""
+    """Returns whether the unit selects the catalogue row. In date_trunc, only a literal does."""
     literal = bool(nodes) and isinstance(nodes[0], exp.Literal) and nodes[0].is_string
     return not (name == "date_trunc" and (len(nodes) != 2 or not literal))
 
 
 def _with_unit(binder: Expressions, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
-    """date_trunc('hour', x), extract(hour FROM x): the unit says which row."""
+    """Binds a call whose unit selects the catalogue row.
+
+    Examples are date_trunc('hour', x) and extract(hour FROM x).
+    """
     given = [binder.bind(n) for n in nodes]
     shown = "pg_catalog.extract" if name == "extract" else name
     if len(given) != 2:
@@ -225,6 +236,7 @@ def _ambiguous(name: str, at: int | None) -> TailgateError:
 
 
 def _coalesce(binder: Expressions, name: str, nodes: list[exp.Expr]) -> Scalar:
+    """Binds COALESCE, GREATEST or LEAST, whose arguments have one common type. Raises 42804."""
     made, type = binder.unify(nodes, [binder.bind(n) for n in nodes], name.upper())
     if name == "coalesce":
         return made[0] if len(made) == 1 else Coalesce(made, type)
@@ -234,7 +246,10 @@ def _coalesce(binder: Expressions, name: str, nodes: list[exp.Expr]) -> Scalar:
 
 
 def _extreme(binder: Expressions, sign: str, given: tuple[Scalar, ...], type: Type) -> Scalar:
-    """The first of the values that no other one is beyond, by the type's own comparison."""
+    """Returns the first value that compares with `sign` to all others, by the type's own operator.
+
+    NULLs are ignored.
+    """
 
     def chosen(value: Scalar) -> Scalar:
         others = (binder.operate(sign, [value, other], None) for other in given if other is not value)

@@ -1,4 +1,4 @@
-"""Implicit and explicit casts, and the one type that several expressions agree on.
+"""Implicit and explicit casts, and the common type of several expressions.
 
 Source: PostgreSQL 15, "Type Conversion"; src/backend/parser/parse_coerce.c.
 """
@@ -20,23 +20,29 @@ from sql.plan import Call, Literal, Parameter, Scalar
 PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval")
 MODIFIED = {name: Function("cast", (name,), name, *templates, kind="cast") for name, templates in LENGTHS.items()}
 RANKS: dict[Context, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
-# casts by input and output functions: from text of any kind explicitly, to text on assignment
+# Any type can be cast to these on assignment, by its output function, and from these explicitly, by
+# its input function.
 STRINGS = ("text", "varchar", "bpchar", "name")
 
 
 class Parameters:
-    """The types of $1, $2, …: given, or found where they are first used."""
+    """The types of the parameters $1, $2, …: given, or inferred from their first use."""
 
     def __init__(self, given: tuple[Type, ...] = (), allowed: bool = False) -> None:
         self.types: list[Type] = list(given)
         self.allowed = allowed
 
     def at(self, number: int, position: int | None) -> Parameter:
+        """Returns parameter `number`; the first is 1.
+
+        Its type is unknown until it is given or inferred.
+        """
         while len(self.types) < number:
             self.types.append(UNKNOWN)
         return Parameter(number, self.types[number - 1], position)
 
     def settle(self, parameter: Parameter, type: Type) -> Parameter:
+        """Gives a parameter its type. Raises 42P08 if it already has another one."""
         known = self.types[parameter.number - 1]
         if known == UNKNOWN:
             self.types[parameter.number - 1] = known = type
@@ -51,17 +57,20 @@ class Parameters:
 
 
 def plain(type: Type) -> Type:
-    """Without what the user declared: types that are the same in operators and functions."""
+    """Returns the type without modifiers, except of numeric.
+
+    Operators and functions ignore modifiers.
+    """
     return replace(type, modifiers=(), declared=True) if type.modifiers and type.name != "numeric" else type
 
 
 def same(a: Type, b: Type) -> bool:
-    """Whether two types are one, modifiers aside."""
+    """Returns whether two types are equal, ignoring modifiers."""
     return a.name == b.name and a.is_array == b.is_array
 
 
 def implicit(source: Type, name: str) -> bool:
-    """Whether a value of a type becomes one of the named type by itself."""
+    """Returns whether a type casts implicitly to the named type."""
     if source == UNKNOWN or name == "any":
         return True
     if name == spelled(source):
@@ -73,7 +82,7 @@ def implicit(source: Type, name: str) -> bool:
 
 
 def spelled(type: Type) -> str:
-    """A type's name as rows of the catalogue have it."""
+    """Returns a type's name as the function catalogue spells it."""
     return type.name + "[]" if type.is_array else type.name
 
 
@@ -84,9 +93,10 @@ def from_name(name: str) -> Type:
 def coerce(
     scalar: Scalar, target: Type, parameters: Parameters, context: Context = "implicit", position: int | None = None, fields: str = ""
 ) -> Scalar | None:
-    """The scalar as a value of the target's type, or None if there is no such cast in this context.
+    """Casts a scalar to a type. Returns None if the context allows no such cast.
 
-    A literal in quotes is read as the target's type, now; a parameter without a type takes it.
+    A quoted literal is parsed as the target's type at once. A parameter without a type gets the
+    target's type.
     """
     source = scalar.type
     if source == UNKNOWN:
@@ -125,7 +135,7 @@ def coerce(
 
 
 def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Context, position: int | None) -> Scalar | None:
-    """Casts of arrays: element by element, to text and from it."""
+    """Casts arrays: element by element, to text and from text."""
     source = scalar.type
     if source.is_array and target.is_array:
         row = catalogue.cast(source.name, target.name)
@@ -147,7 +157,7 @@ def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Contex
 
 
 def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
-    """An array's elements as they are printed."""
+    """Returns an array as an array of text, or None if its elements have no cast to text."""
     name = scalar.type.name
     if name == "text":
         return scalar
@@ -158,7 +168,7 @@ def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
 def _through_text(
     scalar: Scalar, source: Type, target: Type, parameters: Parameters, context: Context, position: int | None
 ) -> Scalar | None:
-    """Casts that go by way of text: char(n) and varchar to and from what text is cast to and from."""
+    """Casts char(n) and varchar to other types, and other types to them, through text."""
     if source.name in STRINGS[1:]:
         middle = coerce(scalar, TEXT, parameters, "implicit", position)
     elif target.name in STRINGS[1:] and catalogue.cast(source.name, "text") is not None:
@@ -171,7 +181,10 @@ def _through_text(
 
 
 def _folded(scalar: Scalar, target: Type) -> Literal | None:
-    """A number as a literal of a wider type, so that plans stay readable; None where a cast must stay."""
+    """Returns a number as a literal of another type, or None if a cast is needed.
+
+    Literals keep plans readable.
+    """
     if not isinstance(scalar, Literal) or scalar.value is None or isinstance(scalar.value, bool):
         return None
     if isinstance(scalar.value, (int, Decimal)) and target.name in ("float4", "float8") and scalar.type.name != "oid":
@@ -191,7 +204,7 @@ def _folded(scalar: Scalar, target: Type) -> Literal | None:
 
 
 def _modified(scalar: Scalar, target: Type) -> Scalar:
-    """Cut or checked to the target's modifiers, if those are others."""
+    """Truncates or checks a value by the target's modifiers, unless it has them already."""
     if not target.modifiers or scalar.type.modifiers == target.modifiers or target.name not in MODIFIED:
         return scalar if scalar.type == target or not target.modifiers else _retyped(scalar, target)
     if isinstance(scalar, Literal) and scalar.value is None:
@@ -202,14 +215,14 @@ def _modified(scalar: Scalar, target: Type) -> Scalar:
 
 
 def _retyped(scalar: Scalar, target: Type) -> Scalar:
-    """The same stored form under another declaration."""
+    """Declares another type for a scalar if its stored form is the same, else casts it."""
     if isinstance(scalar, (Literal, Call)) and scalar.type.decimal == target.decimal:
         return replace(scalar, type=target)
     return Call(MODIFIED[target.name], (scalar,), target) if target.name in MODIFIED else scalar
 
 
 def cast(scalar: Scalar, target: Type, parameters: Parameters, position: int | None, fields: str = "") -> Scalar:
-    """An explicit cast. Raises 42846."""
+    """Returns the explicit cast of a scalar to a type. Raises 42846."""
     found = coerce(scalar, target, parameters, "explicit", position, fields)
     if found is None:
         raise CannotCoerce(f"cannot cast type {plain(scalar.type)} to {target.facts.sql}{'[]' * target.is_array}", position=position)
@@ -221,15 +234,21 @@ def _place(scalar: Scalar) -> int | None:
 
 
 def check_one_form(type: Type, clause: str, position: int | None) -> None:
-    """Raises 0A000 for types whose stored form is not equal where their values are: 1.0 and 1 in jsonb, 24 hours and a day."""
+    """Raises 0A000 for types whose equal values can have different stored forms.
+
+    Examples are 1.0 and 1 in jsonb, and 24 hours and a day in interval.
+    """
     if type.name in ("jsonb", "interval"):
         raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint="Cast it to text.", position=position)
 
 
 def common(scalars: list[Scalar], places: list[int | None], what: str, hint_types: bool = True) -> Type:
-    """The type that all agree on, as for UNION, CASE and their like: select_common_type(). Raises 42804.
+    """Returns the common type for UNION, CASE and similar clauses, as select_common_type() does.
 
-    Of numerics the larger scale; NULL and quoted literals follow the others; text if nothing has a type.
+    Raises 42804.
+
+    Among numerics, the largest scale wins. NULL and quoted literals take the type of the others. If
+    no scalar has a type, the result is text.
     """
     types = [s.type for s in scalars]
     known = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
@@ -250,14 +269,14 @@ def common(scalars: list[Scalar], places: list[int | None], what: str, hint_type
 
 
 def _wider(a: Type, b: Type) -> Type:
-    """One type with two declarations has none, but for the digits that its stored form needs."""
+    """Merges two declarations of one type: no modifiers, or for numeric, room for both."""
     if a == b:
         return a
     return common_numeric((a, b)) if a.name == "numeric" else plain(a)
 
 
 def common_numeric(types: Sequence[Type]) -> Type:
-    """A numeric with room for all: the same declaration if all have it."""
+    """Returns a numeric with room for all types, or their declaration if all have the same one."""
     numerics = [t for t in types if t.name == "numeric"]
     others = [t for t in types if t.name != "numeric" and t != UNKNOWN]
     if all(t == numerics[0] for t in numerics) and not others:

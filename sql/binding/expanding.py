@@ -1,12 +1,17 @@
-"""Set-returning functions of a select list: the rows of all of them in step, NULL where one has no more, beside each row.
+"""Set-returning functions in a select list.
+
+Each input row is repeated for the rows that the functions return. The functions advance in step;
+one that has no more rows returns NULL.
 
     SELECT id, unnest(a), generate_series(1, 2) + id FROM t
     π_{id, c2, c3 + id}(generate_{in_step(unnest(a), generate_series(1, 2))}(t))
 
-While it is bound, such a function stands in its expression as a call of the catalogue's row, whose templates give an array. Those that
-GROUP BY names come before groups are made, the others after windows; ORDER BY and LIMIT are asked of the rows that they make.
+During binding, such a function is a call in its expression, and its templates return an array.
+Functions in GROUP BY are expanded before grouping, the others after window functions. ORDER BY and
+LIMIT apply to the expanded rows.
 
-Source: PostgreSQL 15, "SQL Functions Returning Sets"; src/backend/executor/nodeProjectSet.c, make_scanjoin_target in planner.c.
+Source: PostgreSQL 15, "SQL Functions Returning Sets"; src/backend/executor/nodeProjectSet.c,
+make_scanjoin_target in planner.c.
 """
 
 from __future__ import annotations
@@ -24,7 +29,10 @@ HINT = "You might be able to move the set-returning function into a LATERAL FROM
 
 
 def calls_in(scalar: Scalar) -> Iterator[Call]:
-    """The set-returning functions in an expression. Raises 0A000 where none may be, and for one in another one's arguments."""
+    """Yields the set-returning functions in an expression.
+
+    Raises 0A000 for one in CASE, COALESCE or the arguments of another one.
+    """
     if isinstance(scalar, Call) and scalar.function.kind == "set":
         for inner in (call for argument in scalar.arguments for call in calls_in(argument)):
             shown = "a set-returning function in the arguments of another one is not supported"
@@ -42,14 +50,20 @@ def calls_in(scalar: Scalar) -> Iterator[Call]:
 
 
 def refuse(scalars: Iterable[Scalar], where: str) -> None:
-    """Raises 0A000 for a set-returning function where none may be."""
+    """Raises 0A000 if the scalars contain a set-returning function.
+
+    `where` names the calls that contain it.
+    """
     for scalar in scalars:
         for call in calls_in(scalar):
             raise FeatureNotSupported(f"{where} calls cannot contain set-returning function calls", hint=HINT, position=call.position)
 
 
 def expanded(plan: Relation, scalars: Iterable[Scalar]) -> tuple[Relation, Callable[[Scalar], Scalar]]:
-    """The plan with the rows of the functions in some expressions, and what makes an expression one over it."""
+    """Expands the set-returning functions in some expressions.
+
+    Returns the plan with their columns, and a function that rewrites an expression over this plan.
+    """
     calls = list(dict.fromkeys(call for s in scalars for call in calls_in(s)))
     if not calls:
         return plan, lambda s: s
@@ -66,7 +80,7 @@ def expanded(plan: Relation, scalars: Iterable[Scalar]) -> tuple[Relation, Calla
 
 
 def in_step(plan: Relation, calls: list[Call], *, ordinality: bool = False) -> Generate:
-    """Each row with the rows of some functions, as many as the longest has."""
+    """Returns each row of a plan with the rows that some functions return for it, in step."""
     outputs = tuple(Field(c.function.outputs[0][0] if c.function.outputs else c.function.name, c.type) for c in calls)
     if len(calls) == 1:
         return Generate(plan, calls[0].function, calls[0].arguments, outputs, ordinality, position=calls[0].position)
@@ -74,7 +88,7 @@ def in_step(plan: Relation, calls: list[Call], *, ordinality: bool = False) -> G
 
 
 def _together(calls: list[Call]) -> Function:
-    """Their arrays as one of structs."""
+    """Returns a function that combines the arrays of the calls into one array of structs."""
     types = [c.type for c in calls]
     spark = ", ".join(f"coalesce({{{i}}}, CAST(array() AS array<{t.spark}>))" for i, t in enumerate(types))
     duckdb = ", ".join(f"coalesce({{{i}}}, CAST([] AS {t.duckdb}[]))" for i, t in enumerate(types))

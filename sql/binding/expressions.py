@@ -1,4 +1,4 @@
-"""Expressions: a tree over a scope to a typed scalar.
+"""Expressions: binds a syntax tree over a scope and returns a typed scalar.
 
 Source: PostgreSQL 15, src/backend/parser/{parse_expr,parse_func,parse_oper}.c.
 """
@@ -58,7 +58,7 @@ from sql.typenames import resolve
 
 
 def _timed(scalar: Scalar, other: Type) -> Scalar:
-    """The clock in milliseconds, beside a time, as a time."""
+    """Replaces mz_now() by now() if the other operand is a date or timestamp."""
     if isinstance(scalar, Call) and scalar.function.name == "mz_now" and other.name in ("date", "timestamp", "timestamptz"):
         return Call(catalogue.calls("now")[0], (), TIMESTAMPTZ, scalar.position)
     return scalar
@@ -66,7 +66,12 @@ def _timed(scalar: Scalar, other: Type) -> Scalar:
 
 @dataclass(frozen=True)
 class Expressions:
-    """Binds expressions of one query. `clause`: where they stand, for errors; `aggregates`: whether aggregates may."""
+    """The binder of expressions in one clause of a query.
+
+    `clause` is the clause's name in error messages. `aggregates` and `windows` tell whether
+    aggregates are allowed and which named windows exist. `within_window` is set inside a window
+    function.
+    """
 
     scope: Scope
     level: Level
@@ -81,14 +86,18 @@ class Expressions:
 
     @property
     def view(self) -> bool:
-        """Whether it is a view's query."""
+        """Returns whether the query defines a view."""
         return self.level.queries.view
 
     def within(self, clause: str) -> Expressions:
+        """Returns the binder for another clause of the same query."""
         return replace(self, clause=clause, aggregates=clause in ("SELECT", "HAVING", "ORDER BY"))
 
     def bind(self, node: exp.Expr) -> Scalar:
-        """The scalar of a tree; literals in quotes and NULL may still be of type unknown. Raises 54001 if it is too large."""
+        """Binds a tree.
+
+        Quoted literals and NULL may remain of type unknown. Raises 54001 if it is too large.
+        """
         return self.level.queries.sizes.check(self._bound(node))
 
     def _bound(self, node: exp.Expr) -> Scalar:
@@ -159,10 +168,11 @@ class Expressions:
         raise FeatureNotSupported(f"{_words(node)} is not supported", position=position(node))
 
     def typed(self, node: exp.Expr) -> Scalar:
-        """As bind; what is still unknown is text."""
+        """Binds a tree. A scalar that would be of type unknown becomes text."""
         return self.known(self.bind(node))
 
     def known(self, scalar: Scalar) -> Scalar:
+        """Returns the scalar, cast to text if its type is unknown."""
         if scalar.type != UNKNOWN:
             return scalar
         found = coerce(scalar, TEXT, self.parameters)
@@ -170,7 +180,7 @@ class Expressions:
         return found
 
     def boolean(self, node: exp.Expr, clause: str) -> Scalar:
-        """A condition. Raises 42804."""
+        """Binds a condition. `clause` names it in errors. Raises 42804."""
         return self._boolean(self.bind(node), node, clause)
 
     def _boolean(self, scalar: Scalar, node: exp.Expr, clause: str) -> Scalar:
@@ -236,7 +246,11 @@ class Expressions:
         return self.operate(sign, [self.bind(left), self.bind(right)], at)
 
     def operate(self, sign: str, given: list[Scalar], at: int | None) -> Scalar:
-        """A call of the operator that fits. The clock as a number of milliseconds compares with times too, as in Materialize."""
+        """Returns a call of the operator that fits the operands best. Raises 42883, 42725, 0A000.
+
+        mz_now(), a number of milliseconds, can be compared with dates and timestamps, as in
+        Materialize.
+        """
         given = [_timed(s, given[1 - i].type) for i, s in enumerate(given)]
         call = self.call(operator(sign, tuple(s.type for s in given), at), given, at)
         if sign in SIGNS and isinstance(call, Call) and all(a.type.is_array and many_forms(a.type) for a in call.arguments):
@@ -245,12 +259,13 @@ class Expressions:
         return call
 
     def call(self, found: Function, given: list[Scalar], at: int | None) -> Scalar:
+        """Returns a call of a function, with the arguments cast to its types."""
         made = arguments(found, given, self.parameters)
         return Call(found, made, result(found, made), at)
 
     def _negative(self, node: exp.Neg) -> Scalar:
         inner, negative = node.this, True
-        while isinstance(inner, (exp.Paren, exp.Neg)):  # a number and its signs are one literal, as in doNegate()
+        while isinstance(inner, (exp.Paren, exp.Neg)):  # a number with its signs is one literal, as in doNegate()
             negative ^= isinstance(inner, exp.Neg)
             inner = inner.this
         if isinstance(inner, exp.Literal) and not inner.is_string:
@@ -267,6 +282,7 @@ class Expressions:
         return self.prefix("-", inner, position(node))
 
     def prefix(self, sign: str, operand: exp.Expr, at: int | None) -> Scalar:
+        """Binds a prefix operator. Raises 42883, 42725, 0A000."""
         given = [self.bind(operand)]
         return self.call(operator(sign, tuple(s.type for s in given), at), given, at)
 
@@ -279,7 +295,7 @@ class Expressions:
         return Or(tuple(a for s in sides for a in (s.arguments if isinstance(s, Or) else (s,))))
 
     def _not(self, node: exp.Not) -> Scalar:
-        if node.meta.get("word"):  # NOT LIKE, NOT IN, NOT BETWEEN are operators of their own
+        if node.meta.get("word"):  # NOT LIKE, NOT IN and NOT BETWEEN are separate operators
             match node.this:
                 case exp.Like() | exp.ILike():
                     return self._like(node.this, "!", position(node))
@@ -299,7 +315,7 @@ class Expressions:
             if isinstance(node.this, exp.Tuple):
                 return rows.bind_null(self, node.this, negated=bool(node.meta.get("negated")))
             inner = self.bind(node.this)
-            # a parameter gets no type from this; if nothing else gives it one, that is 42P18
+            # IS NULL gives a parameter no type. If nothing else does, the result is 42P18.
             return IsNull(inner if isinstance(inner, Parameter) else self.known(inner))
         if isinstance(test, exp.Boolean):
             word = f"IS{' NOT' if node.meta.get('negated') else ''} {'TRUE' if test.this else 'FALSE'}"
@@ -309,7 +325,7 @@ class Expressions:
         raise FeatureNotSupported(f"IS {test.name.upper()} is not supported", position=position(node))
 
     def _field(self, node: exp.Dot) -> Scalar:
-        """(t).column, of an alias in FROM, and ROW(…).f1."""
+        """Binds (t).column, where t is an alias in FROM, and ROW(…).f1."""
         inner, field = node.this, node.expression
         while isinstance(inner, exp.Paren):
             inner = inner.this
@@ -331,12 +347,13 @@ class Expressions:
         return Not(test) if isinstance(node, exp.NullSafeEQ) else test
 
     def distinct(self, given: list[Scalar], at: int | None) -> Scalar:
-        """IS DISTINCT FROM."""
+        """Returns IS DISTINCT FROM of two operands."""
         equal = self.operate("=", given, at)
         assert isinstance(equal, Call)
         if equal.function.arguments[0] not in ("jsonb", "interval", "bpchar"):
             return IsDistinct(*equal.arguments)
-        # equal by value, not by their stored form; a comparison with NULL is NULL
+        # Values of these types can be equal in different stored forms, so `=` is needed. It is NULL
+        # if an operand is NULL.
         first, second = (IsNull(a) for a in equal.arguments)
         known = Coalesce((Not(equal), Literal(True, BOOL)), BOOL)
         return Case(((And((first, second)), Literal(False, BOOL)),), known, BOOL)
@@ -372,7 +389,10 @@ class Expressions:
         return And(tests) if negated else Or(tests)
 
     def _in_list(self, value: Scalar, items: list[Scalar]) -> InList | None:
-        """The test as one node, where all are literals of one type that compares in its stored form."""
+        """Returns IN as one node, or None if it must be a list of comparisons.
+
+        The items must be literals of one type whose stored forms are equal if its values are.
+        """
         if not all(isinstance(i, Literal) for i in items) or all(s.type == UNKNOWN for s in (value, *items)):
             return None
         try:
@@ -399,7 +419,10 @@ class Expressions:
         return self.operate(sign, list(special.escaped(self, inner, character)), position(inner) if at is None else at)
 
     def _collate(self, node: exp.Collate) -> Scalar:
-        """Only the one there is: by bytes."""
+        """Binds COLLATE.
+
+        Raises 0A000 for any collation but the supported one, which compares bytes.
+        """
         value = self.typed(node.this)
         if node.args["expression"].name not in ("C", "POSIX", "default", "ucs_basic"):
             raise FeatureNotSupported(f'collation "{node.args["expression"].name}" is not supported', position=position(node))
@@ -407,7 +430,7 @@ class Expressions:
             raise DatatypeMismatch(f"collations are not supported by type {plain(value.type)}", position=position(node))
         return value
 
-    # --- casts, CASE and their like
+    # --- casts, CASE and arrays
 
     def _cast(self, node: exp.Cast) -> Scalar:
         to = node.args["to"]
@@ -416,12 +439,15 @@ class Expressions:
             return Literal((), target, position(node))
         at = position(node)
         if target.name in ("float4", "float8") and isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return literal(node.this.this, target, position(node.this))  # 1e300 is no numeric of ours
+            return literal(node.this.this, target, position(node.this))  # 1e300 does not fit into numeric
         inner = self.bind(node.this)
         return cast(inner, target, self.parameters, at, to.meta.get("fields", ""))
 
     def unify(self, nodes: list[exp.Expr], scalars: list[Scalar], what: str) -> tuple[tuple[Scalar, ...], Type]:
-        """All as one type. Raises 42804."""
+        """Casts scalars to their common type, which is returned, too.
+
+        `what` names them in errors. Raises 42804.
+        """
         places = [leftmost(n) for n in nodes]
         type = common(scalars, places, what)
         made = []
@@ -444,7 +470,7 @@ class Expressions:
         nodes = [b.args["true"] for b in node.args["ifs"]]
         scalars = [self.bind(n) for n in nodes]
         otherwise = self.bind(default) if default is not None else Literal(None, UNKNOWN)
-        # ELSE counts first when the common type is chosen, as in transformCaseExpr()
+        # ELSE comes first in the choice of the common type, as in transformCaseExpr().
         made, type = self.unify([default if default is not None else exp.Null(), *nodes], [otherwise, *scalars], "CASE")
         return Case(tuple(zip(conditions, made[1:], strict=True)), made[0], type)
 
@@ -462,10 +488,11 @@ class Expressions:
         return Call(catalogue.calls("ARRAY")[0], made, type.array(), position(node))
 
     def unified(self, scalars: list[Scalar]) -> tuple[tuple[Scalar, ...], Type]:
-        """As unify, of scalars alone."""
+        """Does the same as `unify` for scalars without nodes."""
         return self.unify([exp.Null()] * len(scalars), scalars, "OVERLAPS")
 
     def extreme(self, which: OneOf["greatest", "least"], scalars: tuple[Scalar, ...]) -> Scalar:
+        """Returns the greatest or least of scalars of one type."""
         return Extreme(which, scalars, scalars[0].type)
 
 

@@ -1,4 +1,4 @@
-"""Functions in FROM: each of their rows beside each row that they are asked of."""
+"""Functions in FROM: joins each input row with the rows that the function returns for it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from sql.plan import Call, Generate, Relation
 
 
 def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
-    """The function over the rows of `input`, whose columns `binder` knows; the scope is of the function's own columns.
+    """Binds a function over the rows of `input`, whose columns `binder` knows.
 
-    A function of one column calls it as its alias says, as PostgreSQL does.
+    Returns the plan and a scope of the function's columns only. As in PostgreSQL, the column of a
+    function with one column is named like the alias. Raises 0A000.
     """
     call, at = node.this, position(node.this)
     if isinstance(call, exp.Anonymous) and (items := routines.named(binder, call)):
@@ -51,7 +52,7 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
 
 
 def bind_rows_from(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
-    """ROWS FROM (…): the rows of several functions in step."""
+    """Binds ROWS FROM (…), which returns the rows of several functions in step. Raises 0A000."""
     alias = node.args.get("alias")
     calls = []
     for call in node.args["rows_from"]:
@@ -76,7 +77,7 @@ def _call(binder: Expressions, node: exp.Anonymous, nodes: list[exp.Expr]) -> Ca
 
 
 def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tuple[Item, ...]) -> tuple[Relation, Scope]:
-    """A function that a statement made, in FROM."""
+    """Binds a user-defined function in FROM. Raises 0A000, 42P10."""
     at = position(call)
     if node.args.get("ordinality"):
         raise FeatureNotSupported("WITH ORDINALITY of an SQL function is not supported", position=at)

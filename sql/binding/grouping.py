@@ -1,7 +1,8 @@
-"""What stands above GROUP BY: expressions over the input become expressions over groups.
+"""Rewrites expressions over the input of GROUP BY as expressions over its groups.
 
-While it is bound, an aggregate stands in its expression as Aggregated; `Groups.over` then replaces it, and each expression equal
-to a key, by a column of the Aggregate. A column that is left is an error.
+During binding, `Aggregated` takes the place of an aggregate in its expression. `Groups.over` then
+replaces it, and each expression equal to a key, by a column of the Aggregate node. If a column of
+the input remains, that is an error.
 """
 
 from __future__ import annotations
@@ -32,18 +33,19 @@ class Aggregated:
 
 
 def placeholder(call: AggregateCall) -> Scalar:
+    """Returns the scalar that takes an aggregate's place until its groups exist."""
     return cast(Scalar, Aggregated(call))
 
 
 def aggregate(scalar: Scalar) -> AggregateCall | None:
-    """The call, if an aggregate stands here."""
+    """Returns the call if the scalar is an aggregate, else None."""
     inner: object = scalar
     return inner.call if isinstance(inner, Aggregated) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """A window function inside an expression whose windows are not yet made; never in a plan."""
+    """A window function inside an expression that has no Window node yet; never in a plan."""
 
     call: WindowCall
     partition: tuple[Scalar, ...]
@@ -58,23 +60,25 @@ class Windowed:
         return (*read_by(self.call), *self.partition, *(k.expression for k in self.order))
 
     def over(self, new: Callable[[Scalar], Scalar]) -> Windowed:
-        """With each of its scalars replaced."""
+        """Returns the window function with each of its scalars replaced by `new`."""
         window = with_scalars(Window(Values((), ()), self.partition, self.order, (self.call,)), new)
         assert isinstance(window, Window)
         return Windowed(window.calls[0], window.partition, window.order)
 
 
 def windowed(scalar: Scalar) -> Windowed | None:
-    """The window function, if one stands here."""
+    """Returns the window function if the scalar is one, else None."""
     inner: object = scalar
     return inner if isinstance(inner, Windowed) else None
 
 
 def has_windows(scalar: Scalar) -> bool:
+    """Returns whether a scalar contains a window function outside of aggregates."""
     return windowed(scalar) is not None or (aggregate(scalar) is None and any(map(has_windows, parts(scalar))))
 
 
 def has_aggregates(scalar: Scalar) -> bool:
+    """Returns whether a scalar contains an aggregate, also inside a window function."""
     if (window := windowed(scalar)) is not None:
         return any(map(has_aggregates, window.scalars))
     return aggregate(scalar) is not None or any(map(has_aggregates, parts(scalar)))
@@ -82,7 +86,10 @@ def has_aggregates(scalar: Scalar) -> bool:
 
 @dataclass
 class Groups:
-    """Keys over the input, by number in sets, and the aggregates asked for so far, each once."""
+    """The keys and grouping sets of a GROUP BY, and the distinct aggregates found so far.
+
+    `keys` are scalars over the input. Each of the `sets` contains indexes of keys.
+    """
 
     keys: tuple[Scalar, ...]
     scope: Scope
@@ -90,7 +97,10 @@ class Groups:
     calls: list[AggregateCall] = field(default_factory=list)
 
     def over(self, scalar: Scalar, *, inside: bool = False) -> Scalar:
-        """The expression over the Aggregate's columns; `inside`: it is read by a subquery. Raises 42803."""
+        """Returns an expression over the Aggregate's columns.
+
+        `inside`: a subquery reads it. Raises 42803.
+        """
         for i, key in enumerate(self.keys):
             if key == scalar:
                 return Column(i, key.type)

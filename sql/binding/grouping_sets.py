@@ -1,4 +1,6 @@
-"""GROUPING SETS, ROLLUP, CUBE: one aggregate for each set of keys, side by side, with NULLs for the keys that a set has not.
+"""GROUPING SETS, ROLLUP, CUBE.
+
+The plan is a union of one Aggregate for each set, with NULL for the keys that are not in the set.
 
     GROUP BY a, ROLLUP (b, c)   =   the sets (a, b, c), (a, b), (a)
 
@@ -18,14 +20,14 @@ from sql.functions.entry import Function
 from sql.grouped import aggregated
 from sql.plan import Aggregate, AggregateCall, Column, Literal, Project, Relation, Scalar, Union_
 
-SETS_MAX = 4096  # as PostgreSQL's
-GROUPING_MAX = 31  # arguments of grouping(): bits of an integer
+SETS_MAX = 4096  # the same limit as in PostgreSQL
+GROUPING_MAX = 31  # arguments of grouping(), each a bit of an int4
 GROUPING = Function("grouping", ("any",), "int4", kind="aggregate", strict=False, variadic=True)
 Nodes = tuple[exp.Expr, ...]
 
 
 def sets_of(clause: exp.Expr) -> list[Nodes]:
-    """The sets of a GROUP BY, each its expressions. Raises 54001."""
+    """Returns the grouping sets of a GROUP BY as lists of expressions. Raises 54001."""
     items = [_sets(node, inside=False) for node in clause.expressions]
     count = 1
     for item in items:
@@ -55,7 +57,7 @@ def _columns(node: exp.Expr) -> Nodes:
 
 
 def grouping_call(arguments: tuple[Scalar, ...], at: int | None) -> AggregateCall:
-    """grouping(…) as it stands in an expression. Raises 54023."""
+    """Returns a call of grouping(…). Raises 54023."""
     if len(arguments) > GROUPING_MAX:
         raise of("54023", f"GROUPING must have fewer than {GROUPING_MAX + 1} arguments", position=at)
     return AggregateCall(GROUPING, arguments, INT4, position=at)
@@ -66,7 +68,11 @@ def not_grouped(at: int | None) -> TailgateError:
 
 
 def over_sets(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...], sets: tuple[frozenset[int], ...]) -> Relation:
-    """The aggregate over each of the sets of keys, by number; columns are all keys, then all calls, those of grouping() among them."""
+    """Returns the aggregates over each of the grouping sets.
+
+    `sets` contain indexes of `keys`. The columns are all keys, then all calls, including
+    grouping().
+    """
     if sets == (frozenset(range(len(keys))),) and not any(c.function is GROUPING for c in calls):
         return aggregated(input, keys, calls)
     parts = tuple(_over(input, keys, calls, some) for some in sets)
@@ -77,6 +83,7 @@ def over_sets(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateC
 
 
 def _over(input: Relation, keys: tuple[Scalar, ...], calls: tuple[AggregateCall, ...], some: frozenset[int]) -> Relation:
+    """Returns the aggregates over one grouping set, with the columns of `over_sets`."""
     real = tuple(c for c in calls if c.function is not GROUPING)
     aggregate = aggregated(input, tuple(keys[i] for i in sorted(some)), real)
     places = {number: i for i, number in enumerate(sorted(some))}
@@ -105,7 +112,7 @@ Resolve = Callable[[exp.Expr], Scalar]
 
 
 def numbered(clause: exp.Expr, resolve: Resolve) -> tuple[tuple[Scalar, ...], tuple[frozenset[int], ...]]:
-    """The keys of a GROUP BY, each once, and its sets of them by number."""
+    """Returns the distinct keys of a GROUP BY, and its grouping sets as sets of indexes of keys."""
     keys: list[Scalar] = []
     sets: list[frozenset[int]] = []
     for nodes in sets_of(clause):

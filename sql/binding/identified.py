@@ -1,4 +1,4 @@
-"""Columns that GROUP BY need not name: those of a table whose primary key it does.
+"""Functional dependency: GROUP BY a primary key allows any column of its table in the select list.
 
 Source: PostgreSQL 15, check_functional_grouping() in src/backend/catalog/pg_constraint.c.
 """
@@ -18,7 +18,11 @@ KEYED = ("table", "source")
 
 
 def with_identified(groups: Groups, plan: Relation, scalars: Iterable[Scalar], catalog: Catalog) -> Groups:
-    """The groups with keys for what the expressions read of such tables besides; grouping sets are as they were."""
+    """Adds keys for the columns that the primary keys in GROUP BY determine.
+
+    Only columns that the expressions read are added. Groups with several grouping sets are returned
+    unchanged.
+    """
     named = frozenset(k.index for k in groups.keys if isinstance(k, Column))
     if not named or groups.sets != (frozenset(range(len(groups.keys))),):
         return groups
@@ -29,7 +33,7 @@ def with_identified(groups: Groups, plan: Relation, scalars: Iterable[Scalar], c
 
 
 def _keyed(plan: Relation, start: int, catalog: Catalog) -> Iterator[tuple[frozenset[int], range]]:
-    """The tables of FROM with a primary key: its columns, and all of theirs."""
+    """Yields the indexes of the key and of all columns of each table of FROM with a key."""
     if (inner := dependent(plan)) is not None:
         yield from _keyed(inner.left, start, catalog)
         return
@@ -46,7 +50,7 @@ def _keyed(plan: Relation, start: int, catalog: Catalog) -> Iterator[tuple[froze
 
 
 def _loose(scalar: Scalar, keys: tuple[Scalar, ...]) -> Iterator[Column]:
-    """The columns that it reads other than through keys and aggregates."""
+    """Yields the columns that a scalar reads outside of keys and aggregates."""
     if scalar in keys or aggregate(scalar) is not None:
         return
     if isinstance(scalar, Column):

@@ -1,12 +1,14 @@
-"""Names further out: from a query to the queries around it, and the errors where a name means nothing.
+"""Lookup of names in a query and in the queries around it, and the errors for undefined names.
 
     SELECT … FROM users u WHERE EXISTS (SELECT … FROM orders o, LATERAL (SELECT … WHERE u.id = o.user_id) l)
     Level ◄────── Closure ────────────── Level ◄──────── Closure ──────────── Level
 
-A name that is not found in FROM is looked for one closure further out, and so on; where it is found it becomes an argument of that
-closure. A closure around an item of FROM shows what stands left of it, to LATERAL alone.
+A name that FROM does not define is looked up in the closures around the query, from the inside out.
+The column found there becomes an argument of that closure. A closure around an item of FROM gives
+access to the items to its left, but only for LATERAL.
 
-Source: PostgreSQL 15, src/backend/parser/parse_relation.c; its guesses at typos too.
+Source: PostgreSQL 15, src/backend/parser/parse_relation.c, also for the hints about misspelled
+names.
 """
 
 from __future__ import annotations
@@ -30,15 +32,17 @@ if TYPE_CHECKING:
     from sql.binding.queries import Queries
     from sql.binding.tables import Names
 
-DISTANCE_MAX = 3  # edits between a typo and what was meant
+DISTANCE_MAX = 3  # edits between a misspelled name and a suggested one
 UNSEEN = "but it cannot be referenced from this part of the query."
 
 
 @dataclass(frozen=True)
 class Level:
-    """One query. `tables`: what its FROM has brought so far, whether it can be seen or not, for errors; `queries` binds those inside.
+    """One query, or the body of a function.
 
-    `arguments`: of a function's body what $1, $2, … are; nothing further out can be seen from there. None in a query.
+    `queries` binds the subqueries inside it. `tables` are those that its FROM has bound so far,
+    visible or not; error messages need them. `arguments` are the values of $1, $2, … in the body of
+    a function, where no outer name is visible; None in a query.
     """
 
     queries: Queries
@@ -48,15 +52,19 @@ class Level:
 
     @property
     def outer(self) -> Closure | None:
+        """Returns the closure around the query, or None at the top."""
         return self.queries.outer
 
 
 @dataclass(frozen=True)
 class Closure:
-    """Between a query and the place where it stands, over which `binder` binds.
+    """The boundary between a subquery and the place where it stands.
 
-    `item`: whether that is an item of FROM, whose left neighbours only LATERAL shows (`lateral`), and none of them for a RIGHT or FULL
-    JOIN (`refused`). `captured`: what was found here, over the rows of the place.
+    `binder` binds names at that place. `captured` are the scalars over the rows there that the
+    subquery reads; they are its arguments.
+
+    `item`: the subquery is an item of FROM. The items to its left are visible only with LATERAL
+    (`lateral`). In a RIGHT or FULL JOIN, reading them is an error (`refused`).
     """
 
     binder: Expressions
@@ -67,18 +75,24 @@ class Closure:
 
     @property
     def depth(self) -> int:
+        """Returns the number of closures around the subquery, including this one."""
         return 1 + (self.further.depth if self.further is not None else 0)
 
     @property
     def further(self) -> Closure | None:
+        """Returns the next closure outward, or None."""
         return self.binder.level.outer
 
     @property
     def visible(self) -> bool:
+        """Returns whether the subquery can use the names at the place where it stands."""
         return self.lateral or not self.item
 
     def capture(self, scalar: Scalar, position: int | None = None) -> Scalar:
-        """The argument that a scalar of this place is inside."""
+        """Returns the argument that stands for a scalar of this place inside the subquery.
+
+        A scalar that depends on no row of this place is returned unchanged.
+        """
         if _is_free(scalar):
             return scalar
         if scalar not in self.captured:
@@ -86,14 +100,21 @@ class Closure:
         return as_scalar(Argument(self.depth, self.captured.index(scalar), scalar.type, position))
 
     def arguments(self, relation: Relation, *scalars: Scalar) -> tuple[Scalar, ...]:
-        """What was captured; what the relation does not read after all (an aggregate that moved out) is NULL."""
+        """Returns the captured scalars, with NULL in place of those that are not read.
+
+        `relation` and `scalars` may no longer read one, because an aggregate over an outer column
+        has moved to the outer query.
+        """
         read = {a.number for a in arguments_read(relation) if a.depth == self.depth}
         read |= {a.number for s in scalars for a in arguments_of(s) if a.depth == self.depth}
         return tuple(s if n in read else Literal(None, s.type) for n, s in enumerate(self.captured))
 
 
 def shown(level: Level) -> Queries:
-    """What binds a LATERAL item of FROM: with its left neighbours, which closures of one query within each other show."""
+    """Returns the binder of a LATERAL item of FROM.
+
+    It sees the items to its left through all nested closures of the same query.
+    """
 
     def mark(closure: Closure | None) -> Closure | None:
         if closure is None or not closure.item or closure.binder.level.tables is not level.tables:
@@ -106,7 +127,10 @@ def shown(level: Level) -> Queries:
 
 
 def find_column(binder: Expressions, name: str, table: str | None, position: int | None, item: int = 0) -> Scalar:
-    """What a column's name means; `item`: of the relation, where its schema was said. Raises 42703, 42702, 42P01, 42P10."""
+    """Returns the scalar that a column name stands for. Raises 42703, 42702, 42P01, 42P10.
+
+    `item` is the id of the relation if its schema is named, else 0.
+    """
     found = _found(binder, name, table, position, item)
     if found is not None:
         return found
@@ -136,7 +160,10 @@ def _found(binder: Expressions, name: str, table: str | None, position: int | No
 
 
 def find_argument(binder: Expressions, number: int, position: int | None) -> Scalar | None:
-    """What $number is inside a function's body; None outside of any."""
+    """Returns the value of $number inside a function's body, or None outside of a function.
+
+    Raises 42P02.
+    """
     for place, closure in _places(binder):
         given = place.level.arguments
         if given is not None:
@@ -147,7 +174,10 @@ def find_argument(binder: Expressions, number: int, position: int | None) -> Sca
 
 
 def said_item(binder: Expressions, node: exp.Column) -> int:
-    """The id of the relation in `schema.relation.column`; 0 without a schema. Raises 42P01."""
+    """Returns the id of the relation in `schema.relation.column`, or 0 without a schema.
+
+    Raises 42P01.
+    """
     if not node.args.get("db"):
         return 0
     at, said = position(node), Name(node.text("table"), node.text("db"))
@@ -160,7 +190,7 @@ def said_item(binder: Expressions, node: exp.Column) -> int:
 
 
 def find_table(binder: Expressions, alias: str, position: int | None, item: int = 0) -> Table:
-    """What an alias stands for, for `alias.*`. Raises 42P01."""
+    """Returns the table that an alias names, for `alias.*`. Raises 42P01."""
     for place, closure in _places(binder):
         if (table := place.scope.table(alias, item, position)) is not None:
             if closure is None:
@@ -170,7 +200,10 @@ def find_table(binder: Expressions, alias: str, position: int | None, item: int 
 
 
 def _places(binder: Expressions) -> Iterator[tuple[Expressions, Closure | None]]:
-    """Where a name may be found, from the inside: the place, and the closure that it is seen through. A function's body is the last."""
+    """Yields the places where a name may be defined, from the inside out.
+
+    Each is a binder and the closure that leads to it. The search ends at the body of a function.
+    """
     yield binder, None
     place, closure = binder, binder.level.outer
     while closure is not None and place.level.arguments is None:
@@ -180,7 +213,7 @@ def _places(binder: Expressions) -> Iterator[tuple[Expressions, Closure | None]]
 
 
 def _is_free(scalar: Scalar) -> bool:
-    """Whether a scalar is the same whichever row it is asked of, and means the same further inside."""
+    """Returns whether a scalar depends on no row here, so that a subquery can use it unchanged."""
     if isinstance(scalar, Literal | Parameter) or argument(scalar) is not None:
         return True
     return isinstance(scalar, Call) and scalar.function.kind == "cast" and all(map(_is_free, scalar.arguments))
@@ -190,7 +223,7 @@ def _is_free(scalar: Scalar) -> bool:
 
 
 def _tables(binder: Expressions) -> Iterator[Table]:
-    """All tables of this query and of those around it, seen or not."""
+    """Yields all tables of this query and of the queries around it, visible or not."""
     seen: list[list[Table]] = []
     closure: Closure | None = None
     while True:
@@ -205,6 +238,7 @@ def _tables(binder: Expressions) -> Iterator[Table]:
 
 
 def missing_table(binder: Expressions, alias: str, position: int | None) -> TailgateError:
+    """Returns the error 42P01, with a hint if the table is not visible or has another alias."""
     for table in _tables(binder):
         if alias not in (table.alias, table.relation):
             continue
@@ -218,7 +252,7 @@ def missing_table(binder: Expressions, alias: str, position: int | None) -> Tail
 
 
 def _missing_column(binder: Expressions, name: str, table: str | None, position: int | None) -> TailgateError:
-    """42703 with the column that was likely meant."""
+    """Returns the error 42703, with a hint that suggests up to two similar names."""
     shown = f"{table}.{name}" if table is not None else f'"{name}"'
 
     def error(hint: str | None) -> TailgateError:
@@ -246,7 +280,9 @@ def _missing_column(binder: Expressions, name: str, table: str | None, position:
 
 
 def distance(a: str, b: str) -> int:
-    """Levenshtein's; more than DISTANCE_MAX may come out as anything above it.
+    """Returns the Levenshtein distance.
+
+    If it is above DISTANCE_MAX, returns any number above DISTANCE_MAX.
 
     >>> distance("user_id", "uesr_id")
     2

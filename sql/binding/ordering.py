@@ -1,6 +1,7 @@
-"""What stands behind a query's rows: DISTINCT, DISTINCT ON, ORDER BY, LIMIT, OFFSET, FETCH.
+"""The last steps of a query: DISTINCT, DISTINCT ON, ORDER BY, LIMIT, OFFSET, FETCH.
 
-Source: PostgreSQL 15, src/backend/parser/parse_clause.c transformDistinctOnClause(), transformLimitClause().
+Source: PostgreSQL 15, src/backend/parser/parse_clause.c transformDistinctOnClause(),
+transformLimitClause().
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from sql.ordering import sortable
 from sql.plan import Column, Limit, Literal, Project, Relation, Scalar, Sort, SortKey, TopK, nullable
 from sql.rewrite import columns_of
 
-Ordered = list[tuple[Scalar, exp.Expr]]  # what to sort by, over the input, each with its node
+Ordered = list[tuple[Scalar, exp.Expr]]  # expressions to sort by, over the input, each with its node
 
 
 def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, clause: str = "ORDER BY") -> Ordered:
-    """What the items of ORDER BY, or the expressions of DISTINCT ON, mean: names and numbers of outputs first."""
+    """Binds the items of ORDER BY or DISTINCT ON.
+
+    Names and numbers refer to output columns first.
+    """
     found = []
     for node in nodes:
         inner = node.this if isinstance(node, exp.Ordered) else node
@@ -39,7 +43,10 @@ def order_of(nodes: list[exp.Expr], outputs: list[Output], binder: Expressions, 
 
 @dataclass
 class Finish:
-    """Projection of a SELECT, and what follows it; `on`: of DISTINCT ON."""
+    """The projection of a SELECT and the steps after it.
+
+    `ordered` is of ORDER BY, `on` of DISTINCT ON.
+    """
 
     tree: exp.Select
     binder: Expressions
@@ -48,7 +55,10 @@ class Finish:
     on: Ordered
 
     def over(self, plan: Relation) -> Relation:
-        """What is only sorted by is dropped at the end."""
+        """Returns the plan of these steps over `plan`.
+
+        Columns that are only sorted by are dropped at the end.
+        """
         expressions = [o.scalar for o in self.outputs]
         fields = tuple(Field(o.name, o.scalar.type, nullable(o.scalar, plan.columns)) for o in self.outputs)
         distinct = self.tree.args.get("distinct")
@@ -81,7 +91,7 @@ class Finish:
         return result
 
     def _check_on(self, on: tuple[Column, ...], keys: tuple[SortKey, ...]) -> None:
-        """What is sorted by begins with what is to be distinct."""
+        """Raises 42P10 if ORDER BY has other expressions before those of DISTINCT ON."""
         others = False
         sorted_by: list[Scalar] = []
         for sort, (_, node) in zip(keys, self.ordered, strict=True):
@@ -100,7 +110,7 @@ def _mismatch(at: int | None) -> TailgateError:
 
 
 def sorted_and_cut(tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], binder: Expressions) -> Relation:
-    """ORDER BY with LIMIT and OFFSET of a query."""
+    """Applies a query's ORDER BY, LIMIT and OFFSET."""
     order = tree.args.get("order")
     at = position(order) if order is not None else None
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
@@ -117,7 +127,10 @@ def sorted_and_cut(tree: exp.Expr, plan: Relation, keys: tuple[SortKey, ...], bi
 
 
 def rows(node: exp.Expr, clause: str, binder: Expressions) -> Scalar:
-    """A number of rows: an expression without columns."""
+    """Binds the number of rows of LIMIT or OFFSET, which reads no columns.
+
+    Raises 42804, 42P10, 0A000.
+    """
     scalar = binder.within(clause).bind(node)
     found = coerce(scalar, INT8, binder.parameters, "assignment")
     if found is None:

@@ -1,6 +1,7 @@
-"""Names of output columns, and what GROUP BY and ORDER BY mean by a number or a name.
+"""Names of output columns, and references to them by name or number in GROUP BY and ORDER BY.
 
-Source: PostgreSQL 15, src/backend/parser/parse_target.c FigureColname(), parse_clause.c findTargetlistEntrySQL92().
+Source: PostgreSQL 15, src/backend/parser/parse_target.c FigureColname(), parse_clause.c
+findTargetlistEntrySQL92().
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from sql.correlation import subqueries_of
 from sql.grammar.names import position
 from sql.plan import Scalar
 
-SUBQUERY = "(SELECT …)"  # stands for the name of its column
+SUBQUERY = "(SELECT …)"  # a placeholder for the name of the subquery's column
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of SELECT's list, over the input. `node`: None for those that * brought."""
+    """A column of a select list.
+
+    `scalar` is over the input. `node` is None if the column is from `*`.
+    """
 
     name: str
     scalar: Scalar
@@ -27,7 +31,10 @@ class Output:
 
 
 def column_name(node: exp.Expr, scalar: Scalar) -> str:
-    """What PostgreSQL calls an output column without AS; of a subquery, as its column is called."""
+    """Returns the name that PostgreSQL gives an output column without AS.
+
+    A subquery has the name of its column.
+    """
     name = _figure(node)[1]
     if name is SUBQUERY:
         return next((s.relation.columns[s.column].name for s in subqueries_of(scalar)), "?column?")
@@ -35,7 +42,10 @@ def column_name(node: exp.Expr, scalar: Scalar) -> str:
 
 
 def _figure(node: exp.Expr) -> tuple[int, str]:
-    """How good a name is (0: none, 1: a type's, 2: a real one), and the name."""
+    """Returns the strength of a name and the name.
+
+    The strength is 0 for no name, 1 for that of a type or CASE, 2 for that of a column or function.
+    """
     match node:
         case exp.Column() | exp.Dot():
             last = node.this if isinstance(node, exp.Column) else node.expression
@@ -69,7 +79,10 @@ def _figure(node: exp.Expr) -> tuple[int, str]:
 
 
 def by_number(node: exp.Expr, outputs: list[Output], clause: str) -> Output | None:
-    """The output that an integer means. Raises 42P10, 42601 for other constants."""
+    """Returns the output column that an integer refers to, or None if the node is not a constant.
+
+    Raises 42P10 if the number is out of range, 42601 for other constants.
+    """
     inner = node.this if isinstance(node, exp.Neg) else node
     if not isinstance(inner, exp.Literal):
         return None
@@ -83,7 +96,7 @@ def by_number(node: exp.Expr, outputs: list[Output], clause: str) -> Output | No
 
 
 def by_name(node: exp.Expr, outputs: list[Output], clause: str) -> Output | None:
-    """The output that a bare name means."""
+    """Returns the output column that a name without a table refers to, or None. Raises 42702."""
     if not isinstance(node, exp.Column) or node.args.get("table") or isinstance(node.this, exp.Star):
         return None
     found = [o for o in outputs if o.name == node.name]

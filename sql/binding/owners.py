@@ -1,4 +1,6 @@
-"""Which query an aggregate is one of: the innermost whose columns it reads, which may be a query further out.
+"""The query to which an aggregate belongs.
+
+It is the innermost query whose columns the aggregate reads. This can be an outer query.
 
 Source: PostgreSQL 15, check_agg_arguments() in src/backend/parser/parse_agg.c.
 """
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def owned(binder: Expressions, call: AggregateCall) -> Scalar:
-    """The aggregate where it stands: of its own query, or as an argument from the one that it belongs to. Raises 42803."""
+    """Returns the aggregate as a scalar at the place where it stands. Raises 42803.
+
+    If it belongs to an outer query, the scalar is an argument that this query computes.
+    """
     read = read_by(call)
     around = _around(binder)
     depths = [a.depth for s in read for a in arguments_of(s) if a.depth in around]
@@ -43,7 +48,10 @@ def owned(binder: Expressions, call: AggregateCall) -> Scalar:
 
 
 def _around(binder: Expressions) -> set[int]:
-    """The depths of the queries around, out to a function's body: its arguments are as good as constants."""
+    """Returns the depths of the closures around, up to a function's body.
+
+    The arguments of a function count as constants.
+    """
     found: set[int] = set()
     closure = binder.level.outer
     while closure is not None and closure.binder.level.arguments is None:
@@ -53,7 +61,7 @@ def _around(binder: Expressions) -> set[int]:
 
 
 def _outside(call: AggregateCall, closure: Closure) -> AggregateCall:
-    """Over the rows of the place around the closure."""
+    """Returns the aggregate over the rows of the place where the closure stands."""
 
     def new(scalar: Scalar) -> Scalar:
         found = argument(scalar)

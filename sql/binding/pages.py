@@ -1,7 +1,9 @@
-"""ctid in ranges of pages, as parallel readers cut a table with them (DuckDB's PostgreSQL reader: `ctid BETWEEN '(0,0)' AND '(9,0)'`).
+"""Conditions on ranges of ctid, with which parallel readers split a table into pages.
 
-Rows have no place here that could be told. All rows of a relation count as those of its first page, so a range of whole pages has all of
-them or none, and ranges that follow each other have each row once. Anything else of ctid is refused.
+DuckDB's PostgreSQL reader, for example, sends `ctid BETWEEN '(0,0)' AND '(9,0)'`. Rows have no
+physical position here, so all rows of a relation count as rows of its first page. A range of whole
+pages then contains all rows or none, and adjacent ranges contain each row once. Any other use of
+ctid raises 0A000.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ TID = re.compile(r"\s*\((\d+),(\d+)\)\s*")
 
 
 def bind_range(binder: Expressions, node: exp.Between) -> Scalar | None:
-    """TRUE or FALSE; None if `node` is about something else. Views have no ctid, as in PostgreSQL, and can read none."""
+    """Returns TRUE or FALSE for a range of ctid, None for other conditions. Raises 0A000.
+
+    As in PostgreSQL, views have no ctid. The queries of views cannot read it, either.
+    """
     column = node.this
     if not isinstance(column, exp.Column) or column.name != "ctid" or binder.view or not _has_pages(binder, column.text("table")):
         return None
@@ -38,7 +43,7 @@ def bind_range(binder: Expressions, node: exp.Between) -> Scalar | None:
 
 
 def _has_pages(binder: Expressions, alias: str) -> bool:
-    """Whether it is ctid of a relation that has rows of its own, and no column's name."""
+    """Returns whether ctid is not the name of a column and a relation in scope stores rows."""
     if any(c.name == "ctid" for c in binder.scope.columns):
         return False
     catalog = binder.level.names.catalog
@@ -46,7 +51,7 @@ def _has_pages(binder: Expressions, alias: str) -> bool:
 
 
 def _tid(node: exp.Expr) -> tuple[int, int] | None:
-    """Page and row of a literal, with its type or without."""
+    """Returns the page and row of a tid literal, with or without a cast, or None."""
     if isinstance(node, exp.Cast) and str(node.args["to"].args.get("kind")) == "tid":
         node = node.this
     found = TID.fullmatch(node.this) if isinstance(node, exp.Literal) and node.is_string else None

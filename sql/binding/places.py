@@ -1,4 +1,4 @@
-"""Where things stand in the text, for errors."""
+"""Positions of expressions in the text, for error messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sql.grammar.names import position
 
 
 def aggregate_place(node: exp.Expr) -> int | None:
-    """Where the first aggregate in a tree begins."""
+    """Returns the position of the first aggregate in a tree."""
     places = [
         p
         for n in node.find_all(exp.Anonymous)
@@ -19,13 +19,16 @@ def aggregate_place(node: exp.Expr) -> int | None:
 
 
 def leftmost(node: exp.Expr) -> int | None:
-    """Where an expression begins, parentheses aside: exprLocation()."""
+    """Returns the position at which an expression begins, without parentheses: exprLocation()."""
     places = [p for n in node.walk() if not _is_silent(n) and (p := position(n)) is not None]
     return min(places, default=None)
 
 
 def _is_silent(node: exp.Expr) -> bool:
-    """Whether PostgreSQL's tree has no place for it: a literal with its type is a constant, and that stands where the quotes do."""
+    """Returns whether PostgreSQL's tree has no position for a node.
+
+    A cast of a quoted literal is one constant there, whose position is that of the literal.
+    """
     if isinstance(node, exp.Cast):
         return isinstance(node.this, exp.Literal) and node.this.is_string
     return isinstance(node, (exp.Paren, exp.DataType))

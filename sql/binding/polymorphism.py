@@ -1,8 +1,10 @@
-"""Rows of the catalogue for any type of element: anyelement, anyarray, anycompatible, anycompatiblearray.
+"""Polymorphic functions: anyelement, anyarray, anycompatible, anycompatiblearray.
 
-A row of the types at hand is made of such a row before one is chosen.
+Before overload resolution, each polymorphic row of the catalogue becomes a row for the types of the
+call.
 
-Source: PostgreSQL 15, section "Polymorphic Types"; enforce_generic_type_consistency(), select_common_type_from_oids() in parse_coerce.c.
+Source: PostgreSQL 15, section "Polymorphic Types"; enforce_generic_type_consistency(),
+select_common_type_from_oids() in parse_coerce.c.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ FAMILIES = ("anyelement", "anyarray", "anycompatible", "anycompatiblearray")
 
 @dataclass(frozen=True)
 class Made:
-    """The result of a row made here: `element`, or an array of it; numerics with room for all."""
+    """The result type of a concrete row: `element`, or an array of it.
+
+    A numeric has room for all arguments.
+    """
 
     element: Type
     array: bool
@@ -31,7 +36,10 @@ class Made:
 
 
 def concrete(row: Function, types: tuple[Type, ...]) -> Function | None:
-    """The row with types in place of families; None if the arguments do not fit them."""
+    """Replaces the polymorphic types of a row by concrete types.
+
+    Returns None if the arguments do not fit them.
+    """
     if not any(a in FAMILIES for a in row.arguments) or not (row.variadic or len(types) == len(row.arguments)):
         return row
     names = row.arguments + row.arguments[-1:] * (len(types) - len(row.arguments))

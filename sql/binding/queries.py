@@ -1,4 +1,4 @@
-"""Queries: SELECT, VALUES, UNION and WITH to plans.
+"""Queries: binds SELECT, VALUES, set operations and WITH, and returns plans.
 
 FROM ─► WHERE ─► GROUP BY ─► HAVING ─► SELECT ─► DISTINCT ─► ORDER BY ─► LIMIT
 Join    Filter   Aggregate   Filter    Project   Distinct    Sort        Limit
@@ -50,7 +50,7 @@ from sql.plan import (
     nullable,
 )  # fmt: skip
 
-# clauses that need the types of all outputs
+# clauses of SELECT that need the types of all output columns
 SETTLING = ("distinct", "group", "having", "order", "limit", "offset")
 REFUSED = {
     "into": "SELECT INTO",
@@ -60,8 +60,11 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class Queries:
-    """Binds queries. `view`: for a view, where no parameters and nothing that changes by itself may stand; `outer`: the queries around.
-    `sizes`: of the expressions of the whole statement."""
+    """The binder of queries.
+
+    `view`: the query defines a view, in which parameters and volatile functions are not allowed.
+    `outer`: the closure around the query, None at the top. `sizes`: the sizes of all expressions.
+    """
 
     parameters: Parameters = field(default_factory=Parameters)
     view: bool = False
@@ -69,7 +72,11 @@ class Queries:
     sizes: Sizes = field(default_factory=Sizes, compare=False)
 
     def query(self, tree: exp.Expr, names: Names, *, side: bool = False) -> Relation:
-        """A query with its WITH; output columns of unknown type are text. `side`: of a set operation, which gives them a type."""
+        """Binds a query with its WITH.
+
+        Output columns of unknown type become text, except in a `side` of a set operation, which
+        chooses their type.
+        """
         clause = tree.args.get("with_")
         if clause is not None:
             names = self.ctes(clause, names)
@@ -91,6 +98,7 @@ class Queries:
         raise FeatureNotSupported(f"{type(tree).__name__} is not supported", position=position(tree))
 
     def ctes(self, clause: exp.Expr, names: Names) -> Names:
+        """Binds the queries of a WITH and returns the names with them. Raises 42712, 42P10."""
         seen: set[str] = set()
         for cte in clause.expressions:
             name = cte.alias
@@ -112,6 +120,12 @@ class Queries:
     # --- SELECT
 
     def _select(self, tree: exp.Select, names: Names, side: bool) -> Relation:
+        """Binds a SELECT.
+
+        All expressions are bound over FROM first. Grouping, windows and set-returning functions
+        then add their nodes to the plan, and each rewrites the remaining expressions over its
+        columns.
+        """
         for key, words in REFUSED.items():
             if tree.args.get(key):
                 found = tree.args[key]
@@ -184,6 +198,10 @@ class Queries:
         return found
 
     def _groups(self, tree: exp.Select, binder: Expressions, outputs: list[Output]) -> Groups | None:
+        """Binds GROUP BY.
+
+        An item can be the number or name of an output column. Returns None without GROUP BY.
+        """
         clause = tree.args.get("group")
         if clause is None:
             return None
@@ -205,7 +223,7 @@ class Queries:
         keys, sets = numbered(clause, resolve)
         return Groups(keys, binder.scope, sets)
 
-    # --- others
+    # --- set operations and VALUES
 
     def _combined(self, tree: exp.SetOperation, names: Names) -> Relation:
         sides = (tree.this, tree.args["expression"])
@@ -228,7 +246,10 @@ class Queries:
         return written_out(tuple(map(tuple, bound)), tuple(fields))
 
     def _modified(self, tree: exp.Expr, plan: Relation, names: Names) -> Relation:
-        """ORDER BY and LIMIT of a set operation or VALUES: only output columns, by name or number."""
+        """Applies ORDER BY and LIMIT of a set operation or VALUES. Raises 0A000.
+
+        These sort only by the names and numbers of output columns.
+        """
         outputs = [Output(f.name, Column(i, f.type)) for i, f in enumerate(plan.columns)]
         binder = Expressions(Scope(), Level(self, names))
         order = tree.args.get("order")
@@ -255,7 +276,10 @@ def _distinct_on(tree: exp.Select) -> list[exp.Expr]:
 
 
 def written_out(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]) -> Relation:
-    """The rows of VALUES; with subqueries, or in one that reads what is around it, each is computed."""
+    """Returns the rows of VALUES.
+
+    If they contain subqueries or read outer columns, each row is a projection.
+    """
     if any(has_subqueries(s) or list(arguments_of(s)) for row in rows for s in row):
         made = tuple(Project(ONE_ROW, row, columns) for row in rows)
         return made[0] if len(made) == 1 else Union_(made, columns)
@@ -263,7 +287,10 @@ def written_out(rows: tuple[tuple[Scalar, ...], ...], columns: tuple[Field, ...]
 
 
 def _is_column(node: exp.Expr, binder: Expressions) -> bool:
-    """Whether a bare name is a column of FROM: in GROUP BY those come before output names."""
+    """Returns whether a name without a table is a column of FROM.
+
+    GROUP BY prefers these to output names.
+    """
     return isinstance(node, exp.Column) and not node.args.get("table") and any(c.name == node.name for c in binder.scope.columns)
 
 

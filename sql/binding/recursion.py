@@ -1,4 +1,4 @@
-"""WITH RECURSIVE: a query that begins somewhere and goes on from its own rows.
+"""WITH RECURSIVE: a base query, and a step that is repeated over the rows of the previous round.
 
 Source: PostgreSQL 15, src/backend/parser/parse_cte.c.
 """
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 
 def names_itself(cte: exp.Expr) -> bool:
+    """Returns whether a query of a WITH clause refers to itself."""
     return bool(_references(cte.this, cte.alias))
 
 
 def bind_recursive(cte: exp.Expr, names: Names, queries: Queries) -> Recursive:
-    """base UNION [ALL] step. Raises 42P19, 42804; in a view 0A000."""
+    """Binds a recursive query, base UNION [ALL] step. Raises 42P19, 42804, and 0A000 in a view."""
     name, tree, at = cte.alias, cte.this, position(cte)
     if queries.view:
         raise FeatureNotSupported("WITH RECURSIVE in a view is not supported", hint="Use it in a SELECT from views.", position=at)
@@ -55,7 +56,7 @@ def bind_recursive(cte: exp.Expr, names: Names, queries: Queries) -> Recursive:
     working = Working(number, tuple(Field(f.name, f.type) for f in base.columns))
     step = queries.query(_bare(second), names.with_cte(name, working, fields))
     _check_step(step, name, references[0])
-    if isinstance(step, Union_):  # so that it stays one
+    if isinstance(step, Union_):  # keeps `combined` from flattening it
         step = Project(step, tuple(Column(i, f.type) for i, f in enumerate(step.columns)), step.columns)
     joined = combined(tree, base, step, queries.parameters)
     union = joined.input if isinstance(joined, Distinct) else joined
@@ -73,7 +74,7 @@ def bind_recursive(cte: exp.Expr, names: Names, queries: Queries) -> Recursive:
 
 
 def _check_step(step: Relation, name: str, reference: exp.Expr) -> None:
-    """What a round reads of the one before must be rows of its own FROM."""
+    """Raises 42P19 if the step refers to the query within a subquery, or aggregates its rows."""
     at = position(reference)
     if not any(isinstance(node, Working) for node in nodes(step)):
         raise InvalidRecursion(f'recursive reference to query "{name}" must not appear within a subquery', position=at)

@@ -1,6 +1,7 @@
-"""Which of several operators or functions a call means.
+"""Overload resolution: finds the operator or function that a call refers to.
 
-Source: PostgreSQL 15, sections "Operators", "Functions" of "Type Conversion"; func_select_candidate() in parse_func.c.
+Source: PostgreSQL 15, sections "Operators", "Functions" of "Type Conversion";
+func_select_candidate() in parse_func.c.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ CASTS_HINT = "You might need to add explicit type casts."
 
 
 def choose(candidates: tuple[Function, ...], types: tuple[Type, ...]) -> Function | TailgateError | None:
-    """The one that fits best; None if none does, the error (without its text) if several do equally."""
+    """Returns the candidate that fits the argument types best.
+
+    Returns None if none fits, and an error without its text if several fit equally well.
+    """
     fitting = [made for c in candidates if (made := concrete(c, types)) is not None and _arity(made, len(types))]
     names = tuple(spelled(t) for t in types)
     exact = [c for c in fitting if _expanded(c, len(types)) == names]
@@ -50,7 +54,11 @@ def choose(candidates: tuple[Function, ...], types: tuple[Type, ...]) -> Functio
 
 
 def _by_category(fitting: list[Function], types: tuple[Type, ...]) -> Function | TailgateError:
-    """For arguments of unknown type: the category that all candidates have there, text if one has it."""
+    """Chooses by the type categories that the candidates have for arguments of unknown type.
+
+    An argument's category is string if a candidate has that, else the one that all candidates
+    share.
+    """
     count = len(types)
     for i, type in enumerate(types):
         if type != UNKNOWN:
@@ -74,6 +82,7 @@ def _by_category(fitting: list[Function], types: tuple[Type, ...]) -> Function |
 
 
 def _best(candidates: list[Function], score: object) -> list[Function]:
+    """Returns the candidates with the highest score."""
     scores = [score(c) for c in candidates]  # type: ignore[operator]
     return [c for c, s in zip(candidates, scores, strict=True) if s == max(scores)]
 
@@ -83,7 +92,7 @@ def _arity(function: Function, count: int) -> bool:
 
 
 def _expanded(function: Function, count: int) -> tuple[str, ...]:
-    """Argument types for a number of arguments."""
+    """Returns `count` argument types; the last type of a variadic function is repeated."""
     return function.arguments + function.arguments[-1:] * (count - len(function.arguments))
 
 
@@ -96,12 +105,15 @@ def _is_preferred(name: str) -> bool:
 
 
 def _preferred(name: str, type: Type) -> bool:
-    """Whether a candidate's argument is the preferred type of what is given; an unknown one decides nothing here."""
+    """Returns whether the named type is preferred in the category of `type`.
+
+    Returns False if `type` is unknown.
+    """
     return _is_preferred(name) and type != UNKNOWN and _category(name) == type.facts.category
 
 
 def arguments(function: Function, given: list[Scalar], parameters: Parameters) -> tuple[Scalar, ...]:
-    """The arguments, cast to the types of the function chosen."""
+    """Casts the arguments to the argument types of the chosen function."""
     made = []
     for name, scalar in zip(_expanded(function, len(given)), given, strict=True):
         if name == "any":
@@ -118,7 +130,7 @@ def arguments(function: Function, given: list[Scalar], parameters: Parameters) -
 
 
 def _same_numerics(scalars: list[Scalar]) -> list[Scalar]:
-    """Numerics and arrays of them with one scale."""
+    """Casts numerics and arrays of numerics to one scale. Other scalars stay unchanged."""
     numerics = [s.type.element for s in scalars if s.type.name == "numeric"]
     if not numerics:
         return scalars
@@ -132,9 +144,10 @@ def _same_numerics(scalars: list[Scalar]) -> list[Scalar]:
 
 
 def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
-    """Both with one precision and scale, for Spark would compare them without the digits that do not fit into 38.
+    """Casts two numerics to one precision and scale.
 
-    A literal takes the other's type where it loses nothing, so that columns stay columns.
+    Otherwise Spark would drop the digits that do not fit into 38 before it compares them. A literal
+    takes the type of the other side if it loses no digits, so that a column needs no cast.
     """
     for a, b, swapped in ((left, right, False), (right, left, True)):
         if isinstance(b, Literal) and isinstance(b.value, Decimal) and not (isinstance(a, Literal) and swapped):
@@ -145,7 +158,7 @@ def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
     types = left.type, right.type
     scale = max(t.decimal[1] for t in types)
     room = scale + max(t.decimal[0] - t.decimal[1] for t in types), scale
-    # one side as it is, if it has room for all that the other holds
+    # A side whose type has room for both stays unchanged.
     type = replace(next((t for t in types if t.decimal == room), common_numeric(types)), declared=False)
     made = [s if s.type.decimal == type.decimal else coerce(s, type, Parameters()) for s in (left, right)]
     assert made[0] is not None
@@ -154,15 +167,19 @@ def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def result(function: Function, given: tuple[Scalar, ...]) -> Type:
+    """Returns the type of a function's result for these arguments."""
     if function.name in ("round", "trunc") and function.arguments == ("numeric", "int4"):
-        # the digits that are asked for, if one can see how many
+        # the requested number of digits, if it is a literal
         digits = given[1].value if isinstance(given[1], Literal) else None
         return numeric(max(0, min(digits, NUMERIC_PRECISION))) if isinstance(digits, int) else numeric(given[0].type.decimal[1])
     return function.result(tuple(a.type for a in given)) if callable(function.result) else from_name(function.result)
 
 
 def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Function:
-    """Raises 42883, 42725, or 0A000 for one that only PostgreSQL has."""
+    """Returns the operator for one or two operand types.
+
+    Raises 42883, 42725, or 0A000 if only PostgreSQL has it.
+    """
     candidates = catalogue.operators(sign) if len(types) == 2 else catalogue.prefixes(sign)
     found = choose(candidates, types)
     texts = [str(plain(t)).split("(")[0] if t.name == "numeric" else str(plain(t)) for t in types]
@@ -189,7 +206,10 @@ def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Functi
 
 
 def function(name: str, types: tuple[Type, ...], position: int | None) -> Function:
-    """Raises 42883, 42725, or 0A000 for one that only PostgreSQL has."""
+    """Returns the function for these argument types.
+
+    Raises 42883, 42725, or 0A000 if only PostgreSQL has it.
+    """
     candidates = catalogue.calls(name)
     found = choose(candidates, types)
     shown = f"{name.split(':')[0]}({', '.join(str(plain(t)) for t in types)})"

@@ -1,13 +1,15 @@
-"""Functions that statements made: a call becomes the function's body, over what it was given.
+"""User-defined SQL functions: the function's body, over the call's arguments, replaces the call.
 
     f(x + 1)   with f(a int) RETURN a * a        ──►  (x + 1) * (x + 1)
-    g(u.id)    with g(i int) RETURN (SELECT …)   ──►  a subquery that reads u.id, as if it were written there
+    g(u.id)    with g(i int) RETURN (SELECT …)   ──►  a subquery that reads u.id
     FROM h(3)  with h(n int) RETURNS TABLE …     ──►  the body as an item of FROM, LATERAL
 
-The body is bound at a `Level` of its own that has the arguments: their names and $n mean the scalars that were given, and nothing
-further out is seen. So nothing else has to know of functions: rules, errors and decorrelation are those of what is written out.
+The body is bound at a separate `Level`. There, argument names and $n stand for the scalars of the
+call, and outer names are not visible. Other modules need not know about user-defined functions:
+they see only the inlined expressions and subqueries.
 
-Source: PostgreSQL 15, FuncnameGetCandidates() in namespace.c, "Calling Functions", inline_function() in clauses.c.
+Source: PostgreSQL 15, FuncnameGetCandidates() in namespace.c, "Calling Functions",
+inline_function() in clauses.c.
 """
 
 from __future__ import annotations
@@ -68,18 +70,18 @@ if TYPE_CHECKING:
     from sql.binding.expressions import Expressions
     from sql.binding.tables import Names
 
-INLINED_MAX = 20_000  # parts of an expression that a call became: functions that double their argument grow fast when they are nested
-CLAUSE = "SQL functions"  # where their bodies stand, for errors
+INLINED_MAX = 20_000  # parts of an inlined expression; nested functions that use an argument twice grow exponentially
+CLAUSE = "SQL functions"  # the clause of function bodies, in error messages
 MISMATCH = "return type mismatch in function declared to return %s"
 
 
 def named(binder: Expressions, node: exp.Anonymous) -> tuple[Item, ...]:
-    """The functions that a call may mean."""
+    """Returns the user-defined functions with the name of a call."""
     return binder.level.names.catalog.functions(Name(str(node.this), node.meta.get("schema")))
 
 
 def bind_routine(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> Scalar:
-    """The value of a call. Raises 42883, 42725, 0A000."""
+    """Binds a call in an expression and returns its value. Raises 42883, 42725, 0A000."""
     item, made, given = _chosen(binder, node, items)
     if made.rows is not None:
         raise FeatureNotSupported(
@@ -94,7 +96,10 @@ def bind_routine(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ..
 
 
 def bind_rows(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Relation, tuple[Field, ...], bool]:
-    """A call in FROM: its rows, its columns, and whether they have no names of their own."""
+    """Binds a call in FROM.
+
+    Returns its rows, its columns, and whether the function's columns are unnamed.
+    """
     item, made, given = _chosen(binder, node, items)
     inner = _inside(binder, item, made, given, position(node))
     if made.rows is None:
@@ -104,16 +109,20 @@ def bind_rows(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...])
 
 
 def _size(scalar: Scalar) -> int:
-    """How many parts it has, those of aggregates aside."""
+    """Returns the number of parts of a scalar; an aggregate or window function counts as one."""
     return 1 if aggregate(scalar) is not None or windowed(scalar) is not None else 1 + sum(map(_size, parts(scalar)))
 
 
-# --- which function ---------------------------------------------------------------------------------------------------------------
+# --- choice of the function -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A function that takes as many arguments. `places`: which of its arguments each given one is."""
+    """A function whose argument names and count fit a call.
+
+    `places` has, for each argument of the call, its index among the function's arguments. `row` is
+    the function as `choose` takes it.
+    """
 
     item: Item
     routine: Routine
@@ -122,7 +131,10 @@ class _Candidate:
 
 
 def _chosen(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -> tuple[Item, Routine, tuple[Scalar, ...]]:
-    """The function that a call means, and its arguments, as its types, with defaults for those that were left out."""
+    """Returns the function that a call refers to, and its arguments.
+
+    The arguments are cast to the declared types; defaults replace omitted ones.
+    """
     name, at = str(node.this), position(node)
     nodes: list[exp.Expr] = []
     names: list[str | None] = []
@@ -156,7 +168,10 @@ def _chosen(binder: Expressions, node: exp.Anonymous, items: tuple[Item, ...]) -
 
 
 def _candidate(item: Item, names: list[str | None]) -> _Candidate | None:
-    """The function for arguments that are given in their order and by these names."""
+    """Returns the function as a candidate for a call, or None if the arguments do not fit.
+
+    `names` has the name of each argument of the call, None for positional ones.
+    """
     made = routine(item)
     known = [a.name for a in made.arguments]
     places = []
@@ -187,7 +202,7 @@ def _arguments(binder: Expressions, candidate: _Candidate, given: list[Scalar]) 
 
 
 def default(binder: Expressions, argument: Field, text: str) -> Scalar:
-    """What an argument is if it is left out. Raises 42P13, 0A000."""
+    """Binds the default of an argument. Raises 42P13, 0A000."""
     cursor = Cursor(text)
     tree = expression(cursor)
     cursor.finish()
@@ -200,12 +215,15 @@ def default(binder: Expressions, argument: Field, text: str) -> Scalar:
     return scalar
 
 
-# --- what it becomes --------------------------------------------------------------------------------------------------------------
+# --- inlining ---------------------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=512)  # as views' texts
+@lru_cache(maxsize=512)  # the same size as for views
 def tree_of(text: str) -> exp.Expr:
-    """The tree of a function's body, whose places mean nothing in the statement that calls it. Not to be changed."""
+    """Returns the tree of a function's body. Callers must not change it.
+
+    It has no positions, because they would not be positions in the calling statement.
+    """
     cursor = Cursor(text)
     tree = parse_query(cursor)
     cursor.finish()
@@ -219,7 +237,10 @@ def _unplaced(tree: exp.Expr) -> exp.Expr:
 
 
 def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar, ...], at: int | None) -> Expressions:
-    """What binds a call's body."""
+    """Returns the binder of a call's body.
+
+    Records the use of the function. Raises 0A000 for recursion.
+    """
     names = binder.level.names
     if item.id in names.inside:
         raise FeatureNotSupported("recursive functions are not supported", position=at)
@@ -232,7 +253,10 @@ def _inside(binder: Expressions, item: Item, made: Routine, given: tuple[Scalar,
 
 
 def body_binder(binder: Expressions, name: str, made: Routine, given: tuple[Scalar, ...], names: Names) -> Expressions:
-    """What binds the body of a function, whose arguments are scalars over the rows that `binder` knows."""
+    """Returns the binder of a function's body.
+
+    `given` are its arguments, scalars over the rows of `binder`.
+    """
     columns = tuple(Named(a.name, g) for a, g in zip(made.arguments, given, strict=True))
     scope = Scope(columns, (Table(name, columns),))
     queries = replace(binder.level.queries, parameters=Parameters())
@@ -240,7 +264,12 @@ def body_binder(binder: Expressions, name: str, made: Routine, given: tuple[Scal
 
 
 def value(inner: Expressions, made: Routine, tree: exp.Expr) -> Scalar:
-    """The body's one value: of its first row, NULL without one; NULL if the function is strict and an argument is. Raises 42P13."""
+    """Returns the value of a function's body: that of the first row, or NULL without rows.
+
+    Raises 42P13.
+
+    The value is NULL if the function is strict and an argument is NULL.
+    """
     if _is_expression(tree):
         (node,) = tree.expressions
         found = inner.typed(node.this if isinstance(node, exp.Alias) else node)
@@ -262,7 +291,10 @@ def value(inner: Expressions, made: Routine, tree: exp.Expr) -> Scalar:
 
 
 def rows(inner: Expressions, made: Routine, tree: exp.Expr) -> Relation:
-    """The body's rows, none if the function is strict and an argument is NULL. Raises 42P13."""
+    """Returns the rows of a function's body. Raises 42P13.
+
+    There are none if the function is strict and an argument is NULL.
+    """
     assert made.rows is not None
     closure = Closure(inner)
     relation = replace(inner.level.queries, outer=closure).query(tree, inner.level.names)
@@ -291,20 +323,21 @@ def rows(inner: Expressions, made: Routine, tree: exp.Expr) -> Relation:
 
 
 def _returned(scalar: Scalar, type: Type) -> Scalar | None:
-    """The body's value as the type that was declared."""
+    """Casts a value of the body to the declared return type, or returns None if no cast exists."""
     found = coerce(scalar, type, Parameters(), "assignment")
     if found is not None and found.type.name == "numeric" and found.type.declared and found.type.modifiers:
-        return coerce(found, replace(found.type, declared=False), Parameters())  # what was declared of a column is not of the result
+        return coerce(found, replace(found.type, declared=False), Parameters())  # the result's precision does not count as declared
     return found
 
 
 def _nulls(inner: Expressions, made: Routine) -> tuple[Scalar, ...]:
+    """Returns IS NULL tests for the arguments of a strict function; none for other functions."""
     given = inner.level.arguments or ()
     return tuple(IsNull(g) for g in given if not isinstance(g, Literal) or g.value is None) if made.strict else ()
 
 
 def _is_expression(tree: exp.Expr) -> bool:
-    """Whether a body is SELECT and one expression, so that it can stand where the call does."""
+    """Returns whether a body is SELECT with one expression, which can replace the call directly."""
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         return False
     node = tree.expressions[0]
@@ -316,7 +349,7 @@ def _aggregates(tree: exp.Expr) -> bool:
 
 
 def _at_most_one(relation: Relation) -> bool:
-    """Whether one sees that there are no two rows."""
+    """Returns True if the relation certainly has at most one row."""
     match relation:
         case Aggregate(keys=keys):
             return not keys
@@ -329,11 +362,11 @@ def _at_most_one(relation: Relation) -> bool:
     return False
 
 
-# --- making one -------------------------------------------------------------------------------------------------------------------
+# --- CREATE FUNCTION --------------------------------------------------------------------------------------------------------------
 
 
 def is_built_in(name: str) -> bool:
-    """Whether a call of this name means something already, so that a function of it would not be found."""
+    """Returns whether a built-in function has the name, which would hide a user-defined one."""
     return bool(catalogue.calls(name)) or name in catalogue.UNITS or name in FACTS or name in SPECIAL
 
 
@@ -341,7 +374,10 @@ SPECIAL = frozenset("array coalesce greatest least nullif grouping jsonb_build_o
 
 
 def check_body(item: Item, tree: exp.Expr, catalog: Catalog) -> Names:
-    """Binds a function's body over arguments of its types; what it names. Raises what is wrong with it."""
+    """Binds a function's body over arguments of its types, and returns the names that it uses.
+
+    Raises the errors of the body and of the defaults.
+    """
     from sql.binding.expressions import Expressions
     from sql.binding.queries import Queries
     from sql.binding.tables import Names

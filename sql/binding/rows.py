@@ -18,10 +18,11 @@ from sql.plan import And, IsNull, Literal, Or, Scalar
 if TYPE_CHECKING:
     from sql.binding.expressions import Expressions
 
-STRICT = {"<": "<", "<=": "<", ">": ">", ">=": ">"}  # what decides at the first columns that differ
+STRICT = {"<": "<", "<=": "<", ">": ">", ">=": ">"}  # the operator for the first pair of columns that differ
 
 
 def bind_comparison(binder: Expressions, sign: str, left: exp.Expr, right: exp.Expr, at: int | None) -> Scalar:
+    """Binds a comparison of a row with a row or with a subquery. Raises 42601, 0A000."""
     if isinstance(right, exp.Subquery) and isinstance(left, exp.Tuple):
         return subqueries.bind_row(binder, sign, left, right, at)
     if not isinstance(left, exp.Tuple) or not isinstance(right, exp.Tuple):
@@ -30,13 +31,14 @@ def bind_comparison(binder: Expressions, sign: str, left: exp.Expr, right: exp.E
 
 
 def bind_in(binder: Expressions, left: exp.Tuple, items: list[exp.Expr], at: int | None, *, negated: bool) -> Scalar:
+    """Binds IN or, with `negated`, NOT IN of a row and a list of rows."""
     sign = "<>" if negated else "="
     tests = tuple(bind_comparison(binder, sign, left, item, at) for item in items)
     return tests[0] if len(tests) == 1 else And(tests) if negated else Or(tests)
 
 
 def compared(binder: Expressions, sign: str, left: list[Scalar], right: list[Scalar], at: int | None) -> Scalar:
-    """A comparison column by column. Raises 42601, 0A000, and what its operators raise."""
+    """Compares rows column by column. Raises 42601, 0A000, and the errors of the operators."""
     if len(left) != len(right):
         raise SyntaxError_("unequal number of entries in row expressions", position=at)
     if not left:
@@ -58,7 +60,7 @@ def compared(binder: Expressions, sign: str, left: list[Scalar], right: list[Sca
 
 
 def bind_distinct(binder: Expressions, left: exp.Tuple, right: exp.Tuple, at: int | None) -> Scalar:
-    """IS DISTINCT FROM: whether any column is."""
+    """Returns IS DISTINCT FROM of two rows: true if any column is distinct. Raises 42601."""
     if len(left.expressions) != len(right.expressions):
         raise SyntaxError_("unequal number of entries in row expressions", position=at)
     tests = tuple(binder.distinct([binder.bind(a), binder.bind(b)], at) for a, b in zip(left.expressions, right.expressions, strict=True))
@@ -66,7 +68,10 @@ def bind_distinct(binder: Expressions, left: exp.Tuple, right: exp.Tuple, at: in
 
 
 def bind_null(binder: Expressions, row: exp.Tuple, *, negated: bool) -> Scalar:
-    """All are NULL; with `negated`, below a NOT, whether one is: IS NOT NULL is not the opposite of IS NULL."""
+    """Returns the condition that all columns of a row are NULL.
+
+    With `negated`, returns the condition that IS NOT NULL negates: any column is NULL.
+    """
     terms: tuple[Scalar, ...] = tuple(IsNull(binder.typed(e)) for e in row.expressions)
     if len(terms) < 2:
         return terms[0] if terms else Literal(not negated, BOOL)

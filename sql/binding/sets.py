@@ -1,4 +1,4 @@
-"""UNION, INTERSECT and EXCEPT: two queries brought to one list of columns.
+"""UNION, INTERSECT and EXCEPT: combines two queries with the same number of columns.
 
 Source: PostgreSQL 15, src/backend/parser/analyze.c, transformSetOperationTree.
 """
@@ -18,7 +18,7 @@ from sql.grouped import distinct as made_distinct
 from sql.grouped import set_operation
 from sql.plan import Column, Project, Relation, Scalar, SetOperation, Union_
 
-# whether a column can be NULL, by whether those of the sides can
+# whether a result column can be NULL, given whether the columns of the left and right side can
 NULLABLE: dict[str, Callable[[bool, bool], bool]] = {
     "UNION": lambda a, b: a or b,
     "INTERSECT": lambda a, b: a and b,
@@ -27,7 +27,10 @@ NULLABLE: dict[str, Callable[[bool, bool], bool]] = {
 
 
 def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters: Parameters) -> Relation:
-    """The operation of two bound sides. Raises 42601 if one has more columns, 42804 if types do not go together."""
+    """Returns the set operation of two bound sides.
+
+    Raises 42601 if their numbers of columns differ, 42804 if their types have no common type.
+    """
     word, second = type(tree).__name__.upper(), tree.args["expression"]
     if len(left.columns) != len(right.columns):
         raise SyntaxError_(f"each {word} query must have the same number of columns", position=leftmost(nth(second, 0)))
@@ -50,7 +53,10 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
 
 
 def _output(plan: Relation, index: int) -> Scalar:
-    """A column of a side; of unknown type it is the NULL, the literal in quotes or the parameter that its SELECT lists."""
+    """Returns a column of a side.
+
+    One of unknown type is a NULL, a quoted literal or a parameter of its select list.
+    """
     field = plan.columns[index]
     if field.type == UNKNOWN:
         assert isinstance(plan, Project)
@@ -59,7 +65,7 @@ def _output(plan: Relation, index: int) -> Scalar:
 
 
 def _side(plan: Relation, scalars: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Relation:
-    """A side with columns of the types that both sides have."""
+    """Casts a side to the common column types."""
     unknown = [i for i, f in enumerate(plan.columns) if f.type == UNKNOWN]
     if unknown:
         assert isinstance(plan, Project)
@@ -77,7 +83,7 @@ def _cast_to(plan: Relation, scalars: tuple[Scalar, ...], columns: tuple[Field, 
 
 
 def nth(tree: exp.Expr, index: int) -> exp.Expr:
-    """The node of an output column, for its place."""
+    """Returns the node of an output column, for its position."""
     while isinstance(tree, (exp.Subquery, exp.SetOperation)):
         tree = tree.this
     rows = tree.expressions

@@ -1,8 +1,9 @@
-"""How large expressions become while they are bound.
+"""A limit on the size of bound expressions.
 
-NULLIF(x, y) is CASE WHEN x = y THEN NULL ELSE x END, BETWEEN and CASE x WHEN … repeat x too, and a function's body may name its argument
-twice. Such a part is one object in several places, but all that walks an expression visits each place: of forty NULLIFs within each
-other there would be 2^40.
+Binding repeats operands: NULLIF(x, y) becomes CASE WHEN x = y THEN NULL ELSE x END, BETWEEN and
+CASE x WHEN … repeat x, and a function's body can use its argument twice. A repeated operand is one
+object in several places, but code that walks an expression visits each place. Forty nested NULLIFs
+would take 2^40 visits.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from sql.plan import Scalar
 from sql.relations import read_by
 from sql.rewrite import parts
 
-# Parts of one expression. An IN list of as many literals takes a second to bind.
+# parts of one expression; an IN list with this many literals takes a second to bind
 PARTS_MAX = 100_000
 
 
 class Sizes:
-    """Of one statement: the parts of each expression so far, by its identity."""
+    """The sizes of the expressions of one statement, by id()."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Scalar, int]] = {}
 
     def check(self, scalar: Scalar) -> Scalar:
-        """The same scalar. Raises 54001 if it has too many parts, one that stands in several places counted in each."""
+        """Returns the same scalar.
+
+        Raises 54001 if it has more than PARTS_MAX parts, counting repeated parts each time.
+        """
         if self._size(scalar) > PARTS_MAX:
             raise StatementTooComplex(
                 "statement is too complex",

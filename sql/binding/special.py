@@ -1,4 +1,6 @@
-"""What PostgreSQL's parser writes out as calls: subscripts, ANY and ALL of arrays, OVERLAPS, AT TIME ZONE, SIMILAR TO, ESCAPE.
+"""Syntax that PostgreSQL's parser turns into calls.
+
+These are subscripts, ANY and ALL of arrays, OVERLAPS, AT TIME ZONE, SIMILAR TO and ESCAPE.
 
 Source: PostgreSQL 15, src/backend/parser/{gram.y,parse_expr.c}.
 """
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 
 
 def bind_subscript(binder: Expressions, node: exp.Bracket) -> Scalar:
+    """Binds the subscript of an array or of jsonb, or the slice of an array.
+
+    Raises 42804, 0A000.
+    """
     value, at = binder.typed(node.this), position(node)
     (index,) = node.expressions
     if value.type.name == "jsonb" and not value.type.is_array:
@@ -54,7 +60,7 @@ def _whole(binder: Expressions, node: exp.Expr) -> Scalar:
 
 
 def bind_quantified(binder: Expressions, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
-    """x op ANY (array), x op ALL (array)"""
+    """Binds x op ANY (array) and x op ALL (array). Raises 42809, 0A000."""
     every = isinstance(right, exp.All)
     value, array = binder.bind(left), binder.bind(right.this)
     if array.type == UNKNOWN:
@@ -86,7 +92,10 @@ def bind_quantified(binder: Expressions, sign: str, left: exp.Expr, right: exp.A
 
 
 def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
-    """(begin, end or length) OVERLAPS (begin, end or length): of half-open periods, of which a point is one."""
+    """Binds (begin, end or length) OVERLAPS (begin, end or length).
+
+    Periods are half-open; a point is a period.
+    """
     at = position(node)
     ends: list[list[Scalar]] = []
     for side, name in ((node.this, "left"), (node.args["expression"], "right")):
@@ -102,7 +111,7 @@ def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
         return binder.operate("<", [a, b], at)
 
     def ordered(pair: list[Scalar]) -> tuple[Scalar, Scalar]:
-        """A NULL end is unknown; both NULL is NULL."""
+        """Returns the earlier and the later end. If one end is NULL, both are the other end."""
         made, _ = binder.unified(pair)
         return binder.extreme("least", made), binder.extreme("greatest", made)
 
@@ -117,17 +126,22 @@ def bind_overlaps(binder: Expressions, node: exp.Overlaps) -> Scalar:
     return Or((same_begin, later, earlier))
 
 
-# --- words -----------------------------------------------------------------------------------------------------------------------
+# --- AT TIME ZONE, LIKE, SIMILAR TO ----------------------------------------------------------------------------------------------
 
 
 def bind_zone(binder: Expressions, node: exp.AtTimeZone) -> Scalar:
+    """Binds AT TIME ZONE, a call of timezone(zone, value)."""
     zone, value, at = binder.bind(node.args["zone"]), binder.bind(node.this), position(node)
     given = [zone, value]
     return binder.call(function("timezone", tuple(s.type for s in given), at), given, at)
 
 
 def escaped(binder: Expressions, like: exp.Expr, escape: exp.Expr | None) -> tuple[Scalar, Scalar]:
-    """Both sides of LIKE or SIMILAR TO; the pattern has no other escape character than the backslash, or is a regular expression."""
+    """Returns both sides of LIKE or SIMILAR TO.
+
+    The pattern of LIKE is rewritten so that its escape character is the backslash. That of SIMILAR
+    TO becomes a regular expression.
+    """
     pattern_node = like.args["expression"]
     pattern = binder.bind(pattern_node)
     character = binder.bind(escape) if escape is not None else None

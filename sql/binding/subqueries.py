@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 def bind_scalar(binder: Expressions, node: exp.Subquery) -> Scalar:
+    """Binds (SELECT …) as a value. Raises 42601."""
     closure, relation = _bound(binder, node.this)
     if len(relation.columns) != 1:
         raise SyntaxError_("subquery must return only one column", position=position(node))
@@ -30,11 +31,13 @@ def bind_scalar(binder: Expressions, node: exp.Subquery) -> Scalar:
 
 
 def bind_exists(binder: Expressions, node: exp.Exists) -> Scalar:
+    """Binds EXISTS (SELECT …)."""
     closure, relation = _bound(binder, node.this)
     return as_scalar(Subquery("exists", relation, closure.depth, closure.arguments(relation), BOOL, position=position(node)))
 
 
 def bind_array(binder: Expressions, node: exp.Subquery, at: int | None) -> Scalar:
+    """Binds ARRAY(SELECT …). Raises 42601."""
     closure, relation = _bound(binder, node.this)
     if len(relation.columns) != 1:
         raise SyntaxError_("subquery must return only one column", position=at)
@@ -44,7 +47,7 @@ def bind_array(binder: Expressions, node: exp.Subquery, at: int | None) -> Scala
 
 
 def bind_row(binder: Expressions, sign: str, left: exp.Tuple, node: exp.Subquery, at: int | None) -> Scalar:
-    """(a, b) op (SELECT c, d …): one row compared with one row."""
+    """Binds (a, b) op (SELECT c, d …), which compares two rows. Raises 42601."""
     values = [binder.bind(e) for e in left.expressions]
     closure, relation = _bound(binder, node.this)
     _check_columns(len(values), len(relation.columns), at)
@@ -53,12 +56,16 @@ def bind_row(binder: Expressions, sign: str, left: exp.Tuple, node: exp.Subquery
 
 
 def bind_in(binder: Expressions, node: exp.In, at: int | None, *, negated: bool) -> Scalar:
+    """Binds x IN (SELECT …), and with `negated` x NOT IN (SELECT …). Raises 42601."""
     found = _quantified(binder, "=", node.this, node.args["query"], at)
     return Not(found) if negated else found
 
 
 def bind_quantified(binder: Expressions, sign: str, left: exp.Expr, right: exp.Any | exp.All, at: int | None) -> Scalar:
-    """x op ANY (SELECT …), x op ALL (SELECT …): ALL is that no row says otherwise."""
+    """Binds x op ANY (SELECT …) and x op ALL (SELECT …).
+
+    ALL becomes NOT ANY of the negated comparison.
+    """
     return _quantified(binder, sign, left, right.this, at, all=isinstance(right, exp.All))
 
 
@@ -82,6 +89,7 @@ def _value(closure: Closure, relation: Relation, column: int, at: int | None) ->
 
 
 def _bound(binder: Expressions, tree: exp.Expr) -> tuple[Closure, Relation]:
+    """Binds the query of a subquery. Returns its closure, which has its arguments, and its plan."""
     closure = Closure(binder)
     queries = replace(binder.level.queries, outer=closure)
     return closure, queries.query(tree, binder.level.names)

@@ -1,4 +1,4 @@
-"""What stands in FROM: relations of the catalog, views expanded, subqueries, CTEs, joins."""
+"""Items of FROM: relations of the catalog, plain views (expanded), subqueries, CTEs and joins."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from sql.tokens import Cursor
 if TYPE_CHECKING:
     from sql.binding.queries import Queries
 
-VIEW_DEPTH_MAX = 100  # views over views; more is a mistake, and the recursion must end
+VIEW_DEPTH_MAX = 100  # levels of views over views; a deeper nesting is a mistake, and the recursion must end
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A relation and what its columns are called."""
+    """A relation and the scope that names its columns."""
 
     plan: Relation
     scope: Scope
@@ -52,11 +52,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Names:
-    """What relations' names mean: CTEs first, then the catalog.
+    """The relation names that a text can use: CTEs first, then the catalog.
 
-    `used`: ids of the items named by the text itself. `places`: where it names them, by position. `widths`: of relations that got columns
-    since the text was typed, how many there were. `demands`: what all texts demand, the texts of views and functions included (as
-    keys, in order). `readers`: in whose name this text reads.
+    `used`: ids of the items that the text itself names.
+    `places`: the id of the named item, by position in the text.
+    `widths`: by id, how many columns a relation had when the text was written, if it has more now.
+    `demands`: the privileges that this text and its views and functions need (as keys, in order).
+    `readers`: who needs the privileges of this text: SESSION, or ids of views and functions, which
+    stand for their owners.
     """
 
     catalog: Catalog
@@ -64,10 +67,10 @@ class Names:
     used: list[int] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
     depth: int = 0
-    inside: tuple[int, ...] = ()  # ids of the functions whose bodies these names stand in
-    views: dict[tuple[int, tuple[int, ...]], Relation] = field(default_factory=dict)  # those expanded so far, by id and `inside`
+    inside: tuple[int, ...] = ()  # ids of the functions whose bodies contain this text
+    views: dict[tuple[int, tuple[int, ...]], Relation] = field(default_factory=dict)  # plans of expanded views, by id and `inside`
     widths: Mapping[int, int] = field(default_factory=dict)
-    recursions: list[str] = field(default_factory=list)  # the names of recursive queries so far; their places are their numbers
+    recursions: list[str] = field(default_factory=list)  # names of recursive queries; the index is the query's number
     demands: dict[Demand, None] = field(default_factory=dict)
     readers: tuple[int, ...] = (SESSION,)
 
@@ -75,7 +78,7 @@ class Names:
         return replace(self, ctes={**self.ctes, name: (plan, columns)})
 
     def within(self, function: Item) -> Names:
-        """Those in a function's body, which reads in its owner's name too."""
+        """Returns the names for a function's body, whose owner needs the privileges, too."""
         readers = self.readers if function.id in self.readers else (*self.readers, function.id)
         inside = (*self.inside, function.id)
         return Names(
@@ -89,7 +92,7 @@ class Names:
         )
 
     def below(self, view: Item) -> Names:
-        """Those in a plain view's text, which reads in its owner's name alone."""
+        """Returns the names for a plain view's query. Only its owner needs the privileges."""
         return Names(
             self.catalog.stored,
             depth=self.depth + 1,
@@ -101,15 +104,16 @@ class Names:
         )
 
     def demand(self, privilege: str, item: Item) -> None:
+        """Records that this text needs a privilege on an item."""
         self.demands[Demand(privilege, item.id, self.readers)] = None
 
     def demanded(self) -> tuple[Demand, ...]:
         return tuple(self.demands)
 
 
-@lru_cache(maxsize=512)  # views are bound once a statement that names them
+@lru_cache(maxsize=512)  # each statement that names a view binds its query again
 def tree_of(text: str) -> exp.Expr:
-    """The tree of a view's text. Not to be changed."""
+    """Returns the tree of a view's query. Callers must not change it."""
     cursor = Cursor(text)
     tree = parse_query(cursor)
     cursor.finish()
@@ -117,7 +121,7 @@ def tree_of(text: str) -> exp.Expr:
 
 
 def bind_table(node: exp.Expr, level: Level) -> Source:
-    """One item of FROM with its joins."""
+    """Binds one item of FROM with its joins."""
     source = _primary(node, level)
     for join in node.args.get("joins") or []:
         source = _join(source, join, level)
@@ -125,7 +129,10 @@ def bind_table(node: exp.Expr, level: Level) -> Source:
 
 
 def beside(left: Source, node: exp.Expr, level: Level, at: int | None) -> Source:
-    """What stands behind a comma: a cross join, whose right side may read the left if it is LATERAL."""
+    """Binds the item after a comma as a cross join.
+
+    The item can read the left side if it is LATERAL.
+    """
     closure = _around(left, level)
     right = bind_table(node, _within(level, closure))
     scope = left.scope.joined(right.scope, len(left.plan.columns))
@@ -133,7 +140,7 @@ def beside(left: Source, node: exp.Expr, level: Level, at: int | None) -> Source
 
 
 def _around(left: Source, level: Level, kind: JoinKind = "inner") -> Closure:
-    """What an item of FROM can see of what stands left of it."""
+    """Returns the closure through which an item of FROM reads the items to its left."""
     place = Expressions(left.scope, level, "FROM clause of their own query level", False)
     return Closure(place, item=True, refused=kind in ("right", "full"))
 
@@ -143,6 +150,7 @@ def _within(level: Level, closure: Closure) -> Level:
 
 
 def _joined(left: Source, right: Source, kind: JoinKind, condition: Scalar | None, at: int | None, closure: Closure) -> Relation:
+    """Returns the join of two sources, which is a Dependent if the right side reads the left."""
     arguments = closure.arguments(right.plan)
     if not any(map(columns_of, arguments)):
         return Join(left.plan, right.plan, kind, condition, at)
@@ -150,6 +158,7 @@ def _joined(left: Source, right: Source, kind: JoinKind, condition: Scalar | Non
 
 
 def _primary(node: exp.Expr, level: Level) -> Source:
+    """Binds one item of FROM without its joins, and adds its table to the level."""
     source = _unregistered(node, level)
     if not isinstance(node, exp.Subquery) or not isinstance(node.this, exp.Table | exp.Subquery | exp.Lateral):
         level.tables.extend(t for t in source.scope.tables if t.alias)
@@ -157,6 +166,7 @@ def _primary(node: exp.Expr, level: Level) -> Source:
 
 
 def _unregistered(node: exp.Expr, level: Level) -> Source:
+    """Binds one item of FROM without its joins. Raises 0A000."""
     at = position(node)
     match node:
         case exp.Subquery(this=exp.Table() | exp.Subquery() | exp.Lateral() as inner) if _is_join(inner):
@@ -189,7 +199,7 @@ def _unregistered(node: exp.Expr, level: Level) -> Source:
 
 
 def _cut(node: exp.Expr, level: Level) -> Source:
-    """What a windowed relation is made of: a name, or a query in parentheses."""
+    """Binds the first argument of a windowed relation: a name, or a query in parentheses."""
     if isinstance(node, exp.Column):
         schema = exp.Identifier(this=node.text("table")) if node.text("table") else None
         return _relation(place(exp.Table(this=node.this, db=schema), position(node) or 0), level)
@@ -199,11 +209,15 @@ def _cut(node: exp.Expr, level: Level) -> Source:
 
 
 def _is_join(node: exp.Expr) -> bool:
-    """Whether what stands in parentheses is a join, not a query."""
+    """Returns whether a node in parentheses is a join, not a query."""
     return not isinstance(node, exp.Query) or bool(node.args.get("joins"))
 
 
 def _relation(node: exp.Table, level: Level) -> Source:
+    """Binds the name of a CTE or of a relation of the catalog, and records its use.
+
+    Raises 42P01, 0A000.
+    """
     names, queries = level.names, level.queries
     at, name, schema = position(node), node.name, node.text("db")
     if schema == "" and name in names.ctes:
@@ -224,7 +238,10 @@ def _relation(node: exp.Table, level: Level) -> Source:
 
 
 def _expanded(item: Item, names: Names, queries: Queries, at: int | None) -> Relation:
-    """A plain view's plan, from its text, with its columns' names. The same object wherever a statement names the view."""
+    """Returns the plan of a plain view, with the view's column names.
+
+    If a statement names the view several times, it gets the same object each time.
+    """
     known = names.views.get((item.id, names.inside))
     if known is not None:
         return known
@@ -274,7 +291,11 @@ def _true(kind: JoinKind) -> Scalar | None:
 
 
 def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: exp.Join, closure: Closure) -> Source:
-    """JOIN … USING (…) [AS alias]: equal columns, shown once, before the others; the alias is of those alone."""
+    """Binds JOIN … USING (…) [AS alias].
+
+    The merged columns appear once, before the other columns. The alias names only the merged
+    columns.
+    """
     at, alias = position(node), node.args.get("alias")
     width = len(left.plan.columns)
     moved = right.scope.moved(width)

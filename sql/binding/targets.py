@@ -1,6 +1,7 @@
-"""What a write writes to: the table and its columns, and values as the columns take them.
+"""Targets of writes: the table, its columns, defaults and checks, and casts to the columns' types.
 
-Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignedExpr, checkInsertTargets), rewriteHandler.c (defaults).
+Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignedExpr,
+checkInsertTargets), rewriteHandler.c (defaults).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from sql.tokens import Cursor
 
 
 def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Item:
-    """The table of a statement that writes. Raises 42P01, 42809, 55000."""
+    """Returns the table that a statement writes to. Raises 42P01, 42809, 55000."""
     item = catalog.relation(name)
     if item.kind == "view":
         raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{item.name}"', detail="Views are not automatically updatable here.")
@@ -49,12 +50,15 @@ def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> It
 
 
 def constraint_of(table: Item) -> str:
-    """The name of a table's primary key."""
+    """Returns the name of a table's primary key constraint."""
     return str(table.options.get("constraint") or f"{table.name}_pkey")
 
 
 def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
-    """Positions of the columns that a statement names, all if it names none. Raises 42703, 42701."""
+    """Returns the indexes of the columns that a statement names, or of all if it names none.
+
+    Raises 42703, 42701.
+    """
     if not columns:
         return tuple(range(len(table.columns)))
     names = [c.name for c in table.columns]
@@ -70,7 +74,10 @@ def columns_named(table: Item, columns: tuple[ColumnName, ...]) -> tuple[int, ..
 
 
 def default_of(column: Field, text: str | None) -> Scalar:
-    """What a column holds when a statement does not say: its DEFAULT's expression, or NULL."""
+    """Returns the value of a column that a statement does not set: its DEFAULT, or NULL.
+
+    Raises 0A000, 42804.
+    """
     if text is None:
         return Literal(None, column.type)
     cursor = Cursor(text)
@@ -90,7 +97,7 @@ def default_of(column: Field, text: str | None) -> Scalar:
 
 
 def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
-    """What a CHECK asks of a row."""
+    """Returns the condition of a CHECK over the table's columns. Raises 0A000."""
     cursor = Cursor(text)
     tree = expression(cursor)
     cursor.finish()
@@ -100,12 +107,17 @@ def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
 
 
 def checks_of(table: Item) -> tuple[tuple[str, Scalar], ...]:
-    """The checks of a table by name, in the order in which they are asked."""
+    """Returns the names and conditions of a table's checks, in the order of their evaluation."""
     return tuple((c["name"], check_of(table.name, table.columns, c["text"])) for c in table.options.get("checks", ()))
 
 
 def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:
-    """A scalar as a value of a column's type without modifiers, by an assignment's casts: who stores it holds it to them. Raises 42804."""
+    """Casts a scalar to a column's type without modifiers, as an assignment does.
+
+    Raises 42804, 22003.
+
+    The modifiers, such as a length, are applied when the row is stored.
+    """
     target = replace(column.type, modifiers=(), declared=True) if column.type.name in MODIFIED and not column.type.is_array else column.type
     if isinstance(scalar, Literal) and isinstance(scalar.value, int) and not isinstance(scalar.value, bool) and target.name in RANGES:
         low, high = RANGES[target.name]
@@ -123,7 +135,7 @@ def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int |
 
 
 def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) -> tuple[Field, ...]:
-    """The columns with the types that their values have before they are held to modifiers."""
+    """Returns the columns with the types that their values have before modifiers are applied."""
     found = []
     for i, column in enumerate(columns):
         types = [row[i].type for row in rows]
@@ -135,5 +147,5 @@ def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) ->
 
 
 def nowhere(parameters: Parameters) -> Level:
-    """Where no relation can be named."""
+    """Returns a level in which no relation can be named."""
     return Level(Queries(parameters), Names(Catalog()))

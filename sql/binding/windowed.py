@@ -1,11 +1,15 @@
-"""Relations cut into windows of time, in FROM: tumble, hop and session.
+"""Time windows in FROM: tumble, hop and session.
 
-    tumble(relation, time column, size)          each row with the window that holds its time
-    hop(relation, time column, every, size)      each row with each window that holds it; a window begins at every multiple of `every`
-    session(relation, time column, gap, key, …)  each row with the session of its key: rows that follow each other within the gap
+    tumble(relation, time column, size)          each row with the window that contains its time
+    hop(relation, time column, every, size)      each row with each window that contains its time
+    session(relation, time column, gap, key, …)  each row with the session of its key
 
-Windows of tumble and hop are aligned to 1970-01-01 00:00 UTC and hold their start, not their end; a session ends a gap after its last
-row. The columns window_start and window_end come behind the relation's. A row whose time is NULL is in no window.
+A window of hop begins at every multiple of `every`. A session consists of rows that follow each
+other within the gap.
+
+Windows of tumble and hop are aligned to 1970-01-01 00:00 UTC. They include their start and exclude
+their end. A session ends one gap after its last row. The columns window_start and window_end come
+after the relation's columns. A row whose time is NULL is in no window.
 
 Source: RisingWave, "Time windows"; Flink, "Windowing TVFs".
 """
@@ -54,12 +58,17 @@ ARGUMENTS = {
 
 
 def is_windowed(node: exp.Expr) -> bool:
-    """Whether a function in FROM is one of these."""
+    """Returns whether a function in FROM is tumble, hop or session."""
     return isinstance(node.this, exp.Anonymous) and str(node.this.this) in ARGUMENTS
 
 
 def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relation, scopes.Scope]:
-    """The rows of `source`, the first argument, with their windows."""
+    """Binds a call whose first argument is already bound as `source`.
+
+    Returns the rows with their windows.
+
+    Raises 42883, 42601, 0A000, 22023.
+    """
     call, at = node.this, position(node.this)
     name, given = str(call.this), list(call.expressions)
     if len(given) < len(ARGUMENTS[name]) or (len(given) > len(ARGUMENTS[name]) and name != "session"):
@@ -91,7 +100,11 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relatio
 def _sessions(
     binder: Expressions, rows: Relation, time: Scalar, gap: Literal, keys: tuple[Scalar, ...], outputs: tuple[Field, ...]
 ) -> Relation:
-    """A row begins a session if the one before it is further away than the gap; the sum of these beginnings tells sessions apart."""
+    """Returns the rows with the bounds of their sessions.
+
+    A row begins a session if it is the first of its key or if the previous row of its key is more
+    than the gap earlier. The running sum of these beginnings numbers the sessions.
+    """
     width = len(rows.columns)
     timed = Filter(rows, Not(IsNull(time)))
     before = Window(timed, keys, (SortKey(time),), (_over(binder, "lag", (time,)),))
@@ -123,7 +136,10 @@ def _coerced(binder: Expressions, scalar: Scalar, type: Type) -> Scalar:
 
 
 def _length(binder: Expressions, node: exp.Expr) -> Literal:
-    """A constant interval, greater than zero, without months."""
+    """Binds a length: a constant interval without months, greater than zero.
+
+    Raises 0A000, 22023.
+    """
     found = coerce(binder.bind(node), INTERVAL, binder.parameters)
     if not isinstance(found, Literal) or not isinstance(found.value, tuple):
         raise FeatureNotSupported("a window whose length is no constant interval is not supported", position=position(node))

@@ -1,9 +1,11 @@
-"""Window functions: call OVER (window), and windows with names.
+"""Window functions: call OVER (window), and named windows.
 
-While it is bound, a call stands in its expression as Windowed; `Windows` then takes all of them out, one Window node for each way to split
-and sort, and puts columns in their places.
+During binding, `Windowed` takes the place of a call in its expression. `Windows` then collects the
+calls, adds one Window node for each combination of PARTITION BY and ORDER BY, and replaces the
+calls by columns.
 
-Source: PostgreSQL 15, src/backend/parser/parse_agg.c transformWindowFuncCall(), parse_clause.c transformWindowDefinitions().
+Source: PostgreSQL 15, src/backend/parser/parse_agg.c transformWindowFuncCall(), parse_clause.c
+transformWindowDefinitions().
 """
 
 from __future__ import annotations
@@ -38,15 +40,17 @@ Mode = Literal["rows", "range", "groups"]
 
 
 def wrong(message: str, at: int | None) -> TailgateError:
+    """Returns the error 42P20, a windowing error."""
     return of("42P20", message, position=at)
 
 
 def is_window(name: str) -> bool:
+    """Returns whether a built-in window function has this name; aggregates do not count."""
     return any(r.kind == "window" for r in catalogue.calls(name))
 
 
 def bind_window(binder: Expressions, node: exp.Window) -> Scalar:
-    """A call with OVER. Raises 42P20, 42809, 0A000."""
+    """Binds a call with OVER. Raises 42P20, 42809, 0A000."""
     taken = taken_apart(node.this)
     at = taken.at
     if not binder.aggregates or binder.clause == "HAVING" or binder.within_window:
@@ -96,7 +100,10 @@ def _call(binder: Expressions, parts: Parts) -> tuple[_Made, Scalar | None]:
 
 
 def _window(binder: Expressions, node: exp.Window) -> tuple[tuple[Scalar, ...], tuple[SortKey, ...], exp.WindowSpec | None]:
-    """How the rows are split and sorted, and the frame. OVER name is the named window itself, OVER (name …) one that adds to it."""
+    """Returns the PARTITION BY and ORDER BY expressions and the frame of a window.
+
+    OVER name uses the named window itself. OVER (name …) adds clauses to it. Raises 42P20, 42704.
+    """
     partition: tuple[Scalar, ...] = ()
     order: tuple[SortKey, ...] = ()
     spec = node.args.get("spec")
@@ -193,7 +200,7 @@ def _bound(binder: Expressions, start: exp.Expr | str, side: str | None, mode: M
 
 
 def named_windows(tree: exp.Select) -> dict[str, exp.Window]:
-    """Those of the WINDOW clause. Raises 42P20 for a name that is there twice."""
+    """Returns the windows of the WINDOW clause by name. Raises 42P20 for a duplicate name."""
     found: dict[str, exp.Window] = {}
     for alias in tree.args.get("windows") or []:
         if alias.alias in found:
@@ -204,12 +211,16 @@ def named_windows(tree: exp.Select) -> dict[str, exp.Window]:
 
 @dataclass
 class Windows:
-    """The windows of a SELECT over a relation, each once, and where their columns are."""
+    """The distinct windows of a SELECT and their calls.
+
+    The columns of the calls come after the `width` columns of the input relation.
+    """
 
     width: int
     found: dict[tuple[tuple[Scalar, ...], tuple[SortKey, ...]], list[WindowCall]] = field(default_factory=dict)
 
     def collect(self, scalar: Scalar) -> None:
+        """Adds the window functions in a scalar."""
         if (window := windowed(scalar)) is not None:
             calls = self.found.setdefault((window.partition, window.order), [])
             if window.call not in calls:
@@ -220,7 +231,7 @@ class Windows:
                 self.collect(part)
 
     def over(self, scalar: Scalar) -> Scalar:
-        """The expression over the columns of the relation and the windows."""
+        """Returns an expression over the columns of the input relation and of the windows."""
         if (window := windowed(scalar)) is not None:
             before = 0
             for key, calls in self.found.items():
@@ -230,6 +241,7 @@ class Windows:
         return rebuilt(scalar, self.over) if has_windows(scalar) else scalar
 
     def plan(self, input: Relation) -> Relation:
+        """Adds the Window nodes to a plan."""
         for (partition, order), calls in self.found.items():
             input = Window(input, partition, order, tuple(calls))
         return input

@@ -1,6 +1,7 @@
 """INSERT, UPDATE, DELETE, TRUNCATE and the columns of COPY, bound against the catalog.
 
-Source: PostgreSQL 15, src/backend/parser/analyze.c, parse_target.c (transformAssignedExpr), parse_clause.c (infer_arbiter_indexes).
+Source: PostgreSQL 15, src/backend/parser/analyze.c, parse_target.c (transformAssignedExpr),
+parse_clause.c (infer_arbiter_indexes).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from sql.writes import INCOMING, PLACE, ChangeRows, Checks, InsertRows, Truncate
 
 
 class Writes:
-    """Binds the writes of one statement. `parameters`: as of `sql.bind.bind_query`."""
+    """The binder of one statement that writes. `parameters`: see `sql.bind.bind_query`."""
 
     def __init__(self, catalog: Catalog, parameters: tuple[Type, ...] | None) -> None:
         self.catalog = catalog
@@ -49,7 +50,7 @@ class Writes:
         self.level = Level(Queries(self.parameters), self.names)
 
     def _with(self, clause: exp.With | None) -> None:
-        """From here on the names of a WITH before the statement are known."""
+        """Adds the queries of a WITH before the statement to the known names."""
         if clause is not None:
             self.names = self.level.queries.ctes(clause, self.names)
             self.level = replace(self.level, names=self.names)
@@ -57,6 +58,7 @@ class Writes:
     # ---- INSERT ------------------------------------------------------------------------------------------------------------
 
     def insert(self, statement: Insert) -> InsertRows:
+        """Binds INSERT with ON CONFLICT and RETURNING. Raises 42601, 42703, 42804 and others."""
         self._with(statement.ctes)
         table = written_table(statement.table, self.catalog)
         targets = columns_named(table, statement.columns)
@@ -80,7 +82,10 @@ class Writes:
         return replace(bound, demands=self._demands(table, *privileges))
 
     def copy(self, statement: CopyFrom) -> tuple[InsertRows, tuple[int, ...]]:
-        """The write of COPY, and the positions of the columns that come. Columns that do not come have their defaults."""
+        """Binds COPY … FROM. Returns the write and the indexes of the columns in the input.
+
+        Columns that are not in the input get their defaults.
+        """
         self.catalog.check_schema(statement.table)
         table = written_table(statement.table, self.catalog, "copy to")
         targets = columns_named(table, statement.columns)
@@ -115,7 +120,7 @@ class Writes:
         return written_out(tuple(self._level(row, fields) for row in rows), fields)
 
     def _level(self, row: tuple[Scalar, ...], fields: tuple[Field, ...]) -> tuple[Scalar, ...]:
-        """A row of VALUES with the scales that all rows have in common."""
+        """Casts a row of VALUES to the common types of all rows, which differ only in scale."""
 
         def one(scalar: Scalar, type: Type) -> Scalar:
             if scalar.type == type:
@@ -127,14 +132,14 @@ class Writes:
         return tuple(one(s, f.type) for s, f in zip(row, fields, strict=True))
 
     def _filled(self, table: Item, found: dict[int, Scalar]) -> tuple[Scalar, ...]:
-        """A row, with defaults in the places that are not given."""
+        """Returns a whole row: the scalars in `found`, by column index, and defaults elsewhere."""
         return tuple(found[i] if i in found else self._default(table, i) for i in range(len(table.columns)))
 
     def _selected(self, table: Item, targets: tuple[int, ...], named: tuple[ColumnName, ...], query: QueryText) -> Relation:
         tree = query.tree
         shown = tree.expressions if isinstance(tree, exp.Select) else []
         for target, node in zip(targets, shown, strict=False):
-            if isinstance(node, exp.Parameter):  # it takes the column's type
+            if isinstance(node, exp.Parameter):  # a parameter without a type gets the column's type
                 parameter = self.parameters.at(int(node.name), position(node))
                 if parameter.type == UNKNOWN:
                     coerce(parameter, table.columns[target].type, self.parameters, "assignment")
@@ -165,10 +170,15 @@ class Writes:
         return self._fitted(table, index, binder.bind(value.tree), leftmost(value.tree))
 
     def _fitted(self, table: Item, index: int, scalar: Scalar, place: int | None) -> Scalar:
-        """The scalar as a value of the column, by an assignment's casts. Raises 42804."""
+        """Casts a scalar to the type of a column, as an assignment does. Raises 42804."""
         return assigned(table.columns[index], scalar, self.parameters, place)
 
     def _existing(self, table: Item, statement: Insert) -> tuple[Relation | None, str]:
+        """Returns the plan of the stored rows that conflict with new ones, and the action for them.
+
+        The plan is None if the table has no primary key. The action is 'error', 'nothing' or
+        'update'.
+        """
         clause = statement.conflict
         if clause is not None:
             self._check_arbiter(table, statement)
@@ -197,6 +207,7 @@ class Writes:
         return Project(joined, tuple(shown), tuple(fields)), "update"
 
     def _check_arbiter(self, table: Item, statement: Insert) -> None:
+        """Raises 42704, 42601, 42703 or 42P10 for an ON CONFLICT that is not on the primary key."""
         clause = statement.conflict
         assert clause is not None
         if clause.constraint is not None:
@@ -229,6 +240,11 @@ class Writes:
         return self._changed(table, statement, None)
 
     def _changed(self, table: Item, statement: Update | Delete, assignments: tuple[Assignment, ...] | None) -> ChangeRows:
+        """Binds UPDATE, or DELETE if `assignments` is None.
+
+        The rows of the plan are the old row, its number of copies, for UPDATE the new row, and then
+        the columns of RETURNING.
+        """
         self._with(statement.ctes)
         alias = statement.alias or table.name
         width = len(table.columns)
@@ -251,7 +267,8 @@ class Writes:
         rows: Relation = Project(plan, (*old, weight, *new, *others), fields)
         returning = None
         if statement.returning:
-            # names of the table mean its new columns, of the others theirs, which now stand behind
+            # The table's names refer to its new values. The columns of the other relations now come
+            # after them.
             begin = width + 1 if new else 0
             table_scope = scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id).moved(begin)
             behind = width + 1 + len(new)
@@ -271,7 +288,10 @@ class Writes:
         return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, _checks(table) if updates else ())
 
     def _set(self, table: Item, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
-        """The new row; columns that are not set stay those from `begin` on."""
+        """Returns the new row.
+
+        Columns that are not set keep their old values, which begin at index `begin`.
+        """
         names = [c.name for c in table.columns]
         found: dict[int, Scalar] = {}
         for assignment in assignments:
@@ -312,7 +332,10 @@ class Writes:
         return found
 
     def _demands(self, table: Item, *privileges: str) -> tuple[Demand, ...]:
-        """These privileges on the table, and what the plans need, which are all bound."""
+        """Returns these privileges on the table and those that the plans need.
+
+        All plans must be bound before.
+        """
         own = dict.fromkeys(Demand(privilege, table.id) for privilege in privileges)
         return (*own, *(d for d in self.names.demanded() if d not in own))
 
@@ -320,6 +343,7 @@ class Writes:
         return tuple(self.parameters.types)
 
     def truncate(self, statement: Truncate) -> TruncateTables:
+        """Binds TRUNCATE. Raises 42809 for anything but tables."""
         tables = []
         for name in statement.tables:
             item = self.catalog.named(replace(name, position=None))
@@ -331,7 +355,7 @@ class Writes:
 
 
 def _checks(table: Item) -> Checks:
-    """What a row must not be: one for which a check is false."""
+    """Returns for each CHECK its name and a plan for the places of the rows that violate it."""
     incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), table.name)
     place = Column(len(table.columns), INT8)
     return tuple((name, Project(Filter(incoming, Not(check)), (place,), (PLACE,))) for name, check in checks_of(table))
@@ -342,7 +366,7 @@ def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
 
 
 def _counted(table: Item) -> tuple[Relation, Scalar]:
-    """The table's different rows, and how many copies of one there are."""
+    """Returns the table's distinct rows and, as a scalar, the number of copies of each row."""
     scan = Scan(table.id, table.columns, table.key, table.name)
     if table.key is not None:
         return scan, Literal(1, INT8)

@@ -1,4 +1,4 @@
-"""Aggregates that decorrelation makes, and what aggregates are over no rows."""
+"""Aggregates that decorrelation adds to plans, and the values of aggregates over no rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from sql.functions import catalogue
 from sql.functions.entry import Function, duckdb_error, spark_error
 from sql.plan import AggregateCall, Call, Coalesce, Literal, Scalar, SortKey
 
-COUNTS = ("count", "regr_count")  # 0 over no rows; all others are NULL
+COUNTS = ("count", "regr_count")  # return 0 over no rows; all others return NULL
 TOO_MANY = ("21000", "more than one row returned by a subquery used as an expression")
 
-# the value of a group of one row; of a larger one, one of its values
+# Returns the value of a group of one row. For a larger group, returns any one of the values.
 SINGLE_VALUE = Function("single_value", ("any",), "any", "any_value({0})", "first({0})", "aggregate", strict=False)
-# a value, if the rows that it came from are no more than one
+# Returns its first argument. Raises 21000 if the second one, a number of rows, is above one.
 SINGLE_ROW = Function(
     "single_row",
     ("any", "int8"),
@@ -25,12 +25,16 @@ SINGLE_ROW = Function(
 
 
 def count_rows() -> AggregateCall:
+    """Returns a call of count(*)."""
     (function,) = (f for f in catalogue.calls("count") if not f.arguments)
     return AggregateCall(function, (), INT8)
 
 
 def collect(value: Scalar, order: tuple[SortKey, ...], type: Type, position: int | None) -> AggregateCall:
-    """The array of a group's values. Raises 0A000 for values that are arrays."""
+    """Returns a call that collects a group's values in an array.
+
+    Raises 0A000 for values that are arrays.
+    """
     if value.type.is_array:
         raise FeatureNotSupported("ARRAY of a subquery of arrays is not supported", position=position)
     (function,) = catalogue.calls("array_agg")
@@ -46,10 +50,11 @@ def single_row(value: Scalar, rows: Scalar, position: int | None) -> Scalar:
 
 
 def positive(number: Scalar) -> Scalar:
+    """Returns the condition that a number of rows is above zero."""
     (greater,) = (f for f in catalogue.operators(">") if f.arguments == ("int8", "int8"))
     return Call(greater, (number, Literal(0, INT8)), BOOL)
 
 
 def over_nothing(call: AggregateCall, value: Scalar) -> Scalar:
-    """An aggregate's value, where NULL stands also for a group without rows."""
+    """Returns an aggregate's value: 0 for a count that is NULL because its group has no rows."""
     return Coalesce((value, Literal(0, call.type)), call.type) if call.function.name in COUNTS else value

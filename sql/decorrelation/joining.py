@@ -1,10 +1,12 @@
-"""A subquery joined to the rows that read it.
+"""Joins a subquery Q to the relation L that reads it.
 
 EXISTS in a condition         L ⋉ Q, L ▷ Q
-EXISTS as a value             L ⟕ (distinct arguments of Q): whether there was a partner
-(SELECT aggregate …)          L ⟕ γ(Q), count is 0 without a partner
-(SELECT …)                    L ⟕ γ_{count, value}(Q), or L ⟕ Q where at most one row can be; more than one is 21000 where it is read
+EXISTS as a value             L ⟕ (distinct arguments of Q); true if a row matches
+(SELECT aggregate …)          L ⟕ γ(Q); count is 0 if no row matches
+(SELECT …)                    L ⟕ γ_{count, value}(Q), or L ⟕ Q if at most one row can match
 LATERAL                       L ⋈ Q, L ⟕ Q
+
+If more than one row of a scalar subquery matches, reading its value raises 21000.
 """
 
 from __future__ import annotations
@@ -47,7 +49,10 @@ TRUE = Literal(True, BOOL)
 
 
 def exists(left: Relation, asked: Subquery, kind: OneOf["semi", "anti"]) -> Relation | None:
-    """The rows of the left for which the subquery has a row, or for which it has none; None if that is the same for all of them."""
+    """Returns the left rows for which the subquery has a row (semi) or has none (anti).
+
+    Returns None if the subquery reads no outer values, so that the answer is the same for all rows.
+    """
     core = _rows_alone(asked.relation)
     unnesting = Unnesting(asked.depth, asked.arguments, left)
     if not unnesting.reads(core):
@@ -58,7 +63,10 @@ def exists(left: Relation, asked: Subquery, kind: OneOf["semi", "anti"]) -> Rela
 
 
 def value(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relation, Scalar]:
-    """The relation with more columns, and the subquery's value over them. `base`: the rows that the arguments are computed from."""
+    """Returns the relation with additional columns, and the subquery's value as a scalar over it.
+
+    `base` is the relation over which the arguments are computed.
+    """
     match asked.kind:
         case "exists":
             return _whether(relation, base, asked)
@@ -70,7 +78,7 @@ def value(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relation
 
 
 def lateral(join: Dependent) -> Relation:
-    """The pairs of a left row and a row of what its right side is for it."""
+    """Returns the pairs of a left row and a row of the right side evaluated for that left row."""
     left, right = join.left, join.right
     unnesting = Unnesting(join.depth, join.arguments, left)
     outputs, core = _outputs(right, unnesting, whole=_is_total(right))
@@ -105,7 +113,7 @@ def lateral(join: Dependent) -> Relation:
 
 
 def _generated(join: Dependent, core: Relation, outputs: tuple[Scalar, ...], unnesting: Unnesting) -> Relation | None:
-    """The function in FROM asked of each row of the left, if the right side is no more than one."""
+    """Returns a Generate over the left rows if the right side is just a function, else None."""
     if not isinstance(core, Generate) or not is_one_row(core.input) or join.kind not in ("inner", "left"):
         return None
     if join.kind == "left" and not all(isinstance(o, Column) for o in outputs):
@@ -118,6 +126,7 @@ def _generated(join: Dependent, core: Relation, outputs: tuple[Scalar, ...], unn
 
 
 def _whether(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relation, Scalar]:
+    """Does the work of `value` for EXISTS."""
     core = _rows_alone(asked.relation)
     unnesting = Unnesting(asked.depth, asked.arguments, base)
     if is_one_row(core):
@@ -133,13 +142,16 @@ def _whether(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relat
 
 
 def _distinct(found: Unnested) -> Unnested:
-    """Each argument that has a row once."""
+    """Returns the distinct arguments of the rows, without the other columns."""
     places = tuple(found.places.values())
     return replace(found, relation=Distinct(take(found.relation, places)), places={n: i for i, n in enumerate(found.places)})
 
 
 def _marked(found: Unnested) -> tuple[Unnested, int]:
-    """With a column that is not NULL, and where it is."""
+    """Returns the relation with a boolean column that is never NULL, and the index of that column.
+
+    After a left join, NULL in this column means that no row matched.
+    """
     for index, column_ in enumerate(found.relation.columns):
         if not column_.nullable and column_.type == BOOL:
             return found, index
@@ -150,6 +162,7 @@ def _marked(found: Unnested) -> tuple[Unnested, int]:
 
 
 def _scalar(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relation, Scalar]:
+    """Does the work of `value` for a subquery that returns at most one row."""
     unnesting = Unnesting(asked.depth, asked.arguments, base)
     outputs, core = _outputs(asked.relation, unnesting, whole=_is_total(asked.relation))
     output, width = outputs[asked.column], len(relation.columns)
@@ -179,7 +192,10 @@ def _scalar(relation: Relation, base: Relation, asked: Subquery) -> tuple[Relati
 
 
 def _collected(asked: Subquery) -> Relation:
-    """One row: the array of the first column, in the order of the subquery; of no rows the empty array."""
+    """Returns one row with the array of the subquery's first column, in the subquery's order.
+
+    The array is empty if the subquery has no rows.
+    """
     core, output = asked.relation, column(asked.relation, 0)
     shown: Scalar = output
     while isinstance(core, Project):
@@ -198,6 +214,10 @@ def _collected(asked: Subquery) -> Relation:
 def _at_most_one(
     relation: Relation, found: Unnested, unnesting: Unnesting, wanted: tuple[int, ...], output: Scalar
 ) -> tuple[Relation, Scalar]:
+    """Joins a subquery that has at most one row for its arguments.
+
+    `wanted`: the columns that `output` reads.
+    """
     width = len(relation.columns)
     narrow = take(found.relation, (*wanted, *found.places.values()))
     made = replace(found, relation=narrow, places={n: len(wanted) + i for i, n in enumerate(found.places)})
@@ -210,7 +230,10 @@ def _at_most_one(
 
 
 def _one_row(relation: Relation, core: Aggregate, unnesting: Unnesting) -> tuple[Relation, dict[int, Scalar]]:
-    """Joined with an aggregate without keys, which has one row for each of the rows; and its columns."""
+    """Joins an aggregate without keys, which has one row for each row of `relation`.
+
+    Returns the join and the aggregate's columns in it, by their index.
+    """
     groups, width = unnesting.groups_of(core), len(relation.columns)
     if not groups.places:
         return crossed(relation, groups.relation), dict(_columns(core, width))
@@ -224,11 +247,11 @@ def _left(relation: Relation, found: Unnested, unnesting: Unnesting) -> Relation
     return Join(relation, found.relation, "left", conjunction(_terms(relation, found, unnesting)))
 
 
-# ---- parts -------------------------------------------------------------------------------------------------------------------------
+# ---- helpers -----------------------------------------------------------------------------------------------------------------------
 
 
 def _terms(left: Relation, found: Unnested, unnesting: Unnesting, conditions: Iterable[Scalar] = ()) -> tuple[Scalar, ...]:
-    """What ties rows of the left to rows of the subquery: that they are for its arguments, and what else it asked of them."""
+    """Returns the terms of the join condition: the arguments are equal, and `conditions` hold."""
     width = len(left.columns)
     on = tuple(
         equal(unnesting.arguments[n], Column(width + p, found.relation.columns[p].type), n in found.nulls) for n, p in found.places.items()
@@ -237,7 +260,11 @@ def _terms(left: Relation, found: Unnested, unnesting: Unnesting, conditions: It
 
 
 def _above(output: Scalar, columns: dict[int, Scalar], unnesting: Unnesting) -> Scalar:
-    """An output over the joined rows: of the subquery's columns there, and of the rows around."""
+    """Returns an output of the subquery as a scalar over the joined rows.
+
+    `columns` has the subquery's columns there, by index. Arguments become scalars over the outer
+    row.
+    """
 
     def inside(scalar: Scalar) -> Scalar:
         if isinstance(scalar, Column):
@@ -252,11 +279,15 @@ def _columns(core: Relation, width: int) -> dict[int, Scalar]:
 
 
 def _if(condition: Scalar, then: Scalar) -> Scalar:
+    """Returns `then` where `condition` is not NULL, and NULL elsewhere."""
     return Case(((Not(IsNull(condition)), then),), Literal(None, then.type), then.type)
 
 
 def _split(relation: Relation, unnesting: Unnesting) -> tuple[tuple[Scalar, ...], Relation]:
-    """The conditions at the top that read arguments, which the join can ask as well, and what is below."""
+    """Returns the topmost conditions that read arguments, and the relation without them.
+
+    The join can test these conditions instead.
+    """
     if not isinstance(relation, Filter):
         return (), relation
     above, below = _split(relation.input, unnesting)
@@ -267,7 +298,10 @@ def _split(relation: Relation, unnesting: Unnesting) -> tuple[tuple[Scalar, ...]
 
 
 def _outputs(relation: Relation, unnesting: Unnesting, *, whole: bool) -> tuple[tuple[Scalar, ...], Relation]:
-    """What is computed at the top, and what from: only what reads arguments, or may fail, or (`whole`) all of it."""
+    """Splits a relation into its output expressions and the relation over which they are computed.
+
+    Only projections for which `_is_late` holds become output expressions; with `whole`, all do.
+    """
     outputs: tuple[Scalar, ...] = tuple(column(relation, i) for i in range(len(relation.columns)))
     while True:
         if isinstance(relation, Sort) or (whole and isinstance(relation, Limit)):
@@ -280,11 +314,18 @@ def _outputs(relation: Relation, unnesting: Unnesting, *, whole: bool) -> tuple[
 
 
 def _is_late(relation: Project, unnesting: Unnesting) -> bool:
+    """Returns whether a projection is computed after the join.
+
+    This is so if its input is one row, if it reads arguments, or if it can fail.
+    """
     return is_one_row(relation.input) or bool(unnesting.read(*relation.expressions)) or any(map(fallible, relation.expressions))
 
 
 def _is_total(relation: Relation) -> bool:
-    """Whether it is an aggregate without keys, and so has one row, whatever is computed from it."""
+    """Returns whether the relation is an aggregate without keys, and so has exactly one row.
+
+    Projections, sorts and LIMIT n with n > 0 over the aggregate are allowed.
+    """
     match relation:
         case Project(input=input) | Sort(input=input):
             return _is_total(input)
@@ -296,7 +337,10 @@ def _is_total(relation: Relation) -> bool:
 
 
 def _rows_alone(relation: Relation) -> Relation:
-    """A relation with rows if the other has: what it computes of them does not matter."""
+    """Returns a simpler relation that has rows if and only if this one has.
+
+    Its columns can differ.
+    """
     match relation:
         case Project(input=input) | Sort(input=input) | Distinct(input=input):
             return _rows_alone(input)
@@ -308,7 +352,10 @@ def _rows_alone(relation: Relation) -> Relation:
 
 
 def _often(relation: Relation) -> Relation:
-    """The same rows, perhaps more often, and perhaps wider: inner joins in place of semi joins, whose conditions can give arguments."""
+    """Replaces semi joins by inner joins, whose conditions can supply arguments.
+
+    The result has the same rows, possibly with duplicates and additional columns.
+    """
     match relation:
         case Filter(input=input):
             return replace(relation, input=_often(input))

@@ -1,4 +1,4 @@
-"""Where subqueries stand: in conditions, in outputs, in joins; each is joined to the input of the node that reads it."""
+"""Finds the subqueries in a plan and joins each one to the input of the node that reads it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from sql.relations import inputs, scalars_of, take, with_inputs, with_scalars
 from sql.rewrite import columns_of, conjunction, conjuncts, moved, rebuilt, shifted
 from sql.subqueries import Dependent, Subquery, as_scalar, dependent, subquery
 
-Known = dict[int, tuple[Relation, Relation]]  # relations by identity, each with what it became
+Known = dict[int, tuple[Relation, Relation]]  # by id(): a relation and its rewritten form
 
 
 def decorrelate(relation: Relation, known: Known | None = None) -> Relation:
-    """The same relation without subqueries; the same object if it has none. Raises 0A000.
+    """Returns the relation without subqueries, or the same object if it has none. Raises 0A000.
 
-    `known`: what has been done, by identity, so that a relation that stands in several places of a plan stays one.
+    `known` holds the relations that are already rewritten. A relation that occurs several times in
+    a plan therefore remains one object.
     """
     known = {} if known is None else known
     if id(relation) not in known:
@@ -29,6 +30,7 @@ def decorrelate(relation: Relation, known: Known | None = None) -> Relation:
 
 
 def _decorrelated(relation: Relation, known: Known) -> Relation:
+    """Rewrites the inputs of a relation, then its subqueries."""
     if (join := dependent(relation)) is not None:
         return _dependent(replace(join, left=decorrelate(join.left, known), right=decorrelate(join.right, known)), known)
     relation = with_inputs(relation, tuple(decorrelate(i, known) for i in inputs(relation)))
@@ -60,7 +62,7 @@ def _dependent(join: Dependent, known: Known) -> Relation:
 
 @dataclass
 class Row:
-    """A relation that grows a column for each subquery whose value is asked for."""
+    """A relation that gets a column for each subquery whose value is read."""
 
     input: Relation
     done: Known
@@ -71,7 +73,7 @@ class Row:
         self.relation = self.input
 
     def value(self, scalar: Scalar) -> Scalar:
-        """The scalar over the grown relation, without subqueries."""
+        """Returns the scalar over the extended relation, without subqueries."""
         inner = subquery(scalar)
         if inner is None:
             return rebuilt(scalar, self.value)
@@ -80,14 +82,14 @@ class Row:
         if inner not in self.known:
             given = tuple(map(self.value, inner.arguments))
             closed = replace(inner, arguments=given, relation=decorrelate(inner.relation, self.done))
-            # the domain is of the rows as they came, unless an argument is itself a subquery's value
+            # The domain is taken from the original rows, unless an argument is a subquery's value.
             own = all(i < len(self.input.columns) for a in given for i in columns_of(a))
             self.relation, self.known[inner] = joining.value(self.relation, self.input if own else self.relation, closed)
         return self.known[inner]
 
 
 def _filter(input: Relation, conditions: tuple[Scalar, ...], known: Known) -> Relation:
-    """Conditions without subqueries first; EXISTS and its like as semi and anti joins; the others over values."""
+    """Filters by plain conditions, then by semi and anti joins, then by values of subqueries."""
     plain = tuple(c for c in conditions if not has_subqueries(c))
     relation = Filter(input, conjunction(plain)) if plain else input
     waiting = [term for c in conditions if has_subqueries(c) for term in conjuncts(_pushed(c))]
@@ -115,7 +117,7 @@ def _filter(input: Relation, conditions: tuple[Scalar, ...], known: Known) -> Re
 
 
 def _pushed(condition: Scalar) -> Scalar:
-    """NOT before AND and OR goes in, so that what stands under it can be a join."""
+    """Moves NOT below AND and OR, so that a subquery under NOT can become a join."""
     match condition:
         case Not(argument=Not(argument=inner)):
             return _pushed(inner)
@@ -129,7 +131,11 @@ def _pushed(condition: Scalar) -> Scalar:
 
 
 def _join(join: Join, known: Known) -> Relation:
-    """Subqueries in ON: of an inner join they are a filter's; of an outer one they belong to the side that they read."""
+    """Rewrites the subqueries in the ON of a join.
+
+    Those of an inner join become a filter above it. Those of an outer join are joined to the side
+    whose columns they read. Raises 0A000 if they read both sides.
+    """
     conditions = conjuncts(join.condition)
     plain = tuple(c for c in conditions if not has_subqueries(c))
     asking = tuple(c for c in conditions if has_subqueries(c))
@@ -157,7 +163,7 @@ def _join(join: Join, known: Known) -> Relation:
 
 
 def _replaced(scalars: tuple[Scalar, ...], new: Callable[[Scalar], Scalar]) -> tuple[Scalar, ...]:
-    """Each subquery replaced."""
+    """Replaces each subquery in the scalars by `new`."""
 
     def replaced(scalar: Scalar) -> Scalar:
         return new(scalar) if subquery(scalar) is not None else rebuilt(scalar, replaced)

@@ -1,10 +1,10 @@
-"""IN, op ANY and op ALL as EXISTS.
+"""Rewrites IN, op ANY and op ALL as EXISTS.
 
-    x IN Q            EXISTS (Q where x = y), and if that is false: NULL if EXISTS (Q where (x = y) IS NULL)
-    NOT x IN Q        in a condition: neither of the two
+    x IN Q            EXISTS (Q where x = y); if false: NULL if EXISTS (Q where (x = y) IS NULL)
+    NOT x IN Q        in a condition: true if both are false
 
-Where (x = y) IS NULL is cut in two (y is NULL of a row; x is NULL and there is a row), so that what remains are joins on equalities, or
-with few rows. What cannot be NULL is not asked.
+The test (x = y) IS NULL is split in two: y is NULL in some row, or x is NULL and Q has a row. The
+resulting joins are on equalities or have few rows. A side that cannot be NULL is not tested.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from sql.subqueries import Subquery, argument, as_scalar
 
 
 def as_exists(asked: Subquery, columns: tuple[Field, ...], *, sure: bool = False) -> Scalar:
-    """The value over rows of `columns`; `sure`: where NULL counts as false."""
+    """Returns the subquery's value over outer rows of `columns`.
+
+    With `sure`, NULL counts as false.
+    """
     holds = as_scalar(_where(asked, _condition(asked)))
     unknown = () if sure else _unknown(asked, columns)
     if not unknown:
@@ -30,7 +33,7 @@ def as_exists(asked: Subquery, columns: tuple[Field, ...], *, sure: bool = False
 
 
 def negated(asked: Subquery, columns: tuple[Field, ...]) -> list[Scalar]:
-    """The conditions that together are true where NOT of it is."""
+    """Returns conditions that are all true exactly where NOT of the subquery's value is true."""
     return [Not(as_scalar(_where(asked, _condition(asked)))), *map(Not, _unknown(asked, columns))]
 
 
@@ -44,7 +47,10 @@ def _where(asked: Subquery, condition: Scalar) -> Subquery:
 
 
 def _unknown(asked: Subquery, columns: tuple[Field, ...]) -> tuple[Scalar, ...]:
-    """Conditions over the rows around, one of which is true if the condition is NULL of a row of the subquery."""
+    """Returns conditions over the outer rows.
+
+    One of them is true if the comparison is NULL for a row of the subquery.
+    """
     condition, inner = _condition(asked), asked.relation.columns
     while isinstance(condition, Not):
         condition = condition.argument
@@ -65,7 +71,11 @@ def _unknown(asked: Subquery, columns: tuple[Field, ...]) -> tuple[Scalar, ...]:
 
 
 def _sides(condition: Scalar) -> tuple[Scalar, Scalar] | None:
-    """Of a comparison that is NULL just where a side is: the side that reads the arguments alone, and the one that reads the columns."""
+    """Splits a comparison that is NULL exactly where one of its sides is NULL.
+
+    Returns the side that reads no columns of the subquery and the side that reads no arguments, or
+    None.
+    """
     if not isinstance(condition, Call) or condition.function.kind != "operator" or condition.function.name not in SIGNS:
         return None
     one, other = condition.arguments
@@ -76,7 +86,7 @@ def _sides(condition: Scalar) -> tuple[Scalar, Scalar] | None:
 
 
 def _given(scalar: Scalar, asked: Subquery) -> Scalar:
-    """Over the rows around the subquery."""
+    """Returns a scalar of the subquery over the outer rows, with values in place of arguments."""
     found = argument(scalar)
     if found is not None and found.depth == asked.depth:
         return asked.arguments[found.number]
@@ -84,7 +94,10 @@ def _given(scalar: Scalar, asked: Subquery) -> Scalar:
 
 
 def _nullable(scalar: Scalar, columns: tuple[Field, ...]) -> bool:
-    """Casts are looked through: they give NULL for NULL alone."""
+    """Returns whether a scalar can be NULL.
+
+    Casts are ignored, since they return NULL only for NULL.
+    """
     if isinstance(scalar, Call) and scalar.function.kind == "cast":
         return _nullable(scalar.arguments[0], columns)
     return nullable(scalar, columns)

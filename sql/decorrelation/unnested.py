@@ -1,4 +1,4 @@
-"""What unnesting makes of a relation."""
+"""The result of unnesting a relation, and helpers for its argument columns."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from sql.relations import take
 
 @dataclass(frozen=True)
 class Unnested:
-    """`places`: which column holds which argument; `nulls`: those of them where NULL stands for an argument that is NULL.
+    """A relation with columns that hold the arguments to which each row belongs.
 
-    A row with NULL in another place is for no argument.
+    `places` maps the number of an argument to the index of its column. `nulls` has the numbers of
+    the arguments that are themselves NULL where their column is NULL. NULL in the column of any
+    other argument means that the row belongs to no arguments.
     """
 
     relation: Relation
@@ -24,7 +26,10 @@ class Unnested:
 
 
 def equal(one: Scalar, other: Scalar, nulls: bool) -> Scalar:
-    """Whether two values of a type are the same; `nulls`: two NULLs are."""
+    """Returns the condition that two values of one type are equal.
+
+    With `nulls`, two NULLs are equal.
+    """
     name = one.type.name
     if not nulls and name in TYPES and not one.type.is_array:
         (found,) = (f for f in catalogue.operators("=") if f.arguments == (name, name))
@@ -33,19 +38,19 @@ def equal(one: Scalar, other: Scalar, nulls: bool) -> Scalar:
 
 
 def arranged(found: Unnested, columns: tuple[int, ...]) -> Unnested:
-    """These columns first, then the places."""
+    """Reorders the columns: those of `columns` first, then the argument columns."""
     places = {n: len(columns) + i for i, n in enumerate(found.places)}
     return replace(found, relation=take(found.relation, (*columns, *found.places.values())), places=places)
 
 
 def nulls_of(left: Unnested, right: Unnested) -> frozenset[int]:
-    """An argument that both sides have is NULL only if both mean it."""
+    """Returns the `nulls` of a join. An argument of both sides must be in the `nulls` of both."""
     both = left.places.keys() & right.places.keys()
     return frozenset(n for n in left.nulls | right.nulls if n not in both or n in left.nulls & right.nulls)
 
 
 def name_of(scalar: Scalar, relation: Relation) -> str:
-    """For people; of a cast, that of what is cast."""
+    """Returns a readable name for a scalar's column. Casts are ignored."""
     if isinstance(scalar, Call) and scalar.function.kind == "cast":
         return name_of(scalar.arguments[0], relation)
     return relation.columns[scalar.index].name if isinstance(scalar, Column) else "?column?"

@@ -1,15 +1,16 @@
-"""A relation that reads arguments becomes one that holds, beside its columns, the arguments which each of its rows is for.
+"""Rewrites a relation that reads arguments, so that its rows hold them in additional columns.
 
-    R(d), for each d            ──►  R' with R(d) = the rows of R' whose `places` are d, and R' has R's columns first
+    R(d), for each d            ──►  R', the columns of R and d; R(d) = the rows of R' for d
 
-    σ_{c = d}(R)                ──►  R with c in the place of d                        an equality gives the argument
-    σ_{p(d)}(R)                 ──►  R ⋈_p D                                           D: the domain, the distinct arguments
-    γ_{k; f}(R)                 ──►  γ_{k, d; f}(R')                                   without keys: D ⟕ γ_{d; f}(R'), count is 0
+    σ_{c = d}(R)                ──►  R with c as the column of d
+    σ_{p(d)}(R)                 ──►  R ⋈_p D, where the domain D is the distinct arguments
+    γ_{k; f}(R)                 ──►  γ_{k, d; f}(R')
+    γ_{f}(R)                    ──►  D ⟕ γ_{d; f}(R'), with 0 for a count without rows
     R ⋈ S                       ──►  R' ⋈_{d = d} S'
     top-k, window by k          ──►  by k, d
     R ∪ S, R ∩ S, R - S         ──►  of R' and S', each with all arguments
 
-What reads no argument stays as it is: it is the same for all of them.
+A relation that reads no arguments stays unchanged, because it is the same for all of them.
 """
 
 from __future__ import annotations
@@ -59,10 +60,12 @@ from sql.subqueries import Argument, argument
 
 
 class Unnesting:
-    """Of one closure: its depth, its arguments over the rows of `base`.
+    """The rewriting of one closure (a subquery with its arguments).
 
-    `exact`: nothing is computed for arguments that no row of `base` has, because what is computed can fail; so the domain is joined
-    even where an equality would give the argument.
+    `depth` is the closure's depth. `arguments` are scalars over the rows of `base`.
+
+    `_exact` is set if an expression can fail. Then nothing may be computed for arguments that no
+    row of `base` has, so the domain is joined even where an equality could supply the argument.
     """
 
     def __init__(self, depth: int, arguments: tuple[Scalar, ...], base: Relation) -> None:
@@ -71,17 +74,18 @@ class Unnesting:
         self._base = base
         self._all: frozenset[int] = frozenset()
         self._exact = False
-        # by identity: a relation that stands in several places of a plan stays one
+        # by id(): a relation that occurs several times in a plan remains one object
         self._known: dict[int, tuple[Relation, Unnested]] = {}
         self._reads: dict[int, tuple[Relation, frozenset[int]]] = {}
         self._domains: dict[tuple[int, ...], Relation] = {}
 
     def of(self, relation: Relation) -> Unnested:
+        """Unnests a whole subquery."""
         self._begin(relation)
         return self(relation)
 
     def groups_of(self, node: Aggregate) -> Unnested:
-        """As `groups`, of a whole subquery."""
+        """Unnests a whole subquery that is an aggregate; see `groups`."""
         self._begin(node)
         return self.groups(node)
 
@@ -90,28 +94,29 @@ class Unnesting:
         self._exact = self._may_fail(relation, set())
 
     def _may_fail(self, relation: Relation, seen: set[int]) -> bool:
-        """Whether something that reads arguments, or is computed from what does, can fail."""
+        """Returns whether a relation or an input of it reads arguments and can fail."""
         if id(relation) in seen or not self.reads(relation):
             return False
         seen.add(id(relation))
         return any(map(fallible, scalars_of(relation))) or any(self._may_fail(i, seen) for i in inputs(relation))
 
     def reads(self, relation: Relation) -> frozenset[int]:
-        """The numbers of the closure's arguments that a relation reads."""
+        """Returns the numbers of the closure's arguments that a relation reads."""
         if id(relation) not in self._reads:
             found = self.read(*scalars_of(relation)).union(*map(self.reads, inputs(relation)))
             self._reads[id(relation)] = relation, found
         return self._reads[id(relation)][1]
 
     def read(self, *scalars: Scalar) -> frozenset[int]:
-        """Those which scalars read."""
+        """Returns the numbers of the closure's arguments that scalars read."""
         return frozenset(a.number for s in scalars for a in arguments_of(s) if a.depth == self.depth)
 
     def given(self, scalar: Scalar) -> Scalar:
-        """Over rows of the base: what is inside an argument is there what it was given."""
+        """Returns a scalar over the rows of `base`, with arguments replaced by their values."""
         return self._replaced(scalar, lambda a: self.arguments[a.number])
 
     def __call__(self, relation: Relation) -> Unnested:
+        """Unnests a part of the subquery. Returns it unchanged if it reads no arguments."""
         if not self.reads(relation):
             return Unnested(relation)
         if id(relation) not in self._known:
@@ -159,6 +164,11 @@ class Unnesting:
     # ---- one input ---------------------------------------------------------------------------------------------------------------
 
     def filtered(self, below: Unnested, conditions: tuple[Scalar, ...]) -> Unnested:
+        """Filters a relation.
+
+        An equality can supply an argument. Other conditions on arguments that have no column yet
+        become conditions of the join with the domain.
+        """
         waiting: list[Scalar] = []
         for condition in conditions:
             bound = self._given_by(condition, below) if self.read(condition) - below.places.keys() and not self._exact else None
@@ -173,7 +183,10 @@ class Unnesting:
         return replace(below, relation=Filter(below.relation, conjunction(rest))) if rest else below
 
     def _given_by(self, condition: Scalar, below: Unnested) -> Unnested | None:
-        """With an argument's place filled, if the condition is that a value of the relation equals it."""
+        """Adds an argument's column if the condition is that a value of the relation equals it.
+
+        Returns None for any other condition.
+        """
         if not isinstance(condition, Call) or condition.function.name != "=" or condition.function.kind != "operator":
             return None
         name = condition.arguments[0].type.name
@@ -188,7 +201,10 @@ class Unnesting:
         return None
 
     def _number(self, scalar: Scalar) -> int:
-        """The argument which a scalar of arguments is: one more, if it is not just one."""
+        """Returns the number of the argument that equals a scalar.
+
+        An expression over arguments becomes a new argument.
+        """
         found = argument(scalar)
         if found is not None:
             return found.number
@@ -196,6 +212,7 @@ class Unnesting:
         return len(self.arguments) - 1
 
     def _placed(self, below: Unnested, number: int, scalar: Scalar) -> Unnested:
+        """Makes a scalar over the relation the column of an argument."""
         if isinstance(scalar, Column):
             return replace(below, places={**below.places, number: scalar.index})
         columns = below.relation.columns
@@ -204,6 +221,7 @@ class Unnesting:
         return replace(below, relation=wide, places={**below.places, number: len(columns)})
 
     def _by_arguments(self, relation: TopK | Window | Generate) -> Unnested:
+        """Unnests a node that works on the rows of each argument separately."""
         below = self._bound(self(relation.input), *scalars_of(relation))
         places = tuple(self._column(below.relation, p) for p in below.places.values())
         node = with_inputs(with_scalars(relation, lambda s: self._inside(s, below)), (below.relation,))
@@ -215,7 +233,10 @@ class Unnesting:
         return arranged(replace(below, relation=node), (*range(width), *range(wide, len(node.columns))))
 
     def groups(self, node: Aggregate) -> Unnested:
-        """The groups of each argument; without keys, of the arguments that have rows."""
+        """Groups by the keys and the arguments.
+
+        Without keys, arguments that have no rows have no group.
+        """
         below = self._bound(self(node.input), *node.keys, *(s for c in node.aggregates for s in read_by(c)))
         moved = with_scalars(node, lambda s: self._inside(s, below))
         assert isinstance(moved, Aggregate)
@@ -226,7 +247,7 @@ class Unnesting:
         return arranged(found, (*range(keys), *range(keys + len(places), len(made.columns))))
 
     def _total(self, node: Aggregate, groups: Unnested) -> Unnested:
-        """With a row for arguments that have none."""
+        """Adds a row for each argument that has no group."""
         numbers = tuple(groups.places)
         domain, count = self._domain(numbers), len(numbers)
         pairs = (
@@ -239,9 +260,14 @@ class Unnesting:
         made = project(joined, calls + places, node.columns + domain.columns)
         return Unnested(made, {n: len(calls) + i for i, n in enumerate(numbers)}, self._nullable(numbers))
 
-    # ---- two inputs and more -----------------------------------------------------------------------------------------------------
+    # ---- joins, unions and set operations ----------------------------------------------------------------------------------------
 
     def _join(self, join: Join) -> Unnested:
+        """Unnests both sides of a join and joins them on their common arguments as well.
+
+        A side whose rows are kept without a match must have all arguments before the join, so the
+        domain is joined to it first.
+        """
         left, right = self(join.left), self(join.right)
         conditions = conjuncts(join.condition)
         need = (self.read(*conditions) | left.places.keys() | right.places.keys()) if join.kind not in ("inner", "cross") else frozenset()
@@ -265,7 +291,7 @@ class Unnesting:
         both = Unnested(join, {**behind, **left.places}, nulls_of(left, right))
 
         def apart(scalar: Scalar) -> Scalar:
-            """Over the columns of both as they are now."""
+            """Returns a scalar over the columns of both unnested sides."""
             return self._inside(moved(scalar, width, wide - width), both)
 
         now = tuple(c for c in conditions if not self.read(c) - both.places.keys())
@@ -283,7 +309,11 @@ class Unnesting:
         return self.filtered(found, tuple(c for c in conditions if c not in now))
 
     def _coalesced(self, made: Join, columns: tuple[int, ...], left: Unnested, right: Unnested) -> Unnested:
-        """The arguments of a full join are those of either side. Its rows of NULL arguments are, too: a NULL of the others is no row's."""
+        """Takes the arguments of a full join's rows from the side that has them.
+
+        NULL in an argument column is the argument's value if it is so on either side. On the other
+        side, rows with NULL there have been removed by `_without_junk`.
+        """
         own = tuple(self._column(made, i) for i in columns)
         places = tuple(
             Coalesce((self._column(made, p), self._column(made, right.places[n])), self.arguments[n].type) for n, p in left.places.items()
@@ -293,7 +323,7 @@ class Unnesting:
         return Unnested(project(made, own + places, fields), numbers, left.nulls | right.nulls)
 
     def _alike(self, parts: tuple[Unnested, ...], width: int) -> tuple[Unnested, ...]:
-        """Each with all arguments that one of them has, in the same order behind the columns."""
+        """Gives all parts the same argument columns in one order, after their `width` columns."""
         numbers = frozenset(n for p in parts for n in p.places)
         parts = tuple(self._with_domain(p, numbers, ()) for p in parts)
         nulls = frozenset(n for p in parts for n in p.nulls)
@@ -302,7 +332,10 @@ class Unnesting:
         return tuple(arranged(p, tuple(range(width))) for p in made)
 
     def _without_junk(self, part: Unnested, numbers: frozenset[int]) -> Unnested:
-        """Without the rows that are for no argument, where NULL in a place is going to mean something."""
+        """Removes rows that belong to no arguments.
+
+        This is needed before NULL in an argument column can stand for the argument's value.
+        """
         columns = part.relation.columns
         terms = tuple(
             Not(IsNull(self._column(part.relation, p)))
@@ -314,11 +347,14 @@ class Unnesting:
     # ---- the domain --------------------------------------------------------------------------------------------------------------
 
     def _bound(self, below: Unnested, *scalars: Scalar) -> Unnested:
-        """With a place for each argument that the scalars read."""
+        """Adds a column for each argument that the scalars read."""
         return self._with_domain(below, self.read(*scalars), ())
 
     def _with_domain(self, below: Unnested, numbers: frozenset[int], conditions: tuple[Scalar, ...]) -> Unnested:
-        """Joined with the domain, if one of these arguments has no place; the conditions are the join's."""
+        """Joins the domain if one of these arguments has no column.
+
+        `conditions` become join conditions.
+        """
         if not numbers - below.places.keys():
             return below
         wanted = tuple(sorted(numbers | below.places.keys() | (self._all if self._exact else frozenset())))
@@ -336,7 +372,7 @@ class Unnesting:
         return replace(found, relation=joined)
 
     def _domain(self, numbers: tuple[int, ...]) -> Relation:
-        """The distinct values of these arguments."""
+        """Returns the distinct values of these arguments."""
         if numbers in self._domains:
             return self._domains[numbers]
         scalars = tuple(self.arguments[n] for n in numbers)
@@ -346,10 +382,11 @@ class Unnesting:
         return self._domains[numbers]
 
     def _nullable(self, numbers: tuple[int, ...]) -> frozenset[int]:
+        """Returns those of the arguments whose values can be NULL."""
         return frozenset(n for n in numbers if nullable(self.arguments[n], self._base.columns))
 
     def _rejects_null(self, condition: Scalar, number: int) -> bool:
-        """Whether a condition is not true where the argument is NULL, as far as one can see."""
+        """Returns True if the condition certainly is not true where the argument is NULL."""
         if not isinstance(condition, Call) or condition.function.name not in SIGNS or condition.function.kind != "operator":
             return False
         sides = (a.arguments[0] if isinstance(a, Call) and a.function.kind == "cast" else a for a in condition.arguments)
@@ -359,7 +396,7 @@ class Unnesting:
     # ---- scalars -----------------------------------------------------------------------------------------------------------------
 
     def _over(self, below: Unnested, expressions: tuple[Scalar, ...], columns: tuple[Field, ...]) -> Unnested:
-        """The projection, with the places behind it."""
+        """Projects the expressions, followed by the argument columns."""
         own = tuple(self._inside(e, below) for e in expressions)
         kept = tuple(self._column(below.relation, p) for p in below.places.values())
         fields = columns + tuple(below.relation.columns[p] for p in below.places.values())
@@ -367,7 +404,7 @@ class Unnesting:
         return replace(below, relation=project(below.relation, own + kept, fields), places=places)
 
     def _inside(self, scalar: Scalar, below: Unnested) -> Scalar:
-        """Over the relation's columns, where the arguments are columns too."""
+        """Returns a scalar over the columns of `below`, with columns in place of arguments."""
         return self._replaced(scalar, lambda a: Column(below.places[a.number], a.type, a.position))
 
     def _replaced(self, scalar: Scalar, new: Callable[[Argument], Scalar]) -> Scalar:

@@ -1,6 +1,6 @@
-"""Calls: name(arguments) with what may stand inside and behind, and the functions whose arguments have words between them.
+"""Parses function calls, also those of functions with key words between their arguments.
 
-The latter become calls by the names that PostgreSQL gives them: TRIM(LEADING 'x' FROM y) is ltrim(y, 'x').
+The latter become plain calls, as in PostgreSQL: TRIM(LEADING 'x' FROM y) is ltrim(y, 'x').
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sql.grammar.names import label, name, place
 from sql.grammar.types import type_name
 from sql.tokens import Cursor, Token
 
-# values that look like columns
+# functions that are called without parentheses
 VALUES = frozenset(
     """
     current_date current_time current_timestamp localtime localtimestamp current_user current_role session_user user current_catalog
@@ -23,7 +23,7 @@ VALUES = frozenset(
 
 
 def call(cursor: Cursor, function: exp.Identifier, schema: str | None = None, position: int | None = None) -> exp.Expr:
-    """( [ALL | DISTINCT] arguments [ORDER BY …] ) [WITHIN GROUP …] [FILTER …] [OVER …]"""
+    """Parses ( [ALL | DISTINCT] arguments [ORDER BY …] ) [WITHIN GROUP …] [FILTER …] [OVER …]."""
     at = function.meta["position"] if position is None else position
     cursor.expect("(")
     arguments: list[exp.Expr] = []
@@ -46,6 +46,7 @@ def call(cursor: Cursor, function: exp.Identifier, schema: str | None = None, po
 
 
 def _behind(cursor: Cursor, node: exp.Expr, at: int) -> exp.Expr:
+    """Parses [WITHIN GROUP …] [FILTER …] [OVER …] after the call `node`."""
     if cursor.word("within", "group"):
         cursor.expect("(")
         order = exp.Order(expressions=queries.order_by(cursor))
@@ -67,7 +68,7 @@ def _behind(cursor: Cursor, node: exp.Expr, at: int) -> exp.Expr:
 
 
 def window(cursor: Cursor, function: exp.Expr | None) -> exp.Window:
-    """( [name] [PARTITION BY …] [ORDER BY …] [frame] ); the frame is kept as text."""
+    """Parses ( [name] [PARTITION BY …] [ORDER BY …] [frame] )."""
     cursor.expect("(")
     node = exp.Window(this=function or exp.Null())
     if cursor.token.kind in ("word", "quoted") and not any(cursor.at_word(w) for w in ("partition", "order", "rows", "range", "groups")):
@@ -223,7 +224,7 @@ def _nullif(cursor: Cursor, token: Token) -> exp.Expr:
 
 
 def _plain(function: str) -> Callable[[Cursor, Token], exp.Expr]:
-    """A call whose name is a key word: COALESCE(a, b)."""
+    """Returns a parser of calls whose name is a key word, such as COALESCE(a, b)."""
 
     def parse(cursor: Cursor, token: Token) -> exp.Expr:
         cursor.expect("(")
@@ -235,7 +236,7 @@ def _plain(function: str) -> Callable[[Cursor, Token], exp.Expr]:
 
 
 def _normalize(cursor: Cursor, token: Token) -> exp.Expr:
-    """normalize(text [, NFC | NFD | NFKC | NFKD])"""
+    """Parses normalize(text [, NFC | NFD | NFKC | NFKD])."""
     cursor.expect("(")
     arguments = [expressions.expression(cursor)]
     if cursor.sign(","):

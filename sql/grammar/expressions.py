@@ -1,7 +1,8 @@
-"""Expressions: PostgreSQL's table of precedence, climbed.
+"""Parses expressions by precedence climbing, with PostgreSQL's operator precedence.
 
-A level is how tightly an operator binds; `expression(cursor, level)` takes all operators that bind at least as tightly. Comparisons
-do not associate: `a < b < c` is an error at the second sign, as in PostgreSQL.
+A level is the precedence of an operator. `expression(cursor, level)` consumes all operators of this
+level and higher ones. Comparisons are not associative: `a < b < c` is an error at the second operator,
+as in PostgreSQL.
 
 Source: PostgreSQL 15, "Operator Precedence"; gram.y, a_expr, b_expr and the %left lines.
 """
@@ -22,8 +23,11 @@ PUNCTUATION = frozenset({",", "(", ")", "[", "]", ".", ";", ":", "::", ":=", "=>
 
 
 def expression(cursor: Cursor, level: int = OR, *, boolean: bool = True, left: exp.Expr | None = None) -> exp.Expr:
-    """The expression here, of operators from a level on. `boolean`: false leaves AND, IN, LIKE and their like (b_expr). `left`: its first
-    operand, if that was read already."""
+    """Parses an expression with operators of this level and higher ones.
+
+    `boolean`: if false, an expression without AND, OR, IN, LIKE and similar (b_expr). `left`: the first
+    operand, if it is already parsed.
+    """
     left = _prefix(cursor, boolean) if left is None else left
     compared = False
     while True:
@@ -50,12 +54,12 @@ def expression(cursor: Cursor, level: int = OR, *, boolean: bool = True, left: e
 
 
 def expressions(cursor: Cursor) -> list[exp.Expr]:
-    """One or more, with commas between."""
+    """Parses one or more expressions, separated by commas."""
     return cursor.listed(expression)
 
 
 def _prefix(cursor: Cursor, boolean: bool) -> exp.Expr:
-    """An operand with the operators before it."""
+    """Parses an operand with its prefix operators."""
     token = cursor.token
     if token.kind == "word" and token.value == "not" and boolean:
         cursor.advance()
@@ -75,7 +79,7 @@ def _prefix(cursor: Cursor, boolean: bool) -> exp.Expr:
 
 
 def _operand(cursor: Cursor, level: int, boolean: bool) -> exp.Expr:
-    """What stands right of an operator: an operand, or ANY, SOME, ALL of a query or an array."""
+    """Parses the right side of an operator: an expression, or ANY, SOME or ALL of a query or array."""
     token = cursor.token
     if boolean and token.kind == "word" and token.value in ("any", "some", "all"):
         cursor.advance()
@@ -91,7 +95,10 @@ def _b_word(cursor: Cursor, word: str, left: exp.Expr, level: int) -> exp.Expr |
 
 
 def _word_operator(cursor: Cursor, word: str, left: exp.Expr, level: int) -> exp.Expr | None:
-    """The operator that is a word, if one stands here and binds tightly enough."""
+    """Parses an operator that is a word, such as IS, IN or LIKE.
+
+    Returns None if there is none of this level.
+    """
     token = cursor.token
     following = cursor.peek().value if cursor.peek().kind == "word" else ""
     match word:
@@ -171,7 +178,7 @@ def _escape(cursor: Cursor, like: exp.Expr) -> exp.Expr:
 
 
 def _is(cursor: Cursor, left: exp.Expr) -> exp.Expr:
-    """IS [NOT] NULL, TRUE, FALSE, UNKNOWN, DISTINCT FROM."""
+    """Parses IS [NOT] NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM."""
     at = cursor.advance().position
     negated = cursor.word("not")
     test: exp.Expr
@@ -195,7 +202,7 @@ def _is(cursor: Cursor, left: exp.Expr) -> exp.Expr:
 
 
 def parenthesised(cursor: Cursor, *, many: bool = False) -> exp.Subquery | exp.Tuple | exp.Expr:
-    """( query ), as Subquery; or ( expression ); with `many`, ( expression, … ) as Tuple."""
+    """Parses ( query ) to a Subquery, or ( expression ), or with `many` ( expression, … ) to a Tuple."""
     at = cursor.expect("(").position
     if queries.at_query(cursor):
         begins, in_parentheses = cursor.position, cursor.at("(")
@@ -203,7 +210,7 @@ def parenthesised(cursor: Cursor, *, many: bool = False) -> exp.Subquery | exp.T
         if not (many and in_parentheses) or cursor.at(")"):
             cursor.expect(")")
             return place(exp.Subquery(this=tree), at)
-        # IN ((SELECT 1) + 1, 2): the query is the beginning of a list
+        # IN ((SELECT 1) + 1, 2): the query begins a list
         items = [expression(cursor, left=place(exp.Subquery(this=tree), begins))]
         while cursor.sign(","):
             items.append(expression(cursor))

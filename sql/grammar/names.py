@@ -1,4 +1,7 @@
-"""Names in text: columns, relations, functions, labels, each with the key words it may be; and places in the tree."""
+"""Parses names of columns, relations, functions and labels, and records positions of tree nodes.
+
+Each kind of name accepts different key words, as in PostgreSQL.
+"""
 
 from __future__ import annotations
 
@@ -13,39 +16,41 @@ E = TypeVar("E", bound=exp.Expr)
 
 
 def place(node: E, position: int) -> E:
-    """The node, remembering where its text begins."""
+    """Records the offset at which the text of a node begins. Returns the node."""
     node.meta["position"] = position
     return node
 
 
 def position(node: exp.Expr) -> int | None:
-    """Where a node's text begins, if it was remembered."""
+    """Returns the offset at which the text of a node begins, or None if it is not recorded."""
     found = node.meta.get("position")
     return found if isinstance(found, int) else None
 
 
 def is_name(token: Token, refused: frozenset[str] = words.NOT_A_COLUMN) -> bool:
+    """Returns whether a token is a quoted name, or a word other than the key words `refused`."""
     return token.kind == "quoted" or (token.kind == "word" and token.value not in refused)
 
 
 def identifier(token: Token) -> exp.Identifier:
+    """Returns the tree node of a name."""
     return place(exp.Identifier(this=token.value, quoted=token.kind == "quoted"), token.position)
 
 
 def name(cursor: Cursor, refused: frozenset[str] = words.NOT_A_COLUMN) -> exp.Identifier:
-    """A name here; by default one that a column or relation may have (ColId)."""
+    """Parses a name; by default the name of a column or relation (ColId)."""
     if not is_name(cursor.token, refused):
         raise cursor.error()
     return identifier(cursor.advance())
 
 
 def label(cursor: Cursor) -> exp.Identifier:
-    """Any word at all (ColLabel): after AS, and after a dot."""
+    """Parses a label (ColLabel), which may be any key word: after AS and after a dot."""
     return name(cursor, frozenset())
 
 
 def names(cursor: Cursor) -> list[exp.Identifier]:
-    """( name, … )"""
+    """Parses ( name, … )."""
     cursor.expect("(")
     found = cursor.listed(name)
     cursor.expect(")")
@@ -53,7 +58,7 @@ def names(cursor: Cursor) -> list[exp.Identifier]:
 
 
 def relation(cursor: Cursor) -> exp.Table:
-    """[[catalog.]schema.]name"""
+    """Parses [[catalog.]schema.]name."""
     parts = [name(cursor)]
     while cursor.sign("."):
         parts.append(label(cursor))

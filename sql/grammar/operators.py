@@ -1,4 +1,4 @@
-"""Signs of operators and sqlglot's nodes for them; a sign without a node of its own is an exp.Operator."""
+"""Maps operator symbols to sqlglot's nodes. An operator without a specific node is an exp.Operator."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ SIGNS: dict[type[exp.Expr], str] = {**{node: sign for sign, node in NODES.items(
 
 
 def binary(sign: str, left: exp.Expr, right: exp.Expr, position: int) -> exp.Expr:
+    """Returns the node of a binary operator. `position` is that of the operator."""
     node = NODES.get(sign)
     if node is not None:
         return place(node(this=left, expression=right), position)
@@ -23,7 +24,7 @@ def binary(sign: str, left: exp.Expr, right: exp.Expr, position: int) -> exp.Exp
 
 
 def sign_of(node: exp.Expr) -> str | None:
-    """The sign of a binary operator; None if the node is none."""
+    """Returns the symbol of a binary operator, or None if the node is not a binary operator."""
     if isinstance(node, exp.Operator):
         return str(node.args["operator"].name)
     return SIGNS.get(type(node))

@@ -1,4 +1,4 @@
-"""What an expression is made of: columns, literals, parameters, parentheses, CASE, calls, and what may follow each directly."""
+"""Parses operands of expressions: columns, literals, parameters, parentheses, CASE, calls, subscripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sql.grammar.names import identifier, is_name, label, place
 from sql.grammar.types import interval_fields, type_name
 from sql.tokens import Cursor, Token
 
-# words that begin the type of a literal: `timestamp with time zone '…'`
+# first words of type names with special syntax, for literals such as `timestamp with time zone '…'`
 LITERAL_TYPES = frozenset(
     """
     int integer smallint bigint real float double decimal dec numeric boolean bit character char varchar national nchar time timestamp
@@ -21,7 +21,7 @@ LITERAL_TYPES = frozenset(
 
 
 def operand(cursor: Cursor) -> exp.Expr:
-    """A c_expr: what operators stand between."""
+    """Parses an operand of an operator (c_expr)."""
     return _indirection(cursor, _operand(cursor))
 
 
@@ -91,7 +91,10 @@ def _word(cursor: Cursor, token: Token) -> exp.Expr:
 
 
 def _is_literal(cursor: Cursor) -> bool:
-    """Whether the type here is followed by a string: told from a column of that name without going there."""
+    """Returns whether a typed literal follows, and not a column with the name of a type.
+
+    Looks ahead for a string after the type, without consuming tokens.
+    """
     ahead = 1
     while cursor.peek(ahead).kind == "word" and cursor.peek(ahead).value in (
         "precision",
@@ -124,7 +127,7 @@ def _typed_literal(cursor: Cursor) -> exp.Expr:
 
 
 def _named(cursor: Cursor) -> exp.Expr:
-    """A column, a function, or a literal with the name of its type before it."""
+    """Parses a column, a call, or a literal that follows the name of its type."""
     token = cursor.token
     following = cursor.peek()
     if following.kind == "string" and is_name(token, words.RESERVED | words.COLUMN):
@@ -133,7 +136,7 @@ def _named(cursor: Cursor) -> exp.Expr:
         cursor.advance()
         return calls.call(cursor, identifier(token))
     if not is_name(token):
-        if is_name(token, words.RESERVED | words.COLUMN):  # left('abc', 1): only as a function
+        if is_name(token, words.RESERVED | words.COLUMN):  # left('abc', 1): such a word can only be the name of a function
             cursor.advance()
         raise cursor.error()
     cursor.advance()
@@ -162,14 +165,14 @@ def _column(parts: list[exp.Identifier | exp.Star]) -> exp.Expr:
 
 
 def _parentheses(cursor: Cursor) -> exp.Expr:
-    """( expression ), a row, or a query; a query may itself begin with parentheses."""
+    """Parses ( expression ), ( row ) or ( query ). A query may itself begin with parentheses."""
     at = cursor.position
     if queries.at_query(cursor, 1):
         start = cursor.index
         try:
             return queries.subquery(cursor)
         except TailgateError:
-            # ((SELECT 1) + 1) begins like a query too
+            # ((SELECT 1) + 1) also looks like a query at first
             if not cursor.row[start + 1].value == "(":
                 raise
             cursor.index = start
@@ -220,7 +223,7 @@ def _elements(cursor: Cursor) -> exp.Array:
 
 
 def _indirection(cursor: Cursor, node: exp.Expr) -> exp.Expr:
-    """[index], [from:to], .field, .* after a column, parameter, call or parentheses."""
+    """Parses [index], [from:to], .field and .* after a column, parameter, call or parentheses."""
     while True:
         at = cursor.position
         if cursor.at("[") and not isinstance(node, exp.Literal):

@@ -1,4 +1,4 @@
-"""Queries: SELECT, VALUES, TABLE, set operations, WITH."""
+"""Parses queries: SELECT, VALUES, TABLE, set operations and WITH."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sql.grammar.names import identifier, label, name, names, place, relation
 from sql.tokens import Cursor
 
 BEGINNINGS = ("select", "values", "with", "table")
-# where a list of output columns that is empty ends
+# words that may follow SELECT without output columns
 NO_TARGETS = (
     "from",
     "into",
@@ -30,11 +30,11 @@ NO_TARGETS = (
 )
 
 
-PARENTHESES_MAX = 1000  # in a row: each is looked behind for a query, and no stack takes more
+PARENTHESES_MAX = 1000  # consecutive opening parentheses; more would overflow the stack
 
 
 def at_query(cursor: Cursor, ahead: int = 0) -> bool:
-    """Whether a query begins some tokens ahead, parentheses aside."""
+    """Returns whether a query, possibly in parentheses, begins `ahead` tokens after the current one."""
     while cursor.at("(", ahead):
         ahead += 1
         if ahead > PARENTHESES_MAX:
@@ -44,7 +44,7 @@ def at_query(cursor: Cursor, ahead: int = 0) -> bool:
 
 
 def query(cursor: Cursor) -> exp.Expr:
-    """[WITH …] a query with its set operations [ORDER BY …] [LIMIT …] [FOR …]"""
+    """Parses [WITH …] query [ORDER BY …] [LIMIT …] [FOR …], where the query may have set operations."""
     ctes = with_clause(cursor) if cursor.at_word("with") else None
     tree = _set_operation(cursor)
     modifiers = _modifiers(cursor)
@@ -64,6 +64,7 @@ def _bare(tree: exp.Expr) -> exp.Expr:
 
 
 def with_clause(cursor: Cursor) -> exp.With:
+    """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query), …"""
     at = cursor.advance().position
     recursive = cursor.word("recursive")
     found = []
@@ -92,7 +93,7 @@ def with_clause(cursor: Cursor) -> exp.With:
 
 
 def _set_operation(cursor: Cursor, *, intersect: bool = False) -> exp.Expr:
-    """UNION and EXCEPT from the left; INTERSECT binds tighter."""
+    """Parses set operations. They are left-associative, and INTERSECT has a higher precedence."""
     tree = _simple(cursor) if intersect else _set_operation(cursor, intersect=True)
     kinds: dict[str, type[exp.SetOperation]] = {"intersect": exp.Intersect} if intersect else {"union": exp.Union, "except": exp.Except}
     while True:
@@ -108,10 +109,11 @@ def _set_operation(cursor: Cursor, *, intersect: bool = False) -> exp.Expr:
 
 
 def subquery(cursor: Cursor) -> exp.Subquery:
-    """( query )
+    """Parses ( query ).
 
-    Remembered by its place: a query, an expression and a joined table may all begin with one, and are tried in turn, so that
-    without a memory the time doubles with each level of parentheses.
+    The result is cached in `cursor.remembered`. A query, an expression and a joined table may all begin
+    with a subquery, and the parser tries them in turn. Without the cache the time would double with
+    each level of parentheses.
     """
     start, at = cursor.index, cursor.position
     known = cursor.remembered.get(start)
@@ -205,7 +207,7 @@ def _select(cursor: Cursor, at: int) -> exp.Expr:
 
 
 def targets(cursor: Cursor) -> list[exp.Expr]:
-    """What SELECT or RETURNING lists: *, expressions with their labels."""
+    """Parses the list of SELECT or RETURNING: * and expressions with their labels."""
     found: list[exp.Expr] = []
     while True:
         token = cursor.token
@@ -263,7 +265,7 @@ def _grouping(cursor: Cursor) -> exp.Expr:
 
 
 def order_by(cursor: Cursor) -> list[exp.Expr]:
-    """ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], …"""
+    """Parses ORDER BY expression [ASC | DESC] [NULLS FIRST | LAST], …"""
     cursor.expect_word("order", "by")
     found: list[exp.Expr] = []
     while True:
@@ -283,7 +285,7 @@ def order_by(cursor: Cursor) -> list[exp.Expr]:
 
 
 def _modifiers(cursor: Cursor) -> dict[str, exp.Expr]:
-    """ORDER BY, and LIMIT, OFFSET, FETCH, FOR in any order."""
+    """Parses ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order."""
     found: dict[str, exp.Expr] = {}
     if cursor.at_word("order"):
         at = cursor.position

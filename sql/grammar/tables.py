@@ -1,6 +1,7 @@
-"""What stands in FROM: relations, sub-selects with or without an alias, calls, joins.
+"""Parses items of FROM: relations, sub-selects with or without an alias, calls and joins.
 
-In the tree a joined item carries its joins (`joins`), from the left; a join in parentheses is a Subquery of such an item.
+In the tree the first item has the list of its joins (`joins`), from left to right. A join in
+parentheses is a Subquery of such an item.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sql.tokens import Cursor, Token
 
 
 def table(cursor: Cursor) -> exp.Expr:
-    """What one comma of FROM holds: a relation with its joins, from the left."""
+    """Parses one comma-separated item of FROM: a relation with its joins."""
     item = _item(cursor)
     joins: list[exp.Expr] = []
     while (join := _join(cursor)) is not None:
@@ -51,7 +52,7 @@ def _join(cursor: Cursor) -> exp.Join | None:
     elif cursor.word("using"):
         node.set("using", names(cursor))
         if not _at_as_of(cursor) and cursor.word("as"):
-            node.set("alias", name(cursor))  # of the merged columns
+            node.set("alias", name(cursor))  # the alias of the merged columns
     else:
         raise cursor.error()
     return node
@@ -95,7 +96,7 @@ def _item(cursor: Cursor) -> exp.Expr:
 
 
 def _is_call(cursor: Cursor) -> bool:
-    """Whether name(.name)* is followed by a parenthesis here; also words that are calls without one."""
+    """Returns whether a call follows: a name and a parenthesis, or a function without parentheses."""
     if cursor.token.kind == "word" and cursor.token.value in calls.VALUES:
         return True
     ahead = 1
@@ -105,7 +106,7 @@ def _is_call(cursor: Cursor) -> bool:
 
 
 def _parentheses(cursor: Cursor) -> exp.Expr:
-    """( query ) [alias], or ( a joined table ) [alias]."""
+    """Parses ( query ) [alias] or ( joined table ) [alias]."""
     at = cursor.position
     if queries.at_query(cursor):
         start = cursor.index
@@ -114,7 +115,7 @@ def _parentheses(cursor: Cursor) -> exp.Expr:
             node.set("alias", _alias(cursor))
             return node
         except TailgateError:
-            # ((SELECT 1) a JOIN b ON …) begins like a query too
+            # ((SELECT 1) a JOIN b ON …) also looks like a query at first
             if not cursor.row[start + 1].value == "(":
                 raise
             cursor.index = start
@@ -128,19 +129,22 @@ def _parentheses(cursor: Cursor) -> exp.Expr:
 
 
 def _at_as_of(cursor: Cursor) -> bool:
-    """Whether SELECT … AS OF a time ends here."""
+    """Returns whether AS OF and a time follow. Otherwise `of` is an alias."""
     return cursor.at_word("as", "of") and _is_time(cursor.peek(2))
 
 
 def _is_time(token: Token) -> bool:
-    """Whether a time may begin here: nothing that may follow an alias named `of`."""
+    """Returns whether a token begins a time. None of these tokens may follow an alias named `of`."""
     if token.kind == "word":
         return token.value in ("now", "mz_now", "mz_logical_timestamp", "current_timestamp", "at")
     return token.kind in ("integer", "decimal", "string", "parameter")
 
 
 def _alias(cursor: Cursor, *, definitions: bool = False) -> exp.TableAlias | None:
-    """[AS] name [(columns)]; of a function also AS [name] (column type, …)."""
+    """Parses [AS] name [(columns)], or with `definitions` also AS [name] (column type, …).
+
+    Returns None without an alias.
+    """
     if _at_as_of(cursor):
         return None
     given = cursor.word("as")

@@ -1,7 +1,7 @@
-"""Type names in text: `int`, `numeric(10, 2)`, `timestamp(3) with time zone`, `text[]`, `schema.name`.
+"""Parses type names: `int`, `numeric(10, 2)`, `timestamp(3) with time zone`, `text[]`, `schema.name`.
 
-In the tree: exp.DataType of kind USERDEFINED, whose `kind` is the type's name as the catalog knows it (int4, bpchar, …), `expressions` its
-modifiers and `values` one literal for each pair of brackets.
+The result is an exp.DataType of type USERDEFINED. Its `kind` is the internal name of the type (int4,
+bpchar, …), its `expressions` are the modifiers, and its `values` has one literal per array dimension.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from lake import words
 from sql.grammar.names import is_name, label, place
 from sql.tokens import Cursor
 
-# names with a grammar of their own; others are looked up as they are
+# SQL names of types → internal names; other names are looked up unchanged
 BUILT_IN = {
     "int": "int4",
     "integer": "int4",
@@ -30,7 +30,7 @@ INTERVAL_FIELDS = ("year", "month", "day", "hour", "minute", "second")
 
 
 def type_name(cursor: Cursor) -> exp.DataType:
-    """A type here."""
+    """Parses a type name."""
     cursor.word("setof")
     node = simple_type(cursor)
     bounds = []
@@ -50,7 +50,7 @@ def type_name(cursor: Cursor) -> exp.DataType:
 
 
 def simple_type(cursor: Cursor) -> exp.DataType:
-    """A type without array bounds."""
+    """Parses a type name without array bounds."""
     token = cursor.token
     word = token.value if token.kind == "word" else None
     if word in BUILT_IN:
@@ -107,7 +107,10 @@ def simple_type(cursor: Cursor) -> exp.DataType:
 
 
 def interval_fields(cursor: Cursor) -> str:
-    """What follows an interval: YEAR, DAY TO SECOND(3), …; empty if nothing does."""
+    """Parses the fields of an interval, such as YEAR or DAY TO SECOND(3).
+
+    Returns '' if there are none.
+    """
     first = cursor.any_word(*INTERVAL_FIELDS)
     if first is None:
         return ""
@@ -127,7 +130,7 @@ def _type(name: str, position: int, modifiers: list[exp.Expr] | None = None) -> 
 
 
 def _modifiers(cursor: Cursor) -> list[exp.Expr]:
-    """[( n, … )]; modifiers are whole numbers, the scale of a numeric may be negative."""
+    """Parses [( n, … )]. Modifiers are integers; the scale of a numeric may be negative."""
     found: list[exp.Expr] = []
     if cursor.sign("("):
         while True:

@@ -1,9 +1,9 @@
-"""Statements: text to frozen values.
+"""Parses statements into frozen values.
 
-text ──► split ──► parse: our words first (`parsing.STATEMENTS`) ──► values
-                      ├─ a query ──► sql.grammar
-                      ├─ known elsewhere and not here ──► 0A000 by name (`refused`)
-                      └─ anything else ──► 42601 with its position
+text ──► split ──► parse ──► the parser for the first word (`parsing.STATEMENTS`) ──► a statement
+                     ├─ a query ──► sql.grammar
+                     ├─ a statement of another system ──► 0A000 with its name (`refused`)
+                     └─ anything else ──► 42601 with its position
 """
 
 from lake.names import Name

@@ -1,4 +1,4 @@
-"""ALTER … RENAME TO, ALTER … SET SCHEMA, ALTER SOURCE … REFRESH SCHEMA or RESUME AT EARLIEST, COMMENT ON.
+"""Parses ALTER of catalog items (RENAME, SET SCHEMA, SET, RESET, REFRESH SCHEMA, RESUME) and COMMENT ON.
 
 Source: PostgreSQL 15, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "COMMENT".
 """
@@ -22,10 +22,11 @@ KINDS: dict[str, ObjectKind] = {
 }  # fmt: skip
 
 
-STORED = ("source", "table", "materialized view")  # what has a history
+STORED = ("source", "table", "materialized view")  # kinds of items with a history
 
 
 def kind_of(cursor: Cursor) -> ObjectKind | None:
+    """Parses the kind of an item. Returns None if there is none."""
     if cursor.word("materialized", "view"):
         return "materialized view"
     word = cursor.any_word(*KINDS)
@@ -33,7 +34,10 @@ def kind_of(cursor: Cursor) -> ObjectKind | None:
 
 
 def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | ResumeSource | None:
-    """After ALTER; None if something else is altered."""
+    """Parses the rest of ALTER for a catalog item.
+
+    Returns None if the statement alters something else.
+    """
     kind = kind_of(cursor)
     if kind is None:
         return None
@@ -60,7 +64,7 @@ def alter_item(cursor: Cursor) -> AlterItem | RefreshSchema | ResumeSource | Non
 
 
 def _reset(cursor: Cursor) -> tuple[tuple[str, None], ...]:
-    """(RETAIN HISTORY), after RESET."""
+    """Parses (RETAIN HISTORY), after RESET."""
     cursor.expect("(")
     cursor.expect_word("retain")
     cursor.expect_word("history")
@@ -69,6 +73,7 @@ def _reset(cursor: Cursor) -> tuple[tuple[str, None], ...]:
 
 
 def comment(cursor: Cursor) -> Comment | CommentOnFunction:
+    """Parses COMMENT ON kind name IS {text | NULL}."""
     start = cursor.position
     cursor.expect_word("comment")
     cursor.expect_word("on")

@@ -1,4 +1,4 @@
-"""What statements that read say: queries, TAIL, SHOW, EXPLAIN, cursors, COPY to the client."""
+"""Statements that read: queries, TAIL, SHOW, EXPLAIN, cursors, FETCH, COPY TO."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sql.statements.values import Options, QueryText, Time
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query: SELECT, VALUES, WITH …, TABLE t. `as_of`: a time in ms, or the text of an expression that gives it."""
+    """A query: SELECT, VALUES, WITH … or TABLE t. `as_of` is the time of AS OF."""
 
     query: QueryText
     as_of: Time | None = None
@@ -22,7 +22,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class KeyEnvelope:
-    """ENVELOPE UPSERT or DEBEZIUM (KEY (names)): one row a key and time, with what became of it."""
+    """ENVELOPE {UPSERT | DEBEZIUM} (KEY (names)): one row for each key that changes at a time."""
 
     kind: Literal["upsert", "debezium"]
     key: tuple[str, ...]
@@ -30,7 +30,7 @@ class KeyEnvelope:
 
 @dataclass(frozen=True, slots=True)
 class OrderWithin:
-    """A key of WITHIN TIMESTAMP ORDER BY: a column's name, or its number, where mz_diff is 1."""
+    """A sort key of WITHIN TIMESTAMP ORDER BY. `column`: a name, or a number; mz_diff has number 1."""
 
     column: str | int
     descending: bool = False
@@ -40,7 +40,10 @@ class OrderWithin:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """TAIL, or SUBSCRIBE if `subscribes`, of a relation or a query. `as_of` is inclusive, `up_to` exclusive."""
+    """TAIL, or SUBSCRIBE if `subscribes`, of a relation or query.
+
+    `as_of` is inclusive, `up_to` exclusive.
+    """
 
     target: Name | QueryText
     snapshot: bool = True
@@ -54,13 +57,17 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """SHOW. `what`: one of SHOWS; `name`: of columns and create; `setting`: of what = 'setting', in lower case; `schema`: of a list."""
+    """SHOW.
+
+    `what`: one of SHOWS. `name`: the object of SHOW COLUMNS, SHOW CREATE and similar. `setting`: the name
+    of a setting, in lower case. `schema`: the schema whose objects to list.
+    """
 
     what: str
     name: Name | None = None
     setting: str = ""
     like: str | None = None
-    types: tuple[Type, ...] | None = None  # of create function, if they were written
+    types: tuple[Type, ...] | None = None  # argument types of SHOW CREATE FUNCTION, if given
     schema: Name | None = None
 
 
@@ -74,10 +81,10 @@ SHOWS = (
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query; words before it, in lower case, are `options`.
+    """EXPLAIN [(options)] {MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query}.
 
-    `analyze`: with what the operators of the view have done and hold. `schema`: of EXPLAIN [KEY | VALUE] SCHEMA FOR SINK
-    name | CREATE SINK …, which of the two.
+    `analyze`: with statistics of the view's operators. `schema`: the part of EXPLAIN [KEY | VALUE] SCHEMA
+    FOR {SINK name | CREATE SINK …}.
     """
 
     target: Name | CreateView | CreateSink | Select | Tail
@@ -88,7 +95,11 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class DeclareCursor:
-    """`hold`: WITH HOLD; `scroll`: SCROLL is True, NO SCROLL is False; `binary`: BINARY. The gateway says what of these it has."""
+    """DECLARE name [BINARY] [[NO] SCROLL] CURSOR [WITH HOLD] FOR statement.
+
+    `scroll`: True for SCROLL, False for NO SCROLL, else None. The gateway rejects options that it does not
+    support.
+    """
 
     name: str
     statement: Select | Tail
@@ -99,21 +110,25 @@ class DeclareCursor:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """FETCH [way] [count | ALL] [FROM] cursor [WITH (timeout = …)]. `count`: None is ALL. `timeout`: as written, or None.
+    """FETCH [way] [count | ALL] [FROM] cursor [WITH (timeout = …)]. A `count` of None means ALL.
 
-    `way`: forward, backward, absolute or relative; FIRST is absolute 1, LAST absolute -1.
+    `way`: forward, backward, absolute or relative. FIRST is absolute 1, LAST is absolute -1. `timeout`: as
+    typed, or None.
     """
 
     cursor: str
     count: int | None = 1
     timeout: str | int | float | None = None
-    move: bool = False  # MOVE: as FETCH, without rows
+    move: bool = False  # MOVE, which returns no rows
     way: str = "forward"
 
 
 @dataclass(frozen=True, slots=True)
 class FetchSubscription:
-    """FETCH [count | ALL] FROM SUBSCRIPTION name [WITH (timeout = …)]. `count`, `timeout`: as of `Fetch`."""
+    """FETCH [count | ALL] FROM SUBSCRIPTION name [WITH (timeout = …)].
+
+    `count`, `timeout`: as in `Fetch`.
+    """
 
     name: Name
     count: int | None = 1
@@ -122,7 +137,7 @@ class FetchSubscription:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledge:
-    """ACKNOWLEDGE name UP TO time: all of that time and of those before it is taken."""
+    """ACKNOWLEDGE name UP TO time: the client has processed all changes up to and including the time."""
 
     name: Name
     up_to: int | QueryText
@@ -130,14 +145,14 @@ class Acknowledge:
 
 @dataclass(frozen=True, slots=True)
 class CloseCursor:
-    """`name`: None is ALL."""
+    """CLOSE {name | ALL}. A `name` of None means ALL."""
 
     name: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class CopyTo:
-    """COPY (query) TO STDOUT. `format`: 'text', 'csv' or 'binary'. Other options of COPY as written."""
+    """COPY {(query) | relation} TO STDOUT. `options`: all options except the format, as typed."""
 
     statement: Select | Tail
     format: Literal["text", "csv", "binary"] = "text"

@@ -1,4 +1,4 @@
-"""Secrets, and connections to Kafka and to a schema registry.
+"""Parses statements about secrets, and about connections to Kafka and to a schema registry.
 
 Source: Materialize, "CREATE SECRET", "ALTER SECRET", "CREATE CONNECTION", "VALIDATE CONNECTION".
 """
@@ -17,7 +17,7 @@ OTHERS = ("postgres", "mysql", "sql", "ssh", "aws", "iceberg")
 
 
 def create_secret(cursor: Cursor) -> CreateSecret:
-    """After CREATE SECRET."""
+    """Parses the rest of CREATE SECRET."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     cursor.expect_word("as")
@@ -25,7 +25,7 @@ def create_secret(cursor: Cursor) -> CreateSecret:
 
 
 def alter_secret(cursor: Cursor) -> AlterSecret | None:
-    """After ALTER; None if it is not the value of a secret that is altered."""
+    """Parses SECRET … AS 'value', after ALTER. Returns None for other forms of ALTER."""
     start = cursor.index
     if cursor.word("secret"):
         exists = cursor.word("if", "exists")
@@ -37,6 +37,7 @@ def alter_secret(cursor: Cursor) -> AlterSecret | None:
 
 
 def _value(cursor: Cursor) -> tuple[str, tuple[int, int]]:
+    """Parses the value of a secret. Returns it with its start and end in the text, quotes included."""
     token = cursor.token
     if token.kind == "word":
         raise FeatureNotSupported(
@@ -49,7 +50,7 @@ def _value(cursor: Cursor) -> tuple[str, tuple[int, int]]:
 
 
 def create_connection(cursor: Cursor) -> CreateConnection:
-    """After CREATE CONNECTION."""
+    """Parses the rest of CREATE CONNECTION."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     if cursor.any_word("to", "for") is None:
@@ -73,12 +74,13 @@ def create_connection(cursor: Cursor) -> CreateConnection:
 
 
 def validate(cursor: Cursor) -> ValidateConnection:
+    """Parses VALIDATE CONNECTION name."""
     cursor.expect_word("validate", "connection")
     return ValidateConnection(relation_name(cursor))
 
 
 def spelled(found: Options) -> Options:
-    """Options of several words under the names that WITH options have.
+    """Replaces blanks in the names of options by `_`, as in the options of WITH.
 
     >>> spelled((("sasl username", "ann"),))
     (('sasl_username', 'ann'),)

@@ -1,6 +1,6 @@
-"""COPY … TO STDOUT and COPY … FROM STDIN.
+"""Parses COPY … TO STDOUT and COPY … FROM STDIN.
 
-Source: PostgreSQL 15, "COPY", its older spellings too; Materialize 0.25, "COPY TO".
+Source: PostgreSQL 15, "COPY", with its older syntax; Materialize 0.25, "COPY TO".
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ Format = Literal["text", "csv", "binary"]
 
 
 def copy(cursor: Cursor) -> CopyTo | CopyFrom:
-    """COPY {(statement) | relation [(columns)]} TO STDOUT, COPY relation [(columns)] FROM STDIN [[WITH] (options)]."""
+    """Parses COPY {(statement) | relation [(columns)]} TO STDOUT, or COPY relation [(columns)] FROM STDIN.
+
+    Both accept [[WITH] (options)].
+    """
     cursor.expect_word("copy")
     if cursor.sign("("):
         statement: Select | Tail = read(cursor)

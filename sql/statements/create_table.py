@@ -1,4 +1,4 @@
-"""CREATE TABLE: columns, defaults, the primary key and CHECK; other constraints are refused by name.
+"""Parses CREATE TABLE: columns, defaults, PRIMARY KEY and CHECK. Other constraints raise 0A000.
 
 Source: PostgreSQL 15, "CREATE TABLE"; gram.y, columnDef, ConstraintElem.
 """
@@ -21,7 +21,7 @@ def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateE
     return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
 
 
-# constraints and column clauses that are known and refused: first words → what they are called
+# unsupported constraints and column clauses: first words → name and hint of the error
 _REFUSED: dict[tuple[str, ...], tuple[str, str | None]] = {
     ("unique",): ("UNIQUE", "Only a primary key is checked: make these columns the PRIMARY KEY."),
     ("references",): ("REFERENCES", None),
@@ -44,7 +44,7 @@ _BEHIND = {
 
 
 class _Key:
-    """The primary key and the checks, as they are found."""
+    """The primary key and the CHECK constraints that are parsed so far."""
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
@@ -53,13 +53,14 @@ class _Key:
         self.position: int | None = None
 
     def set(self, columns: tuple[str, ...], constraint: str | None, table: Name, at: int) -> None:
+        """Sets the primary key. Raises 42P16 if there already is one."""
         if self.columns:
             raise InvalidTableDefinition(f'multiple primary keys for table "{table.name}" are not allowed', position=at)
         self.columns, self.constraint, self.position = columns, constraint, at
 
 
 def create_table(cursor: Cursor) -> CreateTable:
-    """After CREATE TABLE."""
+    """Parses the rest of CREATE TABLE."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     if cursor.at_word("of") or cursor.at_word("partition", "of"):
@@ -84,7 +85,7 @@ def create_table(cursor: Cursor) -> CreateTable:
 
 
 def _table_constraint(cursor: Cursor, table: Name, key: _Key) -> bool:
-    """PRIMARY KEY (…) and its like, if one stands here."""
+    """Parses a table constraint into `key`. Returns False if there is none."""
     at = cursor.position
     named = None
     if cursor.word("constraint"):
@@ -106,7 +107,7 @@ def _table_constraint(cursor: Cursor, table: Name, key: _Key) -> bool:
 
 
 def _check(cursor: Cursor, named: str | None) -> Check:
-    """After CHECK."""
+    """Parses the rest of CHECK."""
     cursor.expect("(")
     start = cursor.position
     grammar.expression(cursor)
@@ -118,7 +119,10 @@ def _check(cursor: Cursor, named: str | None) -> Check:
 
 
 def _modes(cursor: Cursor) -> None:
-    """NOT DEFERRABLE and INITIALLY IMMEDIATE are how it is."""
+    """Parses NOT DEFERRABLE and INITIALLY IMMEDIATE, the defaults.
+
+    Raises 0A000 for deferrable constraints.
+    """
     while True:
         if cursor.at_word("deferrable") or cursor.at_word("initially", "deferred"):
             raise _unsupported("DEFERRABLE", cursor.position)
@@ -127,6 +131,7 @@ def _modes(cursor: Cursor) -> None:
 
 
 def _column(cursor: Cursor, table: Name, key: _Key) -> TableColumn:
+    """Parses a column with its constraints. Keys and checks go to `key`."""
     at = cursor.position
     this = names.name(cursor).name
     type_at = cursor.position
@@ -179,4 +184,5 @@ def _syntax(message: str, at: int) -> TailgateError:
 
 
 def _since(cursor: Cursor, start: int) -> str:
+    """Returns the text from an offset to the end of the last consumed token."""
     return cursor.text[start : cursor.row[cursor.index - 1].end]

@@ -1,4 +1,4 @@
-"""What CREATE, ALTER, DROP and COMMENT of views, functions, indexes, schemas and subscriptions say."""
+"""CREATE, ALTER, DROP and COMMENT statements for views, functions, indexes, schemas and subscriptions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sql.statements.values import Options, OptionValue, QueryText
 class CreateView:
     """CREATE [OR REPLACE] [TEMPORARY] [MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query.
 
-    `replace`: OR REPLACE was written. `temporary`: it ends with the session; never of a materialized view.
+    A temporary view lives as long as the session. A materialized view is never temporary.
     """
 
     name: Name
@@ -30,7 +30,10 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class CreateSubscription:
-    """CREATE SUBSCRIPTION name FROM relation. `retention`: an interval as written, or None. `snapshot`, `progress`: as of TAIL."""
+    """CREATE SUBSCRIPTION name FROM relation [WITH (options)].
+
+    `retention`: an interval as typed, or None. `snapshot`, `progress`: as for TAIL.
+    """
 
     name: Name
     from_item: Name
@@ -42,7 +45,10 @@ class CreateSubscription:
 
 @dataclass(frozen=True, slots=True)
 class FunctionArgument:
-    """An argument, or a column of RETURNS TABLE. `name`: empty if it has none. `default`: the text of its expression."""
+    """An argument, or a column of RETURNS TABLE.
+
+    `name`: '' without a name. `default`: the text of an expression.
+    """
 
     name: str
     type: Type
@@ -53,7 +59,8 @@ class FunctionArgument:
 class CreateFunction:
     """CREATE [OR REPLACE] FUNCTION name (arguments) RETURNS … LANGUAGE SQL … AS body, or RETURN expression.
 
-    One of `returns`, `table` (RETURNS TABLE) and `row` (RETURNS SETOF relation). `many`: a set of rows.
+    Exactly one of `returns`, `table` (RETURNS TABLE) and `row` (RETURNS SETOF relation) is not None.
+    `many`: the function returns a set of rows.
     """
 
     name: Name
@@ -70,7 +77,7 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True)
 class FunctionName:
-    """name [(types)]; `types`: None if none were written, which is right if there is one function of the name."""
+    """name [(types)]. Without `types` (None) the name must be unique."""
 
     name: Name
     types: tuple[Type, ...] | None = None
@@ -78,6 +85,8 @@ class FunctionName:
 
 @dataclass(frozen=True, slots=True)
 class DropFunction:
+    """DROP FUNCTION [IF EXISTS] name [(types)], … [CASCADE | RESTRICT]."""
+
     functions: tuple[FunctionName, ...]
     if_exists: bool = False
     cascade: bool = False
@@ -85,6 +94,8 @@ class DropFunction:
 
 @dataclass(frozen=True, slots=True)
 class IndexColumn:
+    """A column of CREATE INDEX with its sort order."""
+
     name: str
     descending: bool = False
     nulls_first: bool = False
@@ -112,6 +123,8 @@ ObjectKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Drop:
+    """DROP kind [IF EXISTS] name, … [CASCADE | RESTRICT]."""
+
     kind: ObjectKind
     names: tuple[Name, ...]
     if_exists: bool = False
@@ -120,8 +133,11 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class AlterItem:
-    """ALTER kind [IF EXISTS] name RENAME TO `rename` | SET SCHEMA `schema` | SET (`options`) | RESET (RETAIN HISTORY), which is
-    `options` with None. One of them; ALTER TABLE takes any relation."""
+    """ALTER kind [IF EXISTS] name {RENAME TO … | SET SCHEMA … | SET (options) | RESET (RETAIN HISTORY)}.
+
+    Exactly one of `rename`, `schema` and `options` is set. RESET has the value None in `options`. ALTER
+    TABLE accepts any relation.
+    """
 
     kind: ObjectKind
     name: Name
@@ -133,7 +149,10 @@ class AlterItem:
 
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
-    """CREATE SCHEMA [IF NOT EXISTS] [name] [AUTHORIZATION owner]. One of the two is there; without a name it has the owner's."""
+    """CREATE SCHEMA [IF NOT EXISTS] [name] [AUTHORIZATION owner].
+
+    The default of the name is the owner's name.
+    """
 
     name: Name | None
     owner: Name | None = None
@@ -142,7 +161,7 @@ class CreateSchema:
 
 @dataclass(frozen=True, slots=True)
 class AlterSchema:
-    """ALTER SCHEMA name RENAME TO `rename` | OWNER TO `owner`. One of the two."""
+    """ALTER SCHEMA name {RENAME TO … | OWNER TO …}. Exactly one of `rename` and `owner` is set."""
 
     name: Name
     rename: Name | None = None
@@ -151,6 +170,8 @@ class AlterSchema:
 
 @dataclass(frozen=True, slots=True)
 class DropSchema:
+    """DROP SCHEMA [IF EXISTS] name, … [CASCADE | RESTRICT]."""
+
     names: tuple[Name, ...]
     if_exists: bool = False
     cascade: bool = False
@@ -158,7 +179,10 @@ class DropSchema:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """COMMENT ON kind name IS text. `column`: of COMMENT ON COLUMN relation.column, where `kind` is None. `text`: None removes it."""
+    """COMMENT ON kind name IS {text | NULL}.
+
+    For COMMENT ON COLUMN, `kind` is None and `name` the relation.
+    """
 
     kind: ObjectKind | Literal["schema"] | None
     name: Name
@@ -168,7 +192,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class CommentOnFunction:
-    """COMMENT ON FUNCTION name [(types)] IS text."""
+    """COMMENT ON FUNCTION name [(types)] IS {text | NULL}."""
 
     function: FunctionName
     text: str | None

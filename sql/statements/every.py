@@ -1,4 +1,4 @@
-"""All that a text can say."""
+"""The union of all statements."""
 
 from __future__ import annotations
 

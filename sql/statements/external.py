@@ -1,4 +1,4 @@
-"""What CREATE, ALTER and the like of sources, sinks, secrets and connections say, and what else speaks of topics."""
+"""Statements about sources, sinks, secrets, connections and topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from sql.statements.written import Expression
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """`precision`: digits of seconds that a time was declared with. They tell a number's unit, values keep microseconds."""
+    """A declared column of a source.
+
+    `precision`: the declared fractional digits of a time. It is the unit of times that arrive as numbers
+    (3: milliseconds). Values keep microseconds.
+    """
 
     name: str
     type: Type
@@ -24,26 +28,28 @@ class ColumnDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """One column `data bytea`."""
+    """FORMAT BYTES: one column `data bytea`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One column `text text`."""
+    """FORMAT TEXT: one column `text text`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """The declared columns by name, or one column `data jsonb`."""
+    """FORMAT JSON: the declared columns, by name, or one column `data jsonb`."""
 
 
-Strategy: TypeAlias = int | str | None  # which schema of a registry: that of an id, one that is written out, the newest
+Strategy: TypeAlias = int | str | None  # the schema to use: a registry id, the text of a schema, or the newest (None)
 
 
 @dataclass(frozen=True, slots=True)
 class Avro:
-    """Confluent's header and Avro: the schema from a registry (`registry`: its URL, or `connection`) or written out (`schema`). One of
-    the three."""
+    """FORMAT AVRO, with Confluent's header.
+
+    Exactly one of `registry` (a URL), `connection` (to a registry) and `schema` (its text) is set.
+    """
 
     registry: str | None = None
     schema: str | None = None
@@ -55,8 +61,12 @@ class Avro:
 
 @dataclass(frozen=True, slots=True)
 class Protobuf:
-    """Protobuf: the schema from a registry (`registry`: its URL, or `connection`), behind Confluent's header, or written out: a
-    descriptor set, `\\x` and hexadecimal digits, or the text of a `.proto` file. `message`: its name, None for the first one."""
+    """FORMAT PROTOBUF.
+
+    The schema is in a registry (`registry`: its URL, or `connection`), and messages begin with Confluent's
+    header. Or it is in `schema`: a descriptor set as `\\x` and hexadecimal digits, or the text of a
+    `.proto` file. `message`: the name of the message type, None for the first one.
+    """
 
     registry: str | None = None
     schema: str | None = None
@@ -67,7 +77,10 @@ class Protobuf:
 
 @dataclass(frozen=True, slots=True)
 class Csv:
-    """A line of `columns` fields: columns column1, column2, …; or those of `header`, which a first line names in an order of its own."""
+    """FORMAT CSV: a line with `columns` fields, by default with the names column1, column2, …
+
+    With `header`, these are the names. A line before the data line then names the fields, in any order.
+    """
 
     columns: int
     header: tuple[str, ...] = ()
@@ -76,7 +89,7 @@ class Csv:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A column of text for each group: its name, or column1, column2, …"""
+    """FORMAT REGEX: one text column per group, with the name of the group, or column1, column2, …"""
 
     pattern: str
 
@@ -97,8 +110,10 @@ class Include:
 
 @dataclass(frozen=True, slots=True)
 class TransactionMetadata:
-    """(TRANSACTION METADATA (SOURCE name, COLLECTION 'collection')) behind ENVELOPE DEBEZIUM: the source of the transaction topic, and what
-    its messages call the table."""
+    """(TRANSACTION METADATA (SOURCE name, COLLECTION 'collection')), after ENVELOPE DEBEZIUM.
+
+    `source`: the source of the transaction topic. `collection`: the name of the table in its messages.
+    """
 
     source: Name
     collection: str
@@ -106,10 +121,11 @@ class TransactionMetadata:
 
 @dataclass(frozen=True, slots=True)
 class CreateSource:
-    """CREATE SOURCE name [(columns)] FROM KAFKA BROKER … TOPIC …, or FROM KAFKA CONNECTION name (TOPIC …)
+    """CREATE SOURCE name [(columns)] FROM KAFKA {BROKER … TOPIC … | CONNECTION name (TOPIC …)} …
 
-    `brokers`: with port (9092 if none was written), comma-separated; empty with a `connection`. `columns`: None if none were declared.
-    `key_format`: None if only FORMAT was written. `primary_key`: names of PRIMARY KEY (…) NOT ENFORCED, in its order; empty if absent.
+    `brokers`: comma-separated, each with a port (default 9092); '' with a `connection`. `columns`: None if
+    none are declared. `key_format`: None unless the statement has KEY FORMAT. `primary_key`: the columns of
+    PRIMARY KEY (…) NOT ENFORCED, or ().
     """
 
     name: Name
@@ -131,7 +147,10 @@ class CreateSource:
 
 @dataclass(frozen=True, slots=True)
 class CreateSecret:
-    """CREATE SECRET name AS 'value'. `value_at`: where the value stands in the text, quotes included, so that it can be kept out."""
+    """CREATE SECRET name AS 'value'.
+
+    `value_at`: start and end of the value in the text, including quotes, so that it can be removed.
+    """
 
     name: Name
     value: str = field(repr=False)
@@ -150,7 +169,10 @@ class AlterSecret:
 
 @dataclass(frozen=True, slots=True)
 class CreateConnection:
-    """CREATE CONNECTION name TO KAFKA | CONFLUENT SCHEMA REGISTRY (options) [WITH (VALIDATE = false)]. Options have `_` for blanks."""
+    """CREATE CONNECTION name TO {KAFKA | CONFLUENT SCHEMA REGISTRY} (options) [WITH (VALIDATE = false)].
+
+    The names in `options` have `_` in place of blanks.
+    """
 
     name: Name
     kind: Literal["kafka", "schema registry"]
@@ -161,14 +183,14 @@ class CreateConnection:
 
 @dataclass(frozen=True, slots=True)
 class ValidateConnection:
-    """VALIDATE CONNECTION name: whether the other side answers now."""
+    """VALIDATE CONNECTION name: checks that the broker or registry answers."""
 
     name: Name
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """PAUSE SOURCE name, …, or RESUME."""
+    """PAUSE SOURCE name, … or, with `resume`, RESUME SOURCE name, …"""
 
     names: tuple[Name, ...]
     resume: bool = False
@@ -183,7 +205,10 @@ class RetryDeadLetters:
 
 @dataclass(frozen=True, slots=True)
 class DeleteDeadLetters:
-    """DELETE DEAD LETTERS OF source [WHERE condition]. The condition is over the columns of the source's dead letters."""
+    """DELETE DEAD LETTERS OF source [WHERE condition].
+
+    The condition reads the columns of the dead letters.
+    """
 
     name: Name
     where: Expression | None = None
@@ -191,7 +216,7 @@ class DeleteDeadLetters:
 
 @dataclass(frozen=True, slots=True)
 class ResumeSource:
-    """ALTER SOURCE [IF EXISTS] source RESUME AT EARLIEST: records that its topic has lost are accepted as lost."""
+    """ALTER SOURCE [IF EXISTS] source RESUME AT EARLIEST: skips records that its topic no longer has."""
 
     name: Name
     if_exists: bool = False
@@ -199,7 +224,7 @@ class ResumeSource:
 
 @dataclass(frozen=True, slots=True)
 class RefreshSchema:
-    """ALTER SOURCE [IF EXISTS] source REFRESH SCHEMA: the columns that its schema has got since."""
+    """ALTER SOURCE [IF EXISTS] source REFRESH SCHEMA: adds the new columns of its schema in the registry."""
 
     name: Name
     if_exists: bool = False
@@ -207,7 +232,7 @@ class RefreshSchema:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """PRINT 'topic' [FROM BROKER '…' | FROM CONNECTION name] [FROM BEGINNING] [LIMIT n]. `brokers`: empty if none were written."""
+    """PRINT 'topic' [FROM BROKER '…' | FROM CONNECTION name] [FROM BEGINNING] [LIMIT n]."""
 
     topic: str
     brokers: str = ""
@@ -218,10 +243,11 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class CreateSink:
-    """CREATE SINK name FROM item | (query) INTO KAFKA BROKER … TOPIC … [KEY (…)], or INTO KAFKA CONNECTION name (TOPIC …).
+    """CREATE SINK name FROM {item | (query)} INTO KAFKA {BROKER … TOPIC … | CONNECTION name (TOPIC …)} [KEY (…)] …
 
-    `brokers`: empty with a `connection`. `key`: names of columns, empty if absent. `envelope`: None if none was written. `snapshot`: the
-    rows there are come first. `headers`: the column that has them, or them all; empty if absent.
+    `brokers`: '' with a `connection`. `key`: the names of its columns, or (). `envelope`: None if not given.
+    `snapshot`: write the existing rows first. `headers`: the name of the column with the headers, or
+    constant headers (name, value); '' without headers.
     """
 
     name: Name

@@ -1,4 +1,4 @@
-"""FORMAT of sources and sinks: of the value, and of the key where it has one of its own.
+"""Parses FORMAT of sources and sinks, for the value and optionally the key.
 
 Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 """
@@ -14,15 +14,16 @@ from sql.statements.pieces import column_names, options, relation_name
 from sql.statements.values import Options
 from sql.tokens import Cursor
 
-COLUMNS_MAX = 1600  # of a relation, as in PostgreSQL
+COLUMNS_MAX = 1600  # the maximum for a relation, as in PostgreSQL
 
 
 def unsupported(what: str, position: int, hint: str | None = None) -> TailgateError:
+    """Returns the error 0A000 for a clause."""
     return FeatureNotSupported(f"{what} is not supported", hint=hint, position=position)
 
 
 def formats(cursor: Cursor) -> tuple[Format | None, Format]:
-    """FORMAT f, or KEY FORMAT f VALUE FORMAT f."""
+    """Parses FORMAT f, or KEY FORMAT f VALUE FORMAT f. Returns the formats of the key and the value."""
     if cursor.word("key", "format"):
         key = _format(cursor)
         cursor.expect_word("value", "format")
@@ -51,7 +52,7 @@ def _format(cursor: Cursor) -> Format:
 
 
 def _csv(cursor: Cursor) -> Csv:
-    """WITH n COLUMNS | HEADER (name, …) [DELIMITED BY 'c']"""
+    """Parses WITH {n COLUMNS | HEADER (name, …)} [DELIMITED BY 'c']."""
     cursor.expect_word("with")
     at = cursor.position
     header: tuple[str, ...] = ()
@@ -108,7 +109,7 @@ def _avro(cursor: Cursor) -> Avro:
 
 
 def _strategies(cursor: Cursor) -> tuple[Strategy, Strategy]:
-    """[KEY STRATEGY s] [VALUE STRATEGY s]; s: INLINE 'schema' | ID n | LATEST"""
+    """Parses [KEY STRATEGY s] [VALUE STRATEGY s], where s is INLINE 'schema', ID n or LATEST."""
     if cursor.at_word("seed"):
         raise unsupported("SEED", cursor.position)
     found: list[Strategy] = []
@@ -127,7 +128,7 @@ def _strategies(cursor: Cursor) -> tuple[Strategy, Strategy]:
 
 
 def _protobuf(cursor: Cursor) -> Protobuf:
-    """[MESSAGE 'name'] USING {SCHEMA '…' | CONFLUENT SCHEMA REGISTRY {'url' | CONNECTION name}}"""
+    """Parses [MESSAGE 'name'] USING {SCHEMA '…' | CONFLUENT SCHEMA REGISTRY {'url' | CONNECTION name}}."""
     message = cursor.string() if cursor.word("message") else None
     if cursor.at_word("using", "schema"):
         cursor.word("using", "schema")
@@ -142,7 +143,7 @@ def _protobuf(cursor: Cursor) -> Protobuf:
 
 
 def _avro_options(cursor: Cursor) -> Options:
-    """[WITH] ( … ) directly behind, and only if it is not the statement's own: that one follows FORMAT without a key."""
+    """Parses [WITH] ( … ), the options of a format, if they follow directly."""
     if cursor.at_word("with") and cursor.at("(", 1):
         cursor.advance()
         return options(cursor)

@@ -1,6 +1,7 @@
-"""CREATE FUNCTION, DROP FUNCTION, and how others name a function.
+"""Parses CREATE FUNCTION, DROP FUNCTION, and names of functions with argument types.
 
-Only LANGUAGE SQL with one query is known. Its body is read here, so that what is wrong in it is told at its place in the statement.
+Only LANGUAGE SQL with one query is supported. The body is parsed here, so its errors have a position in
+the statement.
 
 Source: PostgreSQL 15, "CREATE FUNCTION"; gram.y CreateFunctionStmt, func_arg; src/backend/commands/functioncmds.c.
 """
@@ -28,19 +29,19 @@ from sql.typenames import resolve
 LANGUAGES = "plpgsql c internal plpython3u plpythonu plperl plperlu pltcl pltclu plv8 java javascript python".split()
 UNKNOWN_CLAUSES = ("leakproof", "security", "external", "set", "window", "transform", "support")
 MODES = ("in", "out", "inout", "variadic")
-# types of two words and more begin with these; a word before any other type is a name
+# first words of types with several words; any other word before a type is a name
 TYPE_WORDS = {
     "double": ("precision",), "character": ("varying",), "char": ("varying",), "national": ("character", "char"), "bit": ("varying",),
     "time": ("with", "without"), "timestamp": ("with", "without"), "interval": ("year", "month", "day", "hour", "minute", "second"),
 }  # fmt: skip
-NAMES = words.RESERVED | words.COLUMN  # are no names of arguments
+NAMES = words.RESERVED | words.COLUMN  # key words that cannot be names of arguments
 RESULTLESS = ("void", "trigger", "event_trigger", "record")
 LAST_ONE = "A function is one query: SELECT, VALUES or WITH."
 
 
 @dataclass
 class _Found:
-    """Clauses as they come; each at most once."""
+    """The clauses that are parsed so far. Each may occur once."""
 
     language: str | None = None
     volatility: Volatility | None = None
@@ -50,13 +51,14 @@ class _Found:
     seen: set[str] = field(default_factory=set)
 
     def once(self, clause: str, at: int) -> None:
+        """Raises 42601 if the clause was already given."""
         if clause in self.seen:
             raise SyntaxError_("conflicting or redundant options", position=at)
         self.seen.add(clause)
 
 
 def create_function(cursor: Cursor, *, replace: bool) -> CreateFunction:
-    """After CREATE [OR REPLACE] FUNCTION."""
+    """Parses the rest of CREATE [OR REPLACE] FUNCTION."""
     this = relation_name(cursor)
     arguments = _arguments(cursor)
     returns: Type | None = None
@@ -81,6 +83,10 @@ def create_function(cursor: Cursor, *, replace: bool) -> CreateFunction:
 
 
 def _arguments(cursor: Cursor) -> tuple[FunctionArgument, ...]:
+    """Parses ( argument, … ).
+
+    Raises 42P13 for repeated names and for arguments without a needed default.
+    """
     found: list[FunctionArgument] = []
     cursor.expect("(")
     while not cursor.at(")"):
@@ -97,6 +103,7 @@ def _arguments(cursor: Cursor) -> tuple[FunctionArgument, ...]:
 
 
 def _argument(cursor: Cursor) -> FunctionArgument:
+    """Parses [mode] [name] type [{DEFAULT | =} expression]."""
     at = cursor.position
     mode = cursor.any_word(*MODES)
     if mode is not None and mode != "in":
@@ -119,7 +126,7 @@ def _argument(cursor: Cursor) -> FunctionArgument:
 
 
 def _is_named(cursor: Cursor) -> bool:
-    """Whether a name stands before the type."""
+    """Returns whether the argument begins with a name, and not with its type."""
     token, following = cursor.token, cursor.peek()
     if not is_name(token, NAMES):
         return False
@@ -129,13 +136,13 @@ def _is_named(cursor: Cursor) -> bool:
 
 
 def _type(cursor: Cursor) -> Type:
-    """A type without what was declared of it, which functions do not keep."""
+    """Parses a type and drops its modifiers, which functions ignore."""
     type = resolve(type_name(cursor))
     return Type(type.name, is_array=type.is_array)
 
 
 def _columns(cursor: Cursor) -> tuple[FunctionArgument, ...]:
-    """( name type, … ) of RETURNS TABLE."""
+    """Parses ( name type, … ) of RETURNS TABLE."""
     found = []
     cursor.expect("(")
     while True:
@@ -147,7 +154,7 @@ def _columns(cursor: Cursor) -> tuple[FunctionArgument, ...]:
 
 
 def _result(cursor: Cursor, many: bool) -> tuple[Type | None, Name | None]:
-    """The type of RETURNS, or the relation whose rows are returned."""
+    """Parses RETURNS. Returns the type, or with `many` (SETOF) the relation whose rows are returned."""
     at, index = cursor.position, cursor.index
     if (word := cursor.any_word(*RESULTLESS)) is not None:
         hint = "Use RETURNS TABLE (…)." if word == "record" else None
@@ -163,7 +170,7 @@ def _result(cursor: Cursor, many: bool) -> tuple[Type | None, Name | None]:
 
 
 def _clause(cursor: Cursor, found: _Found) -> bool:
-    """One clause behind the result, if one stands here."""
+    """Parses one clause after RETURNS into `found`. Returns False if there is none."""
     at = cursor.position
     if cursor.word("language"):
         found.once("language", at)
@@ -179,7 +186,7 @@ def _clause(cursor: Cursor, found: _Found) -> bool:
         found.strict = False
     elif cursor.word("parallel"):
         found.once("parallel", at)
-        name(cursor)  # says nothing here
+        name(cursor)  # ignored
     elif cursor.any_word("cost", "rows") is not None:
         if cursor.advance().kind not in ("integer", "decimal"):
             raise cursor.error(cursor.peek(-1))
@@ -206,6 +213,7 @@ def _clause(cursor: Cursor, found: _Found) -> bool:
 
 
 def _check(found: _Found, this: Name) -> None:
+    """Raises an error unless the function has exactly one body, in LANGUAGE SQL."""
     language = found.language
     if language is None and found.returned is None:
         raise InvalidFunctionDefinition("no language specified")
@@ -220,7 +228,11 @@ def _check(found: _Found, this: Name) -> None:
 
 
 def _body(token: Token | None) -> QueryText:
-    """The one query of a text in quotes; what is told of it has a place, unless quotes inside were doubled."""
+    """Parses the query in a quoted body.
+
+    Errors and tree nodes have positions in the statement, unless the string contains escapes or doubled
+    quotes.
+    """
     assert token is not None
     start = token.position + (token.text.index("$", 1) + 1 if token.text[0] == "$" else 1)
     exact = token.text[start - token.position :].startswith(token.value)
@@ -236,6 +248,7 @@ def _body(token: Token | None) -> QueryText:
 
 
 def _query(text: str) -> QueryText:
+    """Parses a body, which must be exactly one query."""
     cursor = Cursor(text)
     if cursor.token.kind == "end":
         raise FeatureNotSupported("a function without a query is not supported", hint=LAST_ONE)
@@ -251,11 +264,11 @@ def _query(text: str) -> QueryText:
     return found
 
 
-# --- naming a function --------------------------------------------------------------------------------------------------------
+# --- names of functions -------------------------------------------------------------------------------------------------------
 
 
 def function_name(cursor: Cursor) -> FunctionName:
-    """name [( [[mode] [name] type, …] )]"""
+    """Parses name [( [[mode] [name] type, …] )]."""
     this = relation_name(cursor)
     if not cursor.at("("):
         return FunctionName(this)
@@ -263,7 +276,7 @@ def function_name(cursor: Cursor) -> FunctionName:
 
 
 def drop_function(cursor: Cursor) -> DropFunction:
-    """After DROP FUNCTION."""
+    """Parses the rest of DROP FUNCTION."""
     exists = cursor.word("if", "exists")
     found = cursor.listed(function_name)
     cascade = cursor.any_word("cascade", "restrict") == "cascade"

@@ -1,4 +1,4 @@
-"""CREATE INDEX: by which columns rows are looked up.
+"""Parses CREATE INDEX.
 
 Source: PostgreSQL 15, "CREATE INDEX"; gram.y IndexStmt, index_elem. Materialize, "CREATE INDEX": DEFAULT, IN CLUSTER.
 """
@@ -16,7 +16,7 @@ from sql.statements.pieces import column_names, if_not_exists, relation_name
 from sql.tokens import Cursor
 
 OTHER_METHODS = ("gin", "gist", "spgist", "brin", "bloom", "rum", "hnsw", "ivfflat")
-CLASSES = "_ops"  # what names of operator classes end in
+CLASSES = "_ops"  # the suffix of operator classes
 CLAUSES = {
     ("nulls", "not", "distinct"): "NULLS NOT DISTINCT",
     ("nulls", "distinct"): "NULLS DISTINCT",
@@ -28,11 +28,11 @@ PARTIAL = "An index is of all rows: create a materialized view of those with thi
 
 
 def create_index(cursor: Cursor) -> CreateIndex:
-    """After CREATE."""
+    """Parses the rest of CREATE [DEFAULT | UNIQUE] INDEX."""
     default = cursor.word("default")
     unique = cursor.word("unique")
     cursor.expect_word("index")
-    cursor.word("concurrently")  # nothing is held up as it is
+    cursor.word("concurrently")  # ignored: creating an index never blocks writes
     at = cursor.position
     absent = if_not_exists(cursor)
     this: Name | None = None
@@ -62,6 +62,7 @@ def create_index(cursor: Cursor) -> CreateIndex:
 
 
 def _method(cursor: Cursor) -> Literal["btree", "hash"]:
+    """Parses [USING method]. The default is btree."""
     at = cursor.position
     if not cursor.word("using"):
         return "btree"
@@ -76,6 +77,7 @@ def _method(cursor: Cursor) -> Literal["btree", "hash"]:
 
 
 def _column(cursor: Cursor) -> IndexColumn:
+    """Parses a column of an index: name [COLLATE …] [ASC | DESC] [NULLS {FIRST | LAST}]."""
     at = cursor.position
     following = cursor.peek()
     if not is_name(cursor.token) or (following.kind == "operator" and following.value in ("(", ".")):

@@ -1,4 +1,4 @@
-"""CREATE SOURCE, CREATE SINK: where in Kafka, in which format, in which envelope.
+"""Parses CREATE SOURCE and CREATE SINK, and statements about dead letters, pauses and topics.
 
 Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 """
@@ -39,23 +39,23 @@ from sql.typenames import resolve
 OnError: TypeAlias = Literal["dead letter", "fail", "null"]
 
 DEFAULT_PORT = 9092
-MICROSECONDS = 6  # digits of seconds
+MICROSECONDS = 6  # fractional digits of seconds
 
-# options of KAFKA CONNECTION c (TOPIC …) and the options of WITH that say the same
+# options of KAFKA CONNECTION c (TOPIC …) → the equivalent options of WITH
 SOURCE_OPTIONS = {"start_offset": "start_offset", "start_timestamp": "kafka_time_offset", "group_id_prefix": "group_id_prefix"}
 SINK_OPTIONS = {
     "compression_type": "compression_type",
     "topic_partition_count": "partition_count",
     "topic_replication_factor": "replication_factor",
 }
-TOPIC_CONFIG = "topic_config"  # of a sink: MAP['name' => 'value', …], which WITH says as "topic.name" = 'value'
-# options of a sink's SCHEMA REGISTRY CONNECTION r (…), which WITH may say as well
+TOPIC_CONFIG = "topic_config"  # of a sink: MAP['name' => 'value', …]; the equivalent in WITH is "topic.name" = 'value'
+# options of a sink's SCHEMA REGISTRY CONNECTION r (…), which are also options of WITH
 REGISTRY_OPTIONS = ("avro_key_fullname", "avro_value_fullname", "key_compatibility_level", "value_compatibility_level")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in Kafka; `options` are in the words of WITH."""
+    """A topic and its brokers or connection. `options` have the names of WITH options."""
 
     topic: str
     brokers: str = ""
@@ -64,7 +64,7 @@ class Place:
 
 
 def create_source(cursor: Cursor, *, materialized: bool) -> CreateSource:
-    """After CREATE [MATERIALIZED] SOURCE."""
+    """Parses the rest of CREATE [MATERIALIZED] SOURCE."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     columns, primary_key = _columns(cursor) if cursor.at("(") else (None, ())
@@ -89,7 +89,7 @@ def create_source(cursor: Cursor, *, materialized: bool) -> CreateSource:
 
 
 def create_sink(cursor: Cursor) -> CreateSink:
-    """After CREATE SINK."""
+    """Parses the rest of CREATE SINK."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     if cursor.at_word("in", "cluster"):
@@ -138,7 +138,7 @@ def _relation_or_query(cursor: Cursor) -> Name | QueryText:
 
 
 def _consistency(cursor: Cursor) -> Options:
-    """[CONSISTENCY (TOPIC 'name' [FORMAT JSON])], which WITH says as consistency_topic."""
+    """Parses [CONSISTENCY (TOPIC 'name' [FORMAT JSON])] to the option consistency_topic of WITH."""
     if not cursor.word("consistency"):
         return ()
     cursor.expect("(")
@@ -152,7 +152,7 @@ def _consistency(cursor: Cursor) -> Options:
 
 
 def _headers(cursor: Cursor) -> str | tuple[tuple[str, str], ...]:
-    """column | ('name' = 'value', …)"""
+    """Parses {column | ('name' = 'value', …)}."""
     if not cursor.sign("("):
         return name(cursor).name
     found = cursor.listed(_header)
@@ -161,14 +161,17 @@ def _headers(cursor: Cursor) -> str | tuple[tuple[str, str], ...]:
 
 
 def _header(cursor: Cursor) -> tuple[str, str]:
-    """'name' = 'value'"""
+    """Parses 'name' = 'value'."""
     header = cursor.string()
     cursor.expect("=")
     return header, cursor.string()
 
 
 def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, ...]]:
-    """( name type [NOT NULL] [PRIMARY KEY], … [, PRIMARY KEY (name, …) [NOT ENFORCED]] )"""
+    """Parses ( name type [NOT NULL] [PRIMARY KEY], … [, PRIMARY KEY (name, …) [NOT ENFORCED]] ).
+
+    Returns the columns and the names of the primary key.
+    """
     cursor.expect("(")
     columns: list[ColumnDefinition] = []
     key: tuple[str, ...] = ()
@@ -206,7 +209,7 @@ def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
 
 
 def _type(cursor: Cursor) -> tuple[Type, int | None]:
-    """A column's type; a time may have fewer digits than are kept."""
+    """Parses the type of a column. Returns it with the declared precision of a time, or None."""
     node = type_name(cursor)
     if str(node.args["kind"]) in ("timestamp", "timestamptz", "time") and len(node.expressions) == 1:
         precision = min(int(node.expressions[0].name), MICROSECONDS)
@@ -216,7 +219,10 @@ def _type(cursor: Cursor) -> tuple[Type, int | None]:
 
 
 def _kafka(cursor: Cursor, known: dict[str, str]) -> Place:
-    """KAFKA BROKER 'host:port, …' TOPIC 'name', or KAFKA CONNECTION name (TOPIC 'name', …) with the options `known`."""
+    """Parses KAFKA {BROKER 'host:port, …' TOPIC 'name' | CONNECTION name (TOPIC 'name', …)}.
+
+    `known`: the options that the connection accepts, with their names in WITH.
+    """
     at = cursor.position
     other = cursor.any_word("kinesis", "file", "s3", "pubnub", "postgres", "mysql", "load", "avro", "webhook", "iceberg", "sql")
     if other is not None:
@@ -240,6 +246,7 @@ def _kafka(cursor: Cursor, known: dict[str, str]) -> Place:
 
 
 def _of_connection(said: str, value: OptionValue, known: dict[str, str], position: int) -> Options:
+    """Returns the WITH options that are equivalent to an option of KAFKA CONNECTION."""
     if said == TOPIC_CONFIG and known is SINK_OPTIONS and isinstance(value, tuple):
         return tuple((f"topic.{pair[0]}", pair[1]) for pair in value if isinstance(pair, tuple))
     if said not in known:
@@ -248,7 +255,7 @@ def _of_connection(said: str, value: OptionValue, known: dict[str, str], positio
 
 
 def _of_registry(format: Format) -> Options:
-    """What a sink's registry connection says of the sink."""
+    """Returns the options of a sink that are written after its registry connection."""
     if not isinstance(format, Avro | Protobuf) or format.connection is None:
         return ()
     for said, _ in format.options:
@@ -258,13 +265,14 @@ def _of_registry(format: Format) -> Options:
 
 
 def _topic(topic: OptionValue, position: int) -> str:
+    """Returns the name of a topic. Raises 22023 if it is empty or not a string."""
     if not isinstance(topic, str) or not topic:
         raise InvalidParameterValue("the name of a topic must not be empty", position=position)
     return topic
 
 
 def _address(address: str, position: int | None) -> str:
-    """With the default port if there is none; an IPv6 address stands in brackets."""
+    """Returns an address with its port, by default 9092. An IPv6 address must be in brackets."""
     if not address:
         raise InvalidParameterValue("the address of a broker must not be empty", position=position)
     host, colon, port = address.rpartition(":")
@@ -276,6 +284,7 @@ def _address(address: str, position: int | None) -> str:
 
 
 def _on_error(cursor: Cursor) -> OnError:
+    """Parses DEAD LETTER, FAIL or NULL, after ON ERROR."""
     if cursor.word("dead", "letter"):
         return "dead letter"
     match cursor.any_word("fail", "null"):
@@ -287,6 +296,7 @@ def _on_error(cursor: Cursor) -> OnError:
 
 
 def pause(cursor: Cursor) -> Pause:
+    """Parses {PAUSE | RESUME} SOURCE name, …"""
     resume = cursor.any_word("pause", "resume") == "resume"
     cursor.expect_word("source")
     found = cursor.listed(relation_name)
@@ -294,16 +304,19 @@ def pause(cursor: Cursor) -> Pause:
 
 
 def retry(cursor: Cursor) -> RetryDeadLetters:
+    """Parses RETRY DEAD LETTERS OF source."""
     cursor.expect_word("retry", "dead", "letters", "of")
     return RetryDeadLetters(relation_name(cursor))
 
 
 def delete_dead_letters(cursor: Cursor) -> DeleteDeadLetters:
+    """Parses DELETE DEAD LETTERS OF source [WHERE condition]."""
     cursor.expect_word("delete", "dead", "letters", "of")
     return DeleteDeadLetters(relation_name(cursor), where(cursor))
 
 
 def print_(cursor: Cursor) -> Print:
+    """Parses PRINT 'topic' [FROM …] [FROM BEGINNING] [LIMIT n]."""
     cursor.expect_word("print")
     topic = cursor.string() if cursor.token.kind == "string" else name(cursor).name
     brokers = ""
@@ -317,17 +330,18 @@ def print_(cursor: Cursor) -> Print:
 
 
 def brokers_of(cursor: Cursor) -> str:
-    """'host:port, …'"""
+    """Parses 'host:port, …'. Returns the addresses, each with a port."""
     at = cursor.position
     return addresses(",".join(cursor.listed(Cursor.string)), at)
 
 
 def addresses(listed: str, position: int | None = None) -> str:
-    """Of brokers, each with its port."""
+    """Returns a comma-separated list of brokers with the default port added where it is missing."""
     return ",".join(_address(a.strip(), position) for a in listed.split(","))
 
 
 def _include(cursor: Cursor) -> tuple[Include, ...]:
+    """Parses [INCLUDE …, …]."""
     found: list[Include] = []
     if not cursor.word("include"):
         return ()
@@ -351,6 +365,7 @@ def _include(cursor: Cursor) -> tuple[Include, ...]:
 
 
 def _envelope(cursor: Cursor) -> Envelope | None:
+    """Parses [ENVELOPE …]. Returns None if it is absent."""
     if not cursor.word("envelope"):
         return None
     at = cursor.position
@@ -375,7 +390,7 @@ def _envelope(cursor: Cursor) -> Envelope | None:
 
 
 def _transactions(cursor: Cursor) -> TransactionMetadata:
-    """(TRANSACTION METADATA (SOURCE name, COLLECTION 'collection'))"""
+    """Parses (TRANSACTION METADATA (SOURCE name, COLLECTION 'collection'))."""
     cursor.expect("(")
     cursor.expect_word("transaction", "metadata")
     cursor.expect("(")

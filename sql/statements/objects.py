@@ -1,4 +1,4 @@
-"""Statements about catalog items: CREATE VIEW, DROP, SHOW, EXPLAIN."""
+"""Parses CREATE, ALTER, DROP, SHOW and EXPLAIN. Forms for specific kinds are in other modules."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ Creation: TypeAlias = (
 )  # fmt: skip
 
 INDEXES = (("index",), ("unique", "index"), ("default", "index"))
-REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # what may come behind OR REPLACE
+REPLACED = ("view", "materialized", "function", "temporary", "temp", "local", "global")  # words that may follow OR REPLACE
 
 
 def create(cursor: Cursor) -> Creation:
+    """Parses CREATE."""
     start = cursor.position
     cursor.expect_word("create")
     if cursor.at_word("or", "replace") and cursor.peek(2).value in ("source", "sink"):
@@ -89,7 +90,10 @@ def create(cursor: Cursor) -> Creation:
 
 
 def _temporary(cursor: Cursor, replace: bool) -> CreateView | None:
-    """CREATE [LOCAL | GLOBAL] TEMPORARY VIEW; None, and nothing read, for what else may be temporary: it is refused by name."""
+    """Parses [LOCAL | GLOBAL] TEMPORARY VIEW, after CREATE.
+
+    Returns None and consumes nothing for other temporary objects, which the caller rejects.
+    """
     start = cursor.index
     cursor.any_word("local", "global")
     if cursor.any_word("temporary", "temp") is None or not cursor.at_word("view"):
@@ -106,6 +110,7 @@ def _temporary(cursor: Cursor, replace: bool) -> CreateView | None:
 
 
 def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False, temporary: bool = False) -> CreateView:
+    """Parses the rest of CREATE … VIEW."""
     absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
     columns = column_names(cursor) if cursor.at("(") else ()
@@ -121,6 +126,7 @@ def create_view(cursor: Cursor, *, materialized: bool, replace: bool = False, te
 
 
 def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
+    """Parses ALTER."""
     start = cursor.index
     cursor.expect_word("alter")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
@@ -138,6 +144,7 @@ def alter(cursor: Cursor) -> AlterItem | AlterRole | AlterSchema | AlterSecret |
 
 
 def drop(cursor: Cursor) -> Drop | DropRole | DropFunction | DropSchema:
+    """Parses DROP kind [IF EXISTS] name, … [CASCADE | RESTRICT]."""
     start = cursor.position
     cursor.expect_word("drop")
     if cursor.token.kind == "word" and cursor.token.value in ROLES:
@@ -172,6 +179,7 @@ CREATED = ("source", "view", "sink", "table", "index", "subscription", "connecti
 
 
 def show(cursor: Cursor) -> Show:
+    """Parses SHOW."""
     cursor.expect_word("show")
     at = cursor.position
     if cursor.any_word("full", "extended"):
@@ -213,13 +221,13 @@ def show(cursor: Cursor) -> Show:
 
 
 def setting_name(cursor: Cursor) -> str:
-    """name or name.name, in lower case."""
+    """Parses the name of a setting, name or name.name. Returns it in lower case."""
     found = relation_name(cursor)
     return str(found).lower()
 
 
 def _schema(cursor: Cursor) -> Explain | None:
-    """[KEY | VALUE] SCHEMA [AS JSON] FOR {SINK name | CREATE SINK …}"""
+    """Parses [KEY | VALUE] SCHEMA [AS JSON] FOR {SINK name | CREATE SINK …}, if it follows."""
     part: Literal["key", "value"] = "value"
     if cursor.at_word("key", "schema"):
         cursor.advance()
@@ -239,6 +247,7 @@ def _schema(cursor: Cursor) -> Explain | None:
 
 
 def explain(cursor: Cursor) -> Explain:
+    """Parses EXPLAIN."""
     start = cursor.position
     cursor.expect_word("explain")
     found: Options = ()

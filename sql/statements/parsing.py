@@ -1,4 +1,4 @@
-"""Text to statements: the first words say which grammar reads the rest."""
+"""Parses a text into statements. The first words select the parser for the rest."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
 
 
 def split(text: str) -> tuple[StatementText, ...]:
-    """The statements of a text, without the semicolons between and without empty ones; never cut inside quotes or comments.
+    """Splits a text at semicolons outside of quotes and comments. Leaves out empty statements.
 
     >>> [s.text for s in split("SELECT ';'; -- one; two\\nSHOW ALL;")]
     ["SELECT ';'", 'SHOW ALL']
@@ -82,7 +82,9 @@ def split(text: str) -> tuple[StatementText, ...]:
 
 
 def parse(text: str | StatementText) -> Statement:
-    """The one statement of a text; a semicolon may end it. Positions in errors count from the start of this text.
+    """Parses a text with one statement, optionally followed by semicolons.
+
+    Positions in errors count from the start of this text. Returns Empty for a blank text.
 
     >>> parse("TAIL v WITH (progress)").progress
     True
@@ -105,7 +107,7 @@ def parse(text: str | StatementText) -> Statement:
 
 
 def statement(cursor: Cursor) -> Statement:
-    """The statement that begins here."""
+    """Parses the statement at the cursor."""
     token = cursor.token
     if cursor.at_word("with") and (written := tables.after_with(cursor)) is not None:
         return written

@@ -1,4 +1,4 @@
-"""Pieces that several statements share: names, options in WITH (…), queries with their text, times."""
+"""Parses clauses that several statements share: names, options, queries with their text, times."""
 
 from __future__ import annotations
 
@@ -13,21 +13,28 @@ from sql.tokens import Cursor
 
 
 def relation_name(cursor: Cursor) -> Name:
+    """Parses [schema.]name."""
     at = cursor.position
     table = names.relation(cursor)
     return Name(table.name, table.text("db") or None, at)
 
 
 def column_names(cursor: Cursor) -> tuple[str, ...]:
+    """Parses ( name, … )."""
     return tuple(i.name for i in names.names(cursor))
 
 
 def if_not_exists(cursor: Cursor) -> bool:
+    """Parses [IF NOT EXISTS]. Returns whether it is present."""
     return cursor.word("if", "not", "exists")
 
 
 def options(cursor: Cursor) -> Options:
-    """( name [= value], … ); a name may be several words (`RETAIN HISTORY FOR '1h'`), one alone is true; a value may be SECRET name."""
+    """Parses ( name [= value], … ).
+
+    A name may have several words (`RETAIN HISTORY FOR '1h'`). The value of a single word is True. Of several
+    words without a value, the last one is the value (`FORMAT csv`).
+    """
     cursor.expect("(")
     found: list[tuple[str, OptionValue]] = []
     while True:
@@ -39,7 +46,7 @@ def options(cursor: Cursor) -> Options:
         value: OptionValue = True
         if cursor.sign("=") or not (cursor.at(",") or cursor.at(")")):
             value = option_value(cursor)
-        elif len(words) > 1:  # FORMAT csv
+        elif len(words) > 1:
             value = words.pop()
         found.append((" ".join(words), value))
         if not cursor.sign(","):
@@ -67,6 +74,7 @@ def _option_word(cursor: Cursor) -> str:
 
 
 def option_value(cursor: Cursor) -> OptionValue:
+    """Parses a value: a number, string, word, list, MAP[…] or SECRET name."""
     token = cursor.token
     if _at_secret(cursor):
         cursor.advance()
@@ -100,7 +108,7 @@ def option_value(cursor: Cursor) -> OptionValue:
 
 
 def boolean(value: object, key: str, position: int) -> bool:
-    """The value of an option that says yes or no."""
+    """Returns the value of a boolean option. Raises 22023 if it is not a boolean."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "t", "on", "yes", "1"):
@@ -111,7 +119,7 @@ def boolean(value: object, key: str, position: int) -> bool:
 
 
 def _map(cursor: Cursor) -> OptionValue:
-    """['key' => value, …], after MAP: pairs."""
+    """Parses ['key' => value, …], after MAP. Returns pairs."""
     cursor.expect("[")
     found: list[OptionValue] = []
     while not cursor.at("]"):
@@ -125,7 +133,7 @@ def _map(cursor: Cursor) -> OptionValue:
 
 
 def query(cursor: Cursor) -> QueryText:
-    """A query from here to its end."""
+    """Parses a query. Returns its text and tree."""
     if not queries.at_query(cursor) and not cursor.at("("):
         raise cursor.error()
     start = cursor.position
@@ -134,17 +142,18 @@ def query(cursor: Cursor) -> QueryText:
 
 
 def select(cursor: Cursor) -> Select:
+    """Parses query [AS OF time]."""
     found = query(cursor)
     return Select(found, as_of(cursor) if cursor.word("as", "of") else None)
 
 
 def as_of(cursor: Cursor) -> Time:
-    """After the words AS OF."""
+    """Parses [AT LEAST] time, after AS OF."""
     return AtLeast(time(cursor)) if cursor.word("at", "least") else time(cursor)
 
 
 def time(cursor: Cursor) -> int | QueryText:
-    """A time in milliseconds, or the query of the expression that gives it."""
+    """Parses a time: an integer in milliseconds, or an expression, returned as a query with one row."""
     token = cursor.token
     if token.kind == "integer" and (cursor.peek().kind in ("end", "word") or cursor.at(")", 1) or cursor.at(";", 1)):
         return cursor.integer()
@@ -154,5 +163,5 @@ def time(cursor: Cursor) -> int | QueryText:
 
 
 def since(cursor: Cursor, start: int) -> str:
-    """The text from a place to what was read last."""
+    """Returns the text from an offset to the end of the last consumed token."""
     return cursor.text[start : cursor.row[cursor.index - 1].end]

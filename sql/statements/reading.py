@@ -1,6 +1,7 @@
-"""TAIL, SUBSCRIBE, cursors.
+"""Parses TAIL, SUBSCRIBE and statements about cursors.
 
-Source: Materialize 0.25, "TAIL" (and its spellings since 0.5), "FETCH"; 0.27, "SUBSCRIBE"; PostgreSQL 15 for the rest.
+Source: Materialize 0.25, "TAIL" (and its syntax since 0.5), "FETCH"; 0.27, "SUBSCRIBE"; PostgreSQL 15
+for the rest.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from sql.tokens import Cursor
 
 
 def tail(cursor: Cursor) -> Tail:
-    """TAIL {name | (query)} [[WITH] (option, …)] [AS OF time]; also the older WITH SNAPSHOT and WITHOUT SNAPSHOT."""
+    """Parses TAIL {name | (query)} [[WITH] (option, …)] [AS OF time].
+
+    Also accepts the older WITH SNAPSHOT and WITHOUT SNAPSHOT.
+    """
     cursor.expect_word("tail")
     return _followed(cursor, "TAIL")
 
 
 def subscribe(cursor: Cursor) -> Tail:
-    """SUBSCRIBE [TO] {name | (query)} [shape] [[WITH] (option, …)] [AS OF [AT LEAST] time] [UP TO time] [shape].
+    """Parses SUBSCRIBE [TO] {name | (query)} [shape] [[WITH] (option, …)] [AS OF [AT LEAST] time] [UP TO time] [shape].
 
     shape: ENVELOPE {UPSERT | DEBEZIUM} (KEY (name, …)) | WITHIN TIMESTAMP ORDER BY key, …
     """
@@ -37,6 +41,7 @@ def subscribe(cursor: Cursor) -> Tail:
 
 
 def _followed(cursor: Cursor, statement: str) -> Tail:
+    """Parses the rest of TAIL or SUBSCRIBE. `statement` is its first word."""
     subscribes = statement == "SUBSCRIBE"
     target: Name | QueryText
     if cursor.at("("):
@@ -85,7 +90,7 @@ def _at_shape(cursor: Cursor) -> bool:
 
 
 def _shape(cursor: Cursor, found: Tail) -> tuple[Tail, bool]:
-    """ENVELOPE … or WITHIN TIMESTAMP ORDER BY …, if one of them stands here."""
+    """Parses [ENVELOPE … | WITHIN TIMESTAMP ORDER BY …] into `found`. Returns whether it is present."""
     if not _at_shape(cursor):
         return found, False
     if not found.subscribes:
@@ -125,7 +130,7 @@ def _order(cursor: Cursor) -> OrderWithin:
 
 
 def read(cursor: Cursor) -> Select | Tail:
-    """What a cursor or COPY may read."""
+    """Parses the statement of a cursor or COPY: a query, TAIL or SUBSCRIBE."""
     if cursor.at_word("tail"):
         return tail(cursor)
     if cursor.at_word("subscribe"):
@@ -135,6 +140,7 @@ def read(cursor: Cursor) -> Select | Tail:
 
 
 def declare(cursor: Cursor) -> DeclareCursor:
+    """Parses DECLARE name [BINARY] [[NO] SCROLL] CURSOR [WITH HOLD] FOR statement."""
     cursor.expect_word("declare")
     this = name(cursor).name
     binary, scroll = False, None
@@ -153,7 +159,7 @@ def declare(cursor: Cursor) -> DeclareCursor:
 
 
 def fetch(cursor: Cursor) -> Fetch | FetchSubscription:
-    """FETCH or MOVE."""
+    """Parses FETCH or MOVE."""
     move = cursor.advance().value == "move"
     way, count = _way(cursor)
     cursor.any_word("from", "in")
@@ -172,7 +178,7 @@ def fetch(cursor: Cursor) -> Fetch | FetchSubscription:
 
 
 def _timeout(cursor: Cursor) -> str | int | float | None:
-    """[WITH] (timeout = …), if it stands here."""
+    """Parses [[WITH] (timeout = …)]. Returns the timeout, or None."""
     timeout: str | int | float | None = None
     if cursor.at_word("with") or cursor.at("("):
         cursor.word("with")
@@ -185,7 +191,10 @@ def _timeout(cursor: Cursor) -> str | int | float | None:
 
 
 def _way(cursor: Cursor) -> tuple[str, int | None]:
-    """The direction of a FETCH, and how many rows: one if nothing is said, None for ALL. A cursor may be named as a direction is."""
+    """Parses the direction and count of FETCH. The default is one row; None means ALL.
+
+    A cursor may have the name of a direction.
+    """
     if cursor.peek().kind == "end" or cursor.at(";", 1):
         return "forward", 1
     match cursor.any_word("next", "prior", "first", "last", "absolute", "relative", "forward", "backward"):
@@ -214,5 +223,6 @@ def _count(cursor: Cursor) -> int:
 
 
 def close(cursor: Cursor) -> CloseCursor:
+    """Parses CLOSE {name | ALL}."""
     cursor.expect_word("close")
     return CloseCursor(None if cursor.word("all") else name(cursor).name)

@@ -1,6 +1,6 @@
-"""Statements that PostgreSQL, Materialize or ksqlDB know and this does not: refused by name, so nobody looks for a typo.
+"""Rejects statements of PostgreSQL, Materialize and ksqlDB that Tailgate does not support.
 
-ksqlDB's statements will have a dialect of their own; until then they are in this table.
+The error names the statement, so that users do not search for a typo.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sql.tokens import Cursor
 TEMPORARY = "Use CREATE TABLE, in a schema of its own if the name is to be free, or CREATE TEMPORARY VIEW."
 KSQL = "Use CREATE SOURCE … FROM KAFKA BROKER … for a topic, and CREATE MATERIALIZED VIEW for what is kept up to date."
 
-# first words (the longest that fits counts) → hint
+# first words → hint; the longest match counts
 STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("merge",): "Use INSERT … ON CONFLICT.",
     ("alter",): None,
@@ -104,6 +104,7 @@ POSTGRESQL = frozenset("alter call comment do listen load lock merge notify rein
 
 
 def _known(cursor: Cursor, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:
+    """Returns the longest key of a table that the next words match, or None."""
     return max((words for words in table if cursor.at_word(*words)), key=len, default=None)
 
 
@@ -112,9 +113,9 @@ def _refusal(what: str, hint: str | None, position: int) -> TailgateError:
 
 
 def refuse(cursor: Cursor) -> None:
-    """Raises if a statement that is known elsewhere begins here."""
+    """Raises 0A000 if the next words begin an unsupported statement of another system."""
     words = _known(cursor, STATEMENTS)
-    # a lone name such as `list` is a typo or the beginning of a statement
+    # a single word such as `list` is a typo or an incomplete statement
     if words is not None and cursor.peek().kind == "end" and words[0] not in ("checkpoint", "vacuum", "analyze", "analyse", "cluster"):
         raise cursor.error(cursor.peek() if words[0] in POSTGRESQL else None)
     if words is not None:
@@ -122,7 +123,7 @@ def refuse(cursor: Cursor) -> None:
 
 
 def refuse_create(cursor: Cursor, start: int) -> TailgateError:
-    """The error of CREATE and something else."""
+    """Returns the error for CREATE with an unsupported or unknown object."""
     if cursor.row[cursor.index - 1].value in ("source", "sink"):
         cursor.index -= 1
     words = _known(cursor, CREATIONS)
@@ -135,6 +136,7 @@ def refuse_create(cursor: Cursor, start: int) -> TailgateError:
 
 
 def refuse_drop(cursor: Cursor, start: int) -> TailgateError:
+    """Returns the error for DROP with an unsupported or unknown object."""
     words = _known(cursor, CREATIONS)
     if words is None or words[0] in ("or", "recursive", "unlogged"):
         return cursor.error()
@@ -142,6 +144,7 @@ def refuse_drop(cursor: Cursor, start: int) -> TailgateError:
 
 
 def refuse_show(cursor: Cursor, position: int) -> None:
+    """Raises 0A000 for an unsupported SHOW of another system."""
     words = _known(cursor, SHOWINGS)
     if words is not None:
         raise _refusal("SHOW " + " ".join(words).upper(), SHOWINGS[words], position)

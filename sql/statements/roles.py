@@ -1,4 +1,4 @@
-"""Statements about roles and what they may do: CREATE, ALTER and DROP ROLE, GRANT, REVOKE.
+"""Parses statements about roles and privileges: CREATE, ALTER and DROP ROLE, GRANT, REVOKE.
 
 Source: PostgreSQL 15, "CREATE ROLE", "GRANT", "REVOKE"; src/backend/parser/gram.y.
 """
@@ -17,7 +17,7 @@ from sql.statements.sessions import AlterRole, CreateRole, DropRole, Grant, Gran
 from sql.tokens import Cursor
 
 KINDS = ("role", "user", "group")
-# options that are so anyway
+# options that have no effect, because they are the defaults
 GIVEN = ("inherit", "nocreatedb", "nocreaterole", "noreplication", "nobypassrls")
 NOT_SUPPORTED = (
     "createdb", "createrole", "replication", "bypassrls", "noinherit", "connection", "valid", "in", "role", "user", "admin", "sysid"
@@ -31,6 +31,7 @@ OTHER_OBJECTS = (
 
 
 def role_name(cursor: Cursor) -> Name:
+    """Parses the name of a role."""
     at = cursor.position
     if cursor.at_word("current_user") or cursor.at_word("session_user") or cursor.at_word("current_role"):
         raise FeatureNotSupported(f"{cursor.token.text.upper()} as the name of a role is not supported", position=at)
@@ -38,7 +39,7 @@ def role_name(cursor: Cursor) -> Name:
 
 
 def create_role(cursor: Cursor) -> CreateRole:
-    """From the word ROLE, USER or GROUP on. A user is a role that may log in."""
+    """Parses {ROLE | USER | GROUP} name [WITH] options, after CREATE. A user is a role with LOGIN."""
     login = cursor.any_word(*KINDS) == "user"
     this = role_name(cursor)
     cursor.word("with")
@@ -47,7 +48,7 @@ def create_role(cursor: Cursor) -> CreateRole:
 
 
 def alter_role(cursor: Cursor) -> AlterRole:
-    """From the word ROLE, USER or GROUP on."""
+    """Parses {ROLE | USER | GROUP} name [WITH] options, after ALTER."""
     start = cursor.position
     kind = cursor.advance().text.upper()
     if cursor.at_word("all"):
@@ -61,6 +62,7 @@ def alter_role(cursor: Cursor) -> AlterRole:
 
 
 def drop_role(cursor: Cursor) -> DropRole:
+    """Parses {ROLE | USER | GROUP} [IF EXISTS] name, …, after DROP."""
     cursor.any_word(*KINDS)
     exists = cursor.word("if", "exists")
     found = cursor.listed(role_name)
@@ -68,6 +70,7 @@ def drop_role(cursor: Cursor) -> DropRole:
 
 
 def _options(cursor: Cursor) -> RoleOptions:
+    """Parses the options of a role."""
     found = RoleOptions()
     seen: set[str] = set()
     while cursor.token.kind == "word":
@@ -105,15 +108,17 @@ def _options(cursor: Cursor) -> RoleOptions:
 
 
 def grant(cursor: Cursor) -> Grant | GrantRole:
+    """Parses GRANT."""
     return _grant(cursor, "grant")
 
 
 def revoke(cursor: Cursor) -> Grant | GrantRole:
+    """Parses REVOKE."""
     return _grant(cursor, "revoke")
 
 
 def _names_roles(cursor: Cursor) -> bool:
-    """Whether names of roles stand here, not privileges: TO or FROM comes before ON."""
+    """Returns whether the statement grants roles and not privileges: TO or FROM occurs before any ON."""
     for token in cursor.row[cursor.index :]:
         if token.kind == "word" and token.value in ("to", "from", "on"):
             return token.value != "on"
@@ -121,6 +126,7 @@ def _names_roles(cursor: Cursor) -> bool:
 
 
 def _membership(cursor: Cursor, verb: Literal["grant", "revoke"], *, admin: bool) -> GrantRole:
+    """Parses role, … {TO | FROM} member, …"""
     roles = cursor.listed(role_name)
     cursor.expect_word("to" if verb == "grant" else "from")
     members = cursor.listed(role_name)
@@ -134,6 +140,7 @@ def _membership(cursor: Cursor, verb: Literal["grant", "revoke"], *, admin: bool
 
 
 def _grant(cursor: Cursor, verb: Literal["grant", "revoke"]) -> Grant | GrantRole:
+    """Parses GRANT or REVOKE, which differ in a few key words."""
     start = cursor.position
     cursor.expect_word(verb)
     if verb == "revoke" and cursor.word("admin", "option", "for"):
@@ -186,7 +193,7 @@ def _invalid(privilege: str, kind: str, position: int) -> Exception:
 
 
 def _privileges(cursor: Cursor, verb: str, start: int) -> tuple[str, ...]:
-    """None of them is ALL."""
+    """Parses ALL [PRIVILEGES] or a list of privileges. Returns () for ALL."""
     if cursor.word("all"):
         cursor.word("privileges")
         found: list[str] = []
@@ -198,6 +205,7 @@ def _privileges(cursor: Cursor, verb: str, start: int) -> tuple[str, ...]:
 
 
 def _privilege(cursor: Cursor, verb: str, start: int) -> str:
+    """Parses a privilege. Raises 0A000 if only PostgreSQL has it."""
     at = cursor.position
     if (other := cursor.any_word(*OTHER_PRIVILEGES)) is not None:
         raise FeatureNotSupported(f"privilege {other.upper()} is not supported", position=at)
@@ -208,6 +216,7 @@ def _privilege(cursor: Cursor, verb: str, start: int) -> str:
 
 
 def _grantee(cursor: Cursor) -> Name:
+    """Parses [GROUP] role."""
     if cursor.at_word("group"):
         cursor.advance()
     return role_name(cursor)

@@ -1,4 +1,4 @@
-"""Statements about schemas: CREATE, ALTER and DROP SCHEMA.
+"""Parses CREATE, ALTER and DROP SCHEMA.
 
 Source: PostgreSQL 15, "CREATE SCHEMA", "ALTER SCHEMA", "DROP SCHEMA".
 """
@@ -14,12 +14,13 @@ from sql.tokens import Cursor
 
 
 def schema_name(cursor: Cursor) -> Name:
+    """Parses the name of a schema."""
     at = cursor.position
     return Name(name(cursor).name, None, at)
 
 
 def create_schema(cursor: Cursor) -> CreateSchema:
-    """After CREATE SCHEMA."""
+    """Parses the rest of CREATE SCHEMA."""
     absent = cursor.word("if", "not", "exists")
     this = None if cursor.at_word("authorization") else schema_name(cursor)
     owner = role_name(cursor) if cursor.word("authorization") else None
@@ -32,7 +33,7 @@ def create_schema(cursor: Cursor) -> CreateSchema:
 
 
 def alter_schema(cursor: Cursor) -> AlterSchema:
-    """After ALTER SCHEMA."""
+    """Parses the rest of ALTER SCHEMA."""
     this = schema_name(cursor)
     if cursor.word("rename", "to"):
         return AlterSchema(this, rename=schema_name(cursor))
@@ -42,7 +43,7 @@ def alter_schema(cursor: Cursor) -> AlterSchema:
 
 
 def drop_schema(cursor: Cursor) -> DropSchema:
-    """After DROP SCHEMA."""
+    """Parses the rest of DROP SCHEMA."""
     exists = cursor.word("if", "exists")
     found = cursor.listed(schema_name)
     return DropSchema(tuple(found), exists, cursor.any_word("cascade", "restrict") == "cascade")

@@ -1,4 +1,4 @@
-"""Statements about the session: transactions, settings, prepared statements."""
+"""Parses statements about transactions, settings and prepared statements."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sql.typenames import resolve
 
 
 def begin(cursor: Cursor) -> v.Begin:
+    """Parses BEGIN and START TRANSACTION."""
     start = cursor.advance().value == "start"
     if start:
         cursor.expect_word("transaction")
@@ -26,6 +27,7 @@ def begin(cursor: Cursor) -> v.Begin:
 
 
 def _modes(cursor: Cursor) -> tuple[str, ...]:
+    """Parses transaction modes. Returns them in lower case, such as 'isolation level serializable'."""
     found: list[str] = []
     while True:
         if cursor.word("isolation", "level"):
@@ -55,6 +57,7 @@ def _modes(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _chain(cursor: Cursor) -> bool:
+    """Parses [AND [NO] CHAIN]. Returns whether the transaction is chained."""
     if cursor.word("and"):
         negated = cursor.word("no")
         cursor.expect_word("chain")
@@ -63,6 +66,7 @@ def _chain(cursor: Cursor) -> bool:
 
 
 def commit(cursor: Cursor) -> v.Commit:
+    """Parses COMMIT and END."""
     cursor.advance()
     if cursor.at_word("prepared"):
         raise FeatureNotSupported("COMMIT PREPARED is not supported", position=cursor.position)
@@ -71,6 +75,7 @@ def commit(cursor: Cursor) -> v.Commit:
 
 
 def rollback(cursor: Cursor) -> v.Rollback | v.RollbackTo:
+    """Parses ROLLBACK [TO SAVEPOINT] and ABORT."""
     cursor.advance()
     if cursor.at_word("prepared"):
         raise FeatureNotSupported("ROLLBACK PREPARED is not supported", position=cursor.position)
@@ -82,17 +87,20 @@ def rollback(cursor: Cursor) -> v.Rollback | v.RollbackTo:
 
 
 def savepoint(cursor: Cursor) -> v.Savepoint:
+    """Parses SAVEPOINT name."""
     cursor.advance()
     return v.Savepoint(name(cursor).name)
 
 
 def release(cursor: Cursor) -> v.Release:
+    """Parses RELEASE [SAVEPOINT] name."""
     cursor.advance()
     cursor.word("savepoint")
     return v.Release(name(cursor).name)
 
 
 def set_(cursor: Cursor) -> v.Set:
+    """Parses SET, in all its forms."""
     start = cursor.position
     cursor.expect_word("set")
     if cursor.token.kind == "string":
@@ -133,6 +141,7 @@ def set_(cursor: Cursor) -> v.Set:
 
 
 def _value(cursor: Cursor) -> str:
+    """Parses a value of SET. Returns it as text."""
     if cursor.at("+") or cursor.at("-"):
         sign = cursor.advance().value
         if cursor.token.kind not in ("integer", "decimal"):
@@ -147,6 +156,7 @@ def _value(cursor: Cursor) -> str:
 
 
 def reset(cursor: Cursor) -> v.Reset:
+    """Parses RESET {name | ALL}."""
     cursor.advance()
     if cursor.word("all"):
         return v.Reset(None)
@@ -160,6 +170,7 @@ def reset(cursor: Cursor) -> v.Reset:
 
 
 def discard(cursor: Cursor) -> v.Discard:
+    """Parses DISCARD."""
     cursor.advance()
     match cursor.any_word("all", "plans", "sequences", "temp", "temporary"):
         case "all" | "plans" | "sequences" | "temp" as what:
@@ -170,6 +181,7 @@ def discard(cursor: Cursor) -> v.Discard:
 
 
 def prepare(cursor: Cursor) -> v.Prepare:
+    """Parses PREPARE name [(types)] AS statement."""
     from sql.statements.parsing import statement
 
     cursor.advance()
@@ -189,6 +201,7 @@ def prepare(cursor: Cursor) -> v.Prepare:
 
 
 def execute(cursor: Cursor) -> v.Execute:
+    """Parses EXECUTE name [(arguments)]."""
     cursor.advance()
     this = name(cursor).name
     if not cursor.at("("):
@@ -202,6 +215,7 @@ def execute(cursor: Cursor) -> v.Execute:
 
 
 def deallocate(cursor: Cursor) -> v.Deallocate:
+    """Parses DEALLOCATE [PREPARE] {name | ALL}."""
     cursor.advance()
     if cursor.peek().kind != "end":
         cursor.word("prepare")

@@ -1,4 +1,4 @@
-"""What statements about a session say: blocks, settings, prepared statements; and those about roles."""
+"""Statements about transactions, settings, prepared statements, roles and privileges."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """`modes`: words of the transaction mode, in lower case: 'isolation level serializable', 'read only', …
+    """BEGIN, or START TRANSACTION if `start`, which has a different command tag.
 
-    `start`: START TRANSACTION was written, which has a tag of its own."""
+    `modes`: the transaction modes, in lower case: 'isolation level serializable', 'read only', …
+    """
 
     modes: tuple[str, ...] = ()
     start: bool = False
@@ -25,33 +26,46 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
+    """COMMIT [AND CHAIN]."""
+
     chain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
+    """ROLLBACK [AND CHAIN]."""
+
     chain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
+    """SAVEPOINT name."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
+    """RELEASE [SAVEPOINT] name."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackTo:
+    """ROLLBACK TO [SAVEPOINT] name."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """SET [SESSION | LOCAL] name {= | TO} value, … . `values`: empty is DEFAULT. SET TRANSACTION is Set('transaction', modes),
-    SET TRANSACTION SNAPSHOT Set('transaction snapshot', (name,))."""
+    """SET [SESSION | LOCAL] name {= | TO} value, … Empty `values` mean DEFAULT.
+
+    SET TRANSACTION is Set('transaction', modes). SET TRANSACTION SNAPSHOT is
+    Set('transaction snapshot', (name,)).
+    """
 
     name: str
     values: tuple[str, ...] = ()
@@ -60,19 +74,21 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """`name`: None is ALL."""
+    """RESET {name | ALL}. A `name` of None means ALL."""
 
     name: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Discard:
+    """DISCARD {ALL | PLANS | SEQUENCES | TEMP}."""
+
     what: Literal["all", "plans", "sequences", "temp"]
 
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """PREPARE name [(types)] AS statement; `text` is the statement's, from the word after AS."""
+    """PREPARE name [(types)] AS statement. `text` is the text of the inner statement."""
 
     name: str
     types: tuple[Type, ...]
@@ -82,7 +98,7 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """EXECUTE name [(arguments)]; `arguments` is a query of one row that computes them."""
+    """EXECUTE name [(arguments)]. `arguments` is a query with one row that computes them."""
 
     name: str
     arguments: QueryText | None = None
@@ -90,15 +106,19 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class Deallocate:
-    """`name`: None is ALL."""
+    """DEALLOCATE [PREPARE] {name | ALL}. A `name` of None means ALL."""
 
     name: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class RoleOptions:
-    """`login`, `superuser`: None if not said. `password`: None without one, or to take it away; `sets_password`: whether anything is
-    said of it; `password_at`: where it stands in the text, quotes included, so that it can be kept out of what is passed on."""
+    """The options of CREATE ROLE and ALTER ROLE.
+
+    `login`, `superuser`: None if not given. `password`: None if not given, or for PASSWORD NULL, which
+    removes it; `sets_password` tells these apart. `password_at`: start and end of the password in the text,
+    including quotes, so that it can be removed.
+    """
 
     login: bool | None = None
     superuser: bool | None = None
@@ -109,25 +129,34 @@ class RoleOptions:
 
 @dataclass(frozen=True, slots=True)
 class CreateRole:
+    """CREATE {ROLE | USER | GROUP} name options."""
+
     name: Name
     options: RoleOptions = RoleOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class AlterRole:
+    """ALTER {ROLE | USER | GROUP} name options."""
+
     name: Name
     options: RoleOptions = RoleOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class DropRole:
+    """DROP {ROLE | USER | GROUP} [IF EXISTS] name, …"""
+
     names: tuple[Name, ...]
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class GrantRole:
-    """GRANT role, … TO member, …; REVOKE if not `grants`. `admin`: WITH ADMIN OPTION, or ADMIN OPTION FOR, which alone is revoked."""
+    """GRANT role, … TO member, … or, if not `grants`, REVOKE role, … FROM member, …
+
+    `admin`: GRANT WITH ADMIN OPTION, or REVOKE ADMIN OPTION FOR, which revokes only this option.
+    """
 
     grants: bool
     roles: tuple[Name, ...]
@@ -137,7 +166,11 @@ class GrantRole:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """GRANT, or REVOKE if not `grants`. `objects` are of the `kind`, or schemas; `roles` may be the name public, for everybody."""
+    """GRANT or, if not `grants`, REVOKE of privileges.
+
+    `objects`: of the `kind`; schemas for 'relations of a schema'. `roles` may contain `public`, which means
+    every role.
+    """
 
     grants: bool
     privileges: tuple[str, ...]

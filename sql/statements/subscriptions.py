@@ -1,6 +1,7 @@
-"""Durable subscriptions: CREATE SUBSCRIPTION … FROM, FETCH … FROM SUBSCRIPTION, ACKNOWLEDGE.
+"""Parses statements about durable subscriptions: CREATE SUBSCRIPTION … FROM, ACKNOWLEDGE.
 
-FETCH's options are those of a TAIL's cursor. PostgreSQL's CREATE SUBSCRIPTION … CONNECTION is another thing, and refused.
+FETCH … FROM SUBSCRIPTION is in `reading`. PostgreSQL's CREATE SUBSCRIPTION … CONNECTION, for logical
+replication, is not supported.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ CONNECTION = "Here a subscription is FROM a relation. Another database's changes
 
 
 def create_subscription(cursor: Cursor) -> CreateSubscription:
-    """After CREATE SUBSCRIPTION: [IF NOT EXISTS] name FROM relation [WITH (retention = 'interval', snapshot = bool, progress = bool)]."""
+    """Parses [IF NOT EXISTS] name FROM relation [WITH (options)], after CREATE SUBSCRIPTION.
+
+    Options: retention = 'interval', snapshot = bool, progress = bool.
+    """
     start = cursor.position
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
@@ -47,12 +51,12 @@ def create_subscription(cursor: Cursor) -> CreateSubscription:
 
 
 def at_subscription(cursor: Cursor) -> bool:
-    """Whether FETCH … FROM goes on with SUBSCRIPTION name; a cursor may have that name, too."""
+    """Returns whether SUBSCRIPTION name follows, and not a cursor that is named subscription."""
     return cursor.at_word("subscription") and is_name(cursor.peek()) and not cursor.at_word("subscription", "with")
 
 
 def acknowledge(cursor: Cursor) -> Acknowledge:
-    """ACKNOWLEDGE name UP TO time."""
+    """Parses ACKNOWLEDGE name UP TO time."""
     cursor.expect_word("acknowledge")
     this = relation_name(cursor)
     cursor.expect_word("up", "to")

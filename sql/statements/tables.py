@@ -1,6 +1,6 @@
-"""INSERT, UPDATE, DELETE, TRUNCATE: text to values.
+"""Parses INSERT, UPDATE, DELETE and TRUNCATE.
 
-Source: PostgreSQL 15, the statements' own pages; gram.y, InsertStmt, UpdateStmt, DeleteStmt.
+Source: PostgreSQL 15, "INSERT", "UPDATE", "DELETE", "TRUNCATE"; gram.y, InsertStmt, UpdateStmt, DeleteStmt.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _unsupported(what: str, position: int, hint: str | None = None) -> TailgateE
 
 
 def after_with(cursor: Cursor) -> Insert | Update | Delete | None:
-    """WITH … INSERT, UPDATE or DELETE, if that is what stands here; otherwise the cursor has not moved."""
+    """Parses WITH … {INSERT | UPDATE | DELETE}. Returns None and consumes nothing for a query."""
     start = cursor.index
     clause = queries.with_clause(cursor)
     for word, reader in (("insert", insert), ("update", update), ("delete", delete)):
@@ -51,6 +51,7 @@ def _syntax(message: str, at: int) -> TailgateError:
 
 
 def _since(cursor: Cursor, start: int) -> str:
+    """Returns the text from an offset to the end of the last consumed token."""
     return cursor.text[start : cursor.row[cursor.index - 1].end]
 
 
@@ -58,6 +59,7 @@ def _since(cursor: Cursor, start: int) -> str:
 
 
 def insert(cursor: Cursor) -> Insert:
+    """Parses INSERT INTO."""
     cursor.expect_word("insert", "into")
     this = relation_name(cursor)
     alias = names.name(cursor).name if cursor.word("as") else None
@@ -82,6 +84,7 @@ def insert(cursor: Cursor) -> Insert:
 
 
 def _columns(cursor: Cursor) -> tuple[ColumnName, ...]:
+    """Parses ( column, … )."""
     cursor.expect("(")
     found = []
     while True:
@@ -96,6 +99,7 @@ def _columns(cursor: Cursor) -> tuple[ColumnName, ...]:
 
 
 def _given(cursor: Cursor) -> Given:
+    """Parses an expression or DEFAULT."""
     at = cursor.position
     if cursor.word("default"):
         return Default(at)
@@ -104,6 +108,7 @@ def _given(cursor: Cursor) -> Given:
 
 
 def _rows(cursor: Cursor) -> tuple[tuple[Given, ...], ...]:
+    """Parses the rows of VALUES: (value, …), …"""
     found: list[tuple[Given, ...]] = []
     while True:
         cursor.expect("(")
@@ -115,6 +120,7 @@ def _rows(cursor: Cursor) -> tuple[tuple[Given, ...], ...]:
 
 
 def _conflict(cursor: Cursor) -> OnConflict | None:
+    """Parses [ON CONFLICT …]."""
     at = cursor.position
     if not cursor.word("on", "conflict"):
         return None
@@ -123,7 +129,7 @@ def _conflict(cursor: Cursor) -> OnConflict | None:
     if cursor.word("on", "constraint"):
         constraint = names.name(cursor).name
     elif cursor.at("("):
-        opens = cursor.position  # where PostgreSQL says a column of it is missing
+        opens = cursor.position  # PostgreSQL reports an unknown column at the parenthesis
         columns = tuple(ColumnName(c.name, opens) for c in _columns(cursor))
         if cursor.at_word("where"):
             raise _unsupported("a condition of a conflict's key", cursor.position)
@@ -136,6 +142,7 @@ def _conflict(cursor: Cursor) -> OnConflict | None:
 
 
 def _returning(cursor: Cursor) -> tuple[Returned, ...]:
+    """Parses [RETURNING …]."""
     if not cursor.word("returning"):
         return ()
     found = []
@@ -148,6 +155,7 @@ def _returning(cursor: Cursor) -> tuple[Returned, ...]:
 
 
 def update(cursor: Cursor) -> Update:
+    """Parses UPDATE."""
     cursor.expect_word("update")
     cursor.word("only")
     this = relation_name(cursor)
@@ -159,7 +167,7 @@ def update(cursor: Cursor) -> Update:
 
 
 def _assignments(cursor: Cursor) -> tuple[Assignment, ...]:
-    """column = value, … ; (column, …) = (value, …) or ROW (value, …)."""
+    """Parses the assignments of SET: column = value, or (column, …) = [ROW] (value, …)."""
     found: list[Assignment] = []
     while True:
         at = cursor.position
@@ -187,6 +195,7 @@ def _assignments(cursor: Cursor) -> tuple[Assignment, ...]:
 
 
 def where(cursor: Cursor) -> Expression | None:
+    """Parses [WHERE condition]."""
     if not cursor.word("where"):
         return None
     if cursor.at_word("current", "of"):
@@ -201,7 +210,7 @@ def _sources(cursor: Cursor) -> tuple[exp.Expr, ...]:
 
 
 def _alias(cursor: Cursor, *ending: str) -> str | None:
-    """[AS] alias; a word of `ending` is none."""
+    """Parses [[AS] alias]. Without AS, a word of `ending` is not an alias."""
     if cursor.word("as"):
         return names.name(cursor).name
     token = cursor.token
@@ -211,6 +220,7 @@ def _alias(cursor: Cursor, *ending: str) -> str | None:
 
 
 def delete(cursor: Cursor) -> Delete:
+    """Parses DELETE FROM."""
     cursor.expect_word("delete", "from")
     cursor.word("only")
     this = relation_name(cursor)
@@ -220,6 +230,7 @@ def delete(cursor: Cursor) -> Delete:
 
 
 def truncate(cursor: Cursor) -> Truncate:
+    """Parses TRUNCATE."""
     cursor.expect_word("truncate")
     cursor.word("table")
     cursor.word("only")

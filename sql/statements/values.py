@@ -1,13 +1,16 @@
-"""What statements say, as frozen values; nothing in them is looked up in a catalog yet. Here is what they have in common.
+"""Values that all kinds of statements share: options, query texts, times.
+
+Statements are frozen values. Their names are not resolved yet.
 
     text ──► tokens ──► parse ──► Statement (`every`) ──► engine (CREATE, DROP) | gateway (all others)
                                    ├─ `defined`   views, functions, indexes, schemas, subscriptions
                                    ├─ `external`  sources, sinks, secrets, connections
-                                   ├─ `written`   tables and what is written to them
-                                   ├─ `asked`     what reads
-                                   └─ `sessions`  blocks, settings, prepared statements, roles
+                                   ├─ `written`   CREATE TABLE, INSERT, UPDATE, DELETE, COPY FROM
+                                   ├─ `asked`     queries, TAIL, SHOW, EXPLAIN, cursors
+                                   └─ `sessions`  transactions, settings, prepared statements, roles
 
-Names are folded as PostgreSQL folds them. Positions are 0-based offsets in the text given to `parse` and take no part in equality.
+Names are folded as in PostgreSQL. Positions are 0-based offsets in the text that is passed to `parse`,
+and are not compared.
 """
 
 from __future__ import annotations
@@ -28,15 +31,16 @@ class SecretName:
 
 
 OptionValue: TypeAlias = str | int | float | bool | SecretName | tuple["OptionValue", ...] | None
-Options: TypeAlias = tuple[tuple[str, OptionValue], ...]  # in the order typed; names in lower case
+Options: TypeAlias = tuple[tuple[str, OptionValue], ...]  # in the order of the text; names in lower case
 
 
 @dataclass(frozen=True, slots=True)
 class QueryText:
-    """A SELECT, VALUES or UNION … as typed, with its tree.
+    """The text of a query, as typed, with its tree.
 
-    `offset`: where `text` begins in the statement. Positions in the tree, and so in errors of binding it, count from the
-    statement's start. `parsed`: the tree, where it is known; it is not pickled, for the text says the same in less.
+    `offset`: the position of `text` in the statement. Positions in the tree, and in errors of the binder,
+    count from the start of the statement. `parsed`: the tree, if it is known; it is not pickled, because
+    the text is smaller.
     """
 
     text: str
@@ -62,24 +66,25 @@ class QueryText:
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """AS OF AT LEAST: this time, or the oldest that can be read if that is later."""
+    """AS OF AT LEAST: this time, or the oldest readable time if that is later."""
 
     time: int | QueryText
 
 
-Time: TypeAlias = int | QueryText | AtLeast  # in ms, or the query of the expression that gives it
+Time: TypeAlias = int | QueryText | AtLeast  # milliseconds, or a query that computes them
 
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """No statement: blanks and comments."""
+    """An empty statement: only blanks and comments."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatementText:
-    """One statement of a text: as typed, without the semicolon. `position`: where it begins in the whole text.
+    """One statement of a text, as typed, without the semicolon. `position`: its offset in the whole text.
 
-    `terminated`: a semicolon followed; a statement that ends too early is a syntax error at it, otherwise at the end of input.
+    `terminated`: a semicolon follows. If so, the syntax error of an incomplete statement is at the
+    semicolon, else at the end of input.
     """
 
     text: str
@@ -88,7 +93,7 @@ class StatementText:
 
 
 def option(options: Options, name: str, default: OptionValue = None) -> OptionValue:
-    """The last value given for an option, or the default.
+    """Returns the last value of an option, or the default if the option is not given.
 
     >>> option((("snapshot", False),), "snapshot", True)
     False

@@ -1,4 +1,4 @@
-"""Statements that make and write tables, as frozen values. Trees in them are sqlglot's, as `sql.grammar` makes them."""
+"""Statements that create and write tables. Their trees are sqlglot's, created by `sql.grammar`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of CREATE TABLE. `default`: the text of its expression, None if it has none."""
+    """A column of CREATE TABLE. `default`: the text of an expression, or None."""
 
     name: str
     type: Type
@@ -28,7 +28,7 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """CHECK (expression) of a table or one of its columns. `name`: None if it was not given one."""
+    """CHECK (expression) of a table or column. `name`: None if the constraint has no name."""
 
     name: str | None
     text: str
@@ -39,7 +39,7 @@ class Check:
 class CreateTable:
     """CREATE TABLE name (column, … [, PRIMARY KEY (…)]) [WITH (options)].
 
-    `key`: its columns' names, empty without one. `constraint`: its name.
+    `key`: the columns of the primary key, or (). `constraint`: the name of the primary key.
     """
 
     name: Name
@@ -54,7 +54,7 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression as typed; positions in its tree count from the statement's start."""
+    """An expression as typed. Positions in its tree count from the start of the statement."""
 
     tree: exp.Expr = field(compare=False, repr=False)
     text: str = ""
@@ -62,7 +62,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """The word DEFAULT in the place of an expression."""
+    """The word DEFAULT in place of an expression."""
 
     position: int | None = field(default=None, compare=False)
 
@@ -72,7 +72,7 @@ Given: TypeAlias = Expression | Default
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """column = value of SET."""
+    """An assignment `column = value` of SET."""
 
     column: str
     value: Given
@@ -81,7 +81,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """An item of RETURNING: an expression with its label, or * (`tree` is exp.Star, or a column of one)."""
+    """An item of RETURNING: an expression with its label, * (`tree` is exp.Star), or name.*."""
 
     tree: exp.Expr = field(compare=False, repr=False)
     text: str = ""
@@ -89,13 +89,18 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class ColumnName:
+    """The name of a column, with its position."""
+
     name: str
     position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class OnConflict:
-    """ON CONFLICT [(columns) | ON CONSTRAINT name] DO NOTHING | DO UPDATE SET … [WHERE …]. `update`: None for DO NOTHING."""
+    """ON CONFLICT [(columns) | ON CONSTRAINT name] {DO NOTHING | DO UPDATE SET … [WHERE …]}.
+
+    `update`: None for DO NOTHING.
+    """
 
     columns: tuple[ColumnName, ...] = ()
     constraint: str | None = None
@@ -106,7 +111,10 @@ class OnConflict:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """INSERT INTO table. `rows`: written out with VALUES, a query, or None for DEFAULT VALUES. `columns`: empty if none were named."""
+    """INSERT INTO table [(columns)] …
+
+    `rows`: the rows of VALUES, a query, or None for DEFAULT VALUES. `columns`: () if none are named.
+    """
 
     table: Name
     rows: tuple[tuple[Given, ...], ...] | QueryText | None
@@ -119,7 +127,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """UPDATE table SET … [FROM …] [WHERE …]. `sources`: the items of FROM, as sqlglot's trees."""
+    """UPDATE table SET … [FROM …] [WHERE …]. `sources`: the items of FROM."""
 
     table: Name
     assignments: tuple[Assignment, ...]
@@ -132,7 +140,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """DELETE FROM table [USING …] [WHERE …]."""
+    """DELETE FROM table [USING …] [WHERE …]. `sources`: the items of USING."""
 
     table: Name
     alias: str | None = None
@@ -144,12 +152,14 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
+    """TRUNCATE name, …"""
+
     tables: tuple[Name, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CopyFrom:
-    """COPY table [(columns)] FROM STDIN. Options other than the format as written."""
+    """COPY table [(columns)] FROM STDIN. `options`: all options except the format, as typed."""
 
     table: Name
     columns: tuple[ColumnName, ...] = ()

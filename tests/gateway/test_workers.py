@@ -14,11 +14,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from gateway.catalog.reading import JOINS_MAX
+from gateway.serving.prepared import analyzed
 from gateway.turns import ASKING, Asking, Quota, Turns
 from gateway.workers import Workers, pool, slices
 from lake.catalog import Catalog, Change, Item
 from lake.errors import ConfigurationLimitExceeded, OutOfMemory, StatementTooComplex, UndefinedTable
 from lake.types import INT8, Field
+from sql.statements import Select, parse
 
 
 def run(work: Callable[[Workers], Coroutine[Any, Any, None]], size: int = pool.WORKER_BYTES) -> None:
@@ -289,3 +292,14 @@ def test_who_asks_is_of_the_task() -> None:
         assert await asyncio.gather(*(asyncio.create_task(asking(who)) for who in (LOW, OTHER))) == [LOW, OTHER]
 
     asyncio.run(work())
+
+
+def test_more_joins_than_can_be_planned_are_refused() -> None:
+    """DuckDB cannot be interrupted while it plans, and planned a hundred for more than a minute."""
+    table = Item(20_000, "table", "t", (Field("n", INT8),), stored=True)
+    for first, reads in (("t v0", "t"), ("pg_class v0", "pg_class")):
+        joined = f"SELECT count(*) FROM {first}" + "".join(f" JOIN {reads} v{i} ON true" for i in range(1, JOINS_MAX + 2))
+        statement = parse(joined)
+        assert isinstance(statement, Select)
+        with pytest.raises(StatementTooComplex):
+            analyzed(statement.query, (), Catalog({table.id: table}), 1)

@@ -199,7 +199,7 @@ def test_long_literals_are_no_sql(database: duckdb.DuckDBPyConnection) -> None:
     sql = render(plan, constants=constants)
     assert len(sql) < 1000
     assert sorted(map(len, constants)) == [5000, 2_000_000, 2_000_000]  # type: ignore[arg-type]
-    assert database.execute(sql, arguments((), constants)).fetchall() == [(4_000_000, 5000, 5)]
+    assert database.execute(sql, arguments((), (), constants)).fetchall() == [(4_000_000, 5000, 5)]
 
 
 def test_a_list_of_many_integers(database: duckdb.DuckDBPyConnection) -> None:

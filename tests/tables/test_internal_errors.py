@@ -85,6 +85,12 @@ def test_an_error_that_is_its_own_cause() -> None:
     assert errors.reported(error, "SELECT 1").sqlstate == "XX000"
 
 
+def test_an_error_after_the_crash_of_a_process_is_not_internal() -> None:
+    errors = InternalErrors(masked, crashed=lambda: True)
+    assert errors.reported(ConnectionRefusedError(111, "Connection refused"), "SELECT 1").sqlstate == "57P02"
+    assert errors.rows() == []
+
+
 def test_other_errors_stay_as_they_are() -> None:
     errors = InternalErrors(masked)
     known = UndefinedTable("no such relation", hint="Look again.")

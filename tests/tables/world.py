@@ -30,9 +30,9 @@ REACH_S = 30.0  # for a gateway on a busy machine; milliseconds on an idle one
 
 
 class Engine:
-    """What the engine does for tables, in a thread. `pause`: no tick until `resume`."""
+    """What the engine does for tables, in a thread. `paused`: no tick until `resume`."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, *, paused: bool = False) -> None:
         self.lake = lake
         self.writer = open_epoch(lake)
         self.inbox = Inbox(lake, self.writer.epoch, self.writer.newest.inbox)
@@ -40,7 +40,8 @@ class Engine:
         self._moved = threading.Condition()
         self._ending = False
         self._going = threading.Event()
-        self._going.set()
+        if not paused:
+            self._going.set()
         self._statements = WithoutKafka(sparkless.Engine(lake, self.writer, self._boundary), fills=False)
         self.writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
         self.control = Control(self.statement, self.newest, lambda: {"ticks": 0, "sources": {}, "sinks": {}}, self.writes.write)

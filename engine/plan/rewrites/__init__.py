@@ -1,7 +1,7 @@
-"""The rewrites, each a function Relation → Relation that gives back the same object where it changes nothing.
+"""The passes that rewrite a plan. A pass that changes nothing returns the same object.
 
-Every one of them gives the same rows for all inputs, and fails for no row for which the plan before it did not
-(`tests/engine/plan/test_rewrites.py` asks both of random plans).
+A rewritten plan gives the same rows for all inputs, and fails for no row for which the original
+plan does not fail (`tests/engine/plan/test_rewrites.py` tests both with random plans).
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ PASSES: tuple[Pass, ...] = (
 
 
 def rewrite(relation: Relation) -> Relation:
-    """The plan after all passes."""
+    """Returns the plan after all passes."""
     for change in PASSES:
         relation = change(relation)
     return relation
 
 
 def steps(relation: Relation) -> Iterator[tuple[str, Relation]]:
-    """The passes that changed the plan, by name, with the plan after each."""
+    """Yields each pass that changed the plan: its name, and the plan after it."""
     for change in PASSES:
         after = change(relation)
         if after is not relation:

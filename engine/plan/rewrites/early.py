@@ -1,16 +1,23 @@
-"""What is measured of one side of a join is put together for each of its keys before the join, if the join then holds far fewer rows.
+"""Early aggregation: aggregates one side of a join per join key, before the join.
 
     γ_{r; sum(l)}(L ⋈_k R) = γ_{r; sum(s)}(γ_{k; s = sum(l)}(L) ⋈_k R)
 
-Orders by the segment of their customer: the join keeps a row for each customer instead of each order, and a customer who changes is one
-change instead of one for each of his orders. A row of the new side stands for all rows of its group, with as many partners as each of
-them had.
+Example: for orders by the segment of their customer, the join stores one row per customer instead
+of one per order, and a change of a customer is one change instead of one per order. A row of the
+new side represents all rows of its group; each of these has the same matches.
 
-Only where all of this holds: the aggregates read one side alone, what they read cannot fail (it is now asked of rows without a partner),
-and they are put together from parts exactly, so no sums of floating point, which are rounded once, nor of numerics so wide that a part
-might not fit; the groups are by the other side's columns and by the key; the key is one of the other side, which then has as many rows as
-there are keys; and the measured side is known to have SAVED times as many. Of rows that are only counted a join keeps one with a weight
-anyway (`compile`).
+The pass applies if all of these conditions hold:
+
+- The aggregates read only one side.
+- Their arguments cannot fail, because they are now evaluated for rows without a match, too.
+- They can be combined exactly from partial results. This excludes sums of floating point, which are
+  rounded once, and sums of numerics so wide that a part might overflow.
+- The groups read only the other side and the join key.
+- The join key is a key of the other side, so each row of that side matches at most one group.
+- The aggregated side is known to have at least SAVED times as many rows as the other.
+
+If rows are only counted, the pass is not needed: the join then stores equal rows as one row with a
+weight (`compile`).
 
 Source: W. P. Yan, P.-Å. Larson, Eager Aggregation and Lazy Aggregation, 1995.
 """
@@ -31,13 +38,18 @@ from sql.plan import Aggregate, AggregateCall, Call, Coalesce, Column, Join, Lit
 from sql.relations import bottom_up, column, read_by, walk
 from sql.rewrite import columns_of, shifted
 
-SAVED = 10.0  # rows of the measured side for each of the other: a change alone in its group costs more than without
-PRECISION_MAX, SCALE_MAX = 26, 8  # of a numeric that is summed: 10^12 of them fit, and an average has all its digits
+# minimal ratio of rows of the aggregated side to rows of the other; below it, the additional
+# aggregate costs more than it saves
+SAVED = 10.0
+# limits for a summed numeric: 10^12 values fit, and an average has all its digits
+PRECISION_MAX, SCALE_MAX = 26, 8
 WHOLE = frozenset({"int2", "int4", "int8"})
-SELF = frozenset({"min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor"})  # the same of their parts
+# aggregates that combine partial results with themselves
+SELF = frozenset({"min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor"})
 
 
 def group_early(relation: Relation) -> Relation:
+    """Aggregates a side of a join before the join wherever this is possible and worthwhile."""
     return bottom_up(relation, _early)
 
 
@@ -57,12 +69,13 @@ def _early(relation: Relation) -> Relation:
 
 
 def _by_key(relation: Aggregate, key: tuple[int, ...], width: int) -> bool:
-    """Whether what the groups read of the side that the key is of is the key."""
+    """Returns whether the groups read only the join key of the side that the key belongs to."""
     ours = range(width) if key[0] < width else range(width, len(relation.input.columns))
     return all(i in key or i not in ours for group in relation.keys for i in columns_of(group))
 
 
 def _saves(measured: Relation, key: tuple[int, ...], other: Relation, other_key: tuple[int, ...]) -> bool:
+    """Returns whether the aggregated side is large enough, compared to the other side."""
     if not all(node.rows for side in (measured, other) for node in walk(side) if isinstance(node, Scan)):
         return False
     unique = any(k <= set(other_key) for k in keys(other)) and not any(k <= set(key) for k in keys(measured))
@@ -70,7 +83,10 @@ def _saves(measured: Relation, key: tuple[int, ...], other: Relation, other_key:
 
 
 def _grouped(relation: Aggregate, join: Join, key: tuple[int, ...], start: int) -> Relation:
-    """`key`: of the measured side, whose first column is at `start` in the join."""
+    """Returns the plan with one side aggregated before the join.
+
+    `key`: the key columns of that side, whose first column is at `start` in the join.
+    """
     side = join.left if start == 0 else join.right
     calls = [_of_side(call, start) for call in relation.aggregates]
     made = [_made_of(call) for call in calls]
@@ -94,6 +110,7 @@ def _grouped(relation: Aggregate, join: Join, key: tuple[int, ...], start: int) 
 
 
 def _has_parts(call: AggregateCall) -> bool:
+    """Returns whether the result of an aggregate can be combined exactly from partial results."""
     name = call.function.name
     if call.order or any(map(fallible, read_by(call))):
         return False
@@ -103,19 +120,19 @@ def _has_parts(call: AggregateCall) -> bool:
 
 
 def _summed(type: Type) -> bool:
-    """Whether the sum of as many values as there can be is exact."""
+    """Returns whether a sum of as many values as there can be is exact."""
     precision, scale = type.decimal if type.name == "numeric" else (0, 0)
     return type.name in WHOLE or (type.name == "numeric" and precision <= PRECISION_MAX and scale <= SCALE_MAX)
 
 
 def _of_side(call: AggregateCall, start: int) -> AggregateCall:
-    """The call over the columns of a side."""
+    """Returns the call over the columns of one side."""
     condition = None if call.filter is None else shifted(call.filter, -start)
     return replace(call, arguments=tuple(shifted(a, -start) for a in call.arguments), filter=condition, position=None)
 
 
 def _made_of(call: AggregateCall) -> tuple[AggregateCall, ...]:
-    """The aggregates whose values a call's is computed of: itself, but for averages."""
+    """Returns the aggregates from which the result of a call is computed: itself, except for avg."""
     if call.function.name != "avg":
         return (call,)
     total = function("sum", tuple(a.type for a in call.arguments), None)
@@ -127,16 +144,17 @@ def _made_of(call: AggregateCall) -> tuple[AggregateCall, ...]:
 
 
 def _whole(part: AggregateCall, of: Column) -> AggregateCall:
-    """What a call comes to, from its values for the parts of a group."""
+    """Returns the aggregate that combines partial results of `part`, which are in column `of`."""
     if part.function.name in ("count", "sum"):
         return AggregateCall(function("sum", (of.type,), None), (of,), part.type)
     return AggregateCall(part.function, (of,), part.type)
 
 
 def _result(call: AggregateCall, of: list[Column], grouped: bool) -> Scalar:
+    """Returns the result of a call from the combined values `of` its parts."""
     if call.function.name == "avg":
         total, count = (cast_to(c, c.type if c.type.name == "numeric" else numeric(0)) for c in of)
         return Call(operator("/", (total.type, count.type), None), (total, count), call.type)
     if call.function.name == "count" and not grouped:
-        return Coalesce((of[0], Literal(0, INT8)), INT8)  # of no parts
+        return Coalesce((of[0], Literal(0, INT8)), INT8)  # no partial results: count is 0
     return of[0]

@@ -1,12 +1,14 @@
-"""Joins in the form which the circuit has: columns that are equal, and what else was asked.
+"""Brings joins into the form of the circuit: pairs of equal columns, and a residual condition.
 
     L ⋈_{f(l) = g(r) ∧ c} R  =  π_{l, r}(σ_c(π_{l, f(l)}(L) ⋈_{f = g} π_{r, g(r)}(R)))
 
-In an inner join c becomes a filter above; in the others, where it says which rows have a partner, it stays in the condition.
+In an inner join c becomes a filter above the join. In the others c determines which rows have a
+match, so it stays in the join condition.
 
-Both sides of a key are of one type: where an operator takes two (numeric(10,2) = numeric(12,4)), both are cast to one that holds
-either. Only equalities that cannot fail become keys, because below the join more rows are asked; if there is no other equality
-then those that can fail do after all. `matching` reads what comes of it.
+Both sides of a key have the same type. If an operator compares two types (numeric(10,2) =
+numeric(12,4)), both sides are cast to one that holds all values of both. Equalities that can fail
+do not become keys, because they would be evaluated for more rows below the join. They do become
+keys if the join has no other equality. `matching` reads the resulting form.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from sql.rewrite import columns_of, conjunction, conjuncts, shifted
 
 TRUE = Literal(True, BOOL)
 
-# the type which holds all values of some others
+# a type, and the types whose values it can represent exactly
 WIDER: dict[Type, frozenset[str]] = {
     INT4: frozenset({"int2", "int4"}),
     INT8: frozenset({"int2", "int4", "int8"}),
@@ -39,7 +41,10 @@ WIDER: dict[Type, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Equal scalars: `left` over the left's columns, `right` over the right's; `equal` is what said so."""
+    """An equality of `left`, over the left's columns, and `right`, over the right's.
+
+    `equal` is the condition that states it.
+    """
 
     left: Scalar
     right: Scalar
@@ -48,9 +53,9 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which pairs a join is of: those with equal columns at these positions, for which `rest` is true.
+    """A join condition: these pairs of columns are equal, and `rest` is true.
 
-    `null_safe`: of each pair of columns, whether NULL equals NULL.
+    `null_safe`: for each pair of columns, whether NULL equals NULL.
     """
 
     left: tuple[int, ...]
@@ -60,11 +65,12 @@ class Matching:
 
 
 def split_joins(relation: Relation) -> Relation:
+    """Brings all joins of a plan into the form of the circuit."""
     return bottom_up(relation, _split)
 
 
 def matching(join: Join) -> Matching:
-    """What the condition of a join asks."""
+    """Returns the equal columns and the residual conditions of a join."""
     keys, rest = [], []
     for condition in conjuncts(join.condition):
         key = _key(join, condition)
@@ -106,7 +112,7 @@ def _split(relation: Relation) -> Relation:
 
 
 def _equal(equal: Scalar, left: Column, right: Column) -> Scalar:
-    """The equality of other sides."""
+    """Returns the equality `equal` with other sides."""
     if isinstance(equal, Call) and same(left.type, equal.arguments[0].type):
         return replace(equal, arguments=(left, right))
     if isinstance(equal, Call):
@@ -115,6 +121,7 @@ def _equal(equal: Scalar, left: Column, right: Column) -> Scalar:
 
 
 def _key(join: Join, condition: Scalar) -> Key | None:
+    """Returns the key that a condition gives, or None if it is not an equality of the two sides."""
     sides = equated(condition)
     if sides is None:
         return None
@@ -133,7 +140,10 @@ def _within(scalar: Scalar, start: int, end: int) -> bool:
 
 
 def _of_one_type(key: Key) -> Key | None:
-    """The key with both sides in a type that holds either exactly; None if there is none, or if equal values differ in it."""
+    """Returns the key with both sides cast to one type that holds both exactly.
+
+    Returns None without such a type, or if values that are equal would differ in it.
+    """
     left, right = key.left.type, key.right.type
     if _alike(left, right):
         return key
@@ -146,11 +156,12 @@ def _of_one_type(key: Key) -> Key | None:
 
 
 def _alike(a: Type, b: Type) -> bool:
-    """Whether values of these types are equal just when their stored forms are."""
+    """Returns whether values of these types are equal if and only if their stored forms are equal."""
     return a.spark == b.spark and not any(many_forms(t) or t.name == "record" for t in (a, b))
 
 
 def _common(a: Type, b: Type) -> Type | None:
+    """Returns a type that holds all values of both types exactly, or None."""
     if a.is_array or b.is_array or {a.name, b.name} & {"interval", "jsonb", "record"}:
         return None
     if a.name == b.name == "numeric":
@@ -158,12 +169,13 @@ def _common(a: Type, b: Type) -> Type | None:
         wide, exact = max(precision - scale, other_precision - other_scale), max(scale, other_scale)
         return Type("numeric", (min(wide + exact, NUMERIC_PRECISION), exact), declared=False)
     if "bpchar" in (a.name, b.name):
-        return TEXT  # without trailing blanks, which do not count
+        # trailing blanks are removed, because they are not significant
+        return TEXT
     return next((t for t in WIDER if {a.name, b.name} <= WIDER[t]), None)
 
 
 def _with(relation: Relation, keys: tuple[Scalar, ...]) -> tuple[Relation, tuple[int, ...]]:
-    """The relation with a column for each key, and where those are."""
+    """Returns the relation with a column for each key, and the positions of these columns."""
     columns = relation.columns
     fields, added, places = list(columns), list[Scalar](), []
     for key in keys:

@@ -1,8 +1,9 @@
-"""What all alternatives of a condition ask is asked once, before them, so that a join may be made by it.
+"""Factors common conditions out of OR, so that they can become join conditions.
 
     (a ∧ b) ∨ (a ∧ c) = a ∧ (b ∨ c)
 
-Only of what cannot fail: it may not have been asked where an alternative before it was true.
+Only conditions that cannot fail are moved: after the rewrite they are evaluated even if an earlier
+alternative is true.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sql.rewrite import conjunction, conjuncts
 
 
 def factor_conditions(relation: Relation) -> Relation:
+    """Factors common conditions out of the alternatives in filters and joins."""
     return bottom_up(relation, _factored)
 
 
@@ -28,7 +30,7 @@ def _factored(relation: Relation) -> Relation:
 
 
 def _factors(term: Scalar) -> tuple[Scalar, ...]:
-    """The terms that a disjunction comes to; the term itself if its alternatives have nothing in common."""
+    """Returns the conjuncts equivalent to a disjunction; the term itself if nothing is common."""
     if not isinstance(term, Or):
         return (term,)
     alternatives = [conjuncts(a) for a in term.arguments]
@@ -37,5 +39,6 @@ def _factors(term: Scalar) -> tuple[Scalar, ...]:
         return (term,)
     rest = [tuple(c for c in a if c not in common) for a in alternatives]
     if not all(rest):
-        return common  # an alternative that asks nothing else
+        # an alternative consists of the common conditions only
+        return common
     return (*common, Or(tuple(map(conjunction, rest))))

@@ -1,6 +1,7 @@
-"""Filters over filters and projections over projections become one.
+"""Merges filters over filters, and projections over projections.
 
-σ_b(σ_a(R)) = σ_{a and b}(R)        π_g(π_f(R)) = π_{g∘f}(R), unless that would compute something of f twice
+σ_b(σ_a(R)) = σ_{a and b}(R)
+π_g(π_f(R)) = π_{g∘f}(R)            unless an expression of f would be computed twice
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from sql.rewrite import conjunction, conjuncts, substituted, walk
 
 
 def merge_filters(relation: Relation) -> Relation:
-    """A filter's conditions are asked in order, and none after one that is not true, so merging fails no more rows."""
+    """Merges filters.
+
+    The conjuncts of a filter are evaluated in order, up to the first that is not true, so merging
+    does not make additional rows fail.
+    """
 
     def rule(node: Relation) -> Relation:
         if isinstance(node, Filter) and isinstance(node.input, Filter):
@@ -24,7 +29,7 @@ def merge_filters(relation: Relation) -> Relation:
 
 
 def merge_projections(relation: Relation) -> Relation:
-    """Also into an aggregate, which projects what it reads anyway."""
+    """Merges projections, also into an aggregate, which projects its input in any case."""
 
     def rule(node: Relation) -> Relation:
         if not isinstance(node, Project | Aggregate) or not isinstance(node.input, Project):
@@ -46,7 +51,10 @@ def merge_projections(relation: Relation) -> Relation:
 
 
 def drop_identities(relation: Relation) -> Relation:
-    """Projections that only give names, which mean nothing inside a plan; the topmost is the query's own."""
+    """Removes projections that only rename columns, because names do not matter inside a plan.
+
+    The top projection is the query's and stays.
+    """
 
     def rule(node: Relation) -> Relation:
         return node.input if isinstance(node, Project) and is_identity(node) else node
@@ -55,4 +63,5 @@ def drop_identities(relation: Relation) -> Relation:
 
 
 def _cheap(scalar: Scalar) -> bool:
+    """Returns whether computing a scalar twice costs nothing."""
     return isinstance(scalar, Column | Literal)

@@ -1,12 +1,15 @@
-"""What is computed from one side of a join is computed before it, if the join then holds less.
+"""Computes expressions over one side of a join before the join, if the join then stores less.
 
-    γ_{f(l)}(L ⋈ R) = γ_x(π_{l, x=f(l)}(L) ⋈ R)        and then nobody reads l: a join keeps `data -> 'n'` instead of `data`
+    γ_{f(l)}(L ⋈ R) = γ_x(π_{l, x=f(l)}(L) ⋈ R)
 
-Rows that differ only in what is thrown away become equal that way, and a join keeps equal rows as one with a weight: of page views
-by the hour it holds one row for each user and hour.
+For example, the join stores `data -> 'n'` instead of `data` if nothing else reads `data`.
 
-Only expressions that cannot fail move, as below a join they are asked of rows without a partner, and only those which read a column
-that is read nowhere else above the join. `prune_columns` takes the column away after this pass.
+Rows that differ only in unused parts become equal, and a join stores equal rows as one row with a
+weight. For page views by the hour it stores one row per user and hour.
+
+An expression moves only if it cannot fail, because below the join it is evaluated for rows without
+a match, too. It must also read a column that is not used elsewhere above the join. `prune_columns`
+removes this column after this pass.
 """
 
 from __future__ import annotations
@@ -21,17 +24,18 @@ from sql.plan import Aggregate, Column, Filter, Join, Project, Relation, Scalar
 from sql.relations import inputs, scalars_of, with_inputs, with_scalars
 from sql.rewrite import columns_of, conjunction, conjuncts, parts, rebuilt, shifted
 
-Moved = dict[Scalar, int]  # an expression, and the column that it is now
+Moved = dict[Scalar, int]  # an expression, and the column that replaces it
 
 
 def narrow_joins(relation: Relation) -> Relation:
+    """Computes expressions below joins if this narrows the rows that a join stores."""
     if isinstance(relation, Project | Aggregate):
         relation = _narrowed(relation)
     return with_inputs(relation, tuple(narrow_joins(i) for i in inputs(relation)))
 
 
 def _narrowed(reader: Project | Aggregate) -> Relation:
-    """The reader of a join, over a join of sides that compute what they can."""
+    """Rewrites the reader of a join so that each side computes the expressions that may move."""
     below = reader.input
     conditions: tuple[Scalar, ...] = ()
     if isinstance(below, Filter):
@@ -58,7 +62,7 @@ def _narrowed(reader: Project | Aggregate) -> Relation:
 
 
 def _candidates(read: tuple[Scalar, ...], plain: frozenset[int], start: int, end: int) -> tuple[Scalar, ...]:
-    """The expressions of one side's columns that may move, each once."""
+    """Returns the expressions over one side's columns that may move, each once."""
     found: dict[Scalar, None] = {}
 
     def visit(scalar: Scalar) -> None:
@@ -76,7 +80,7 @@ def _candidates(read: tuple[Scalar, ...], plain: frozenset[int], start: int, end
 
 
 def _plain(scalar: Scalar, width: int) -> frozenset[int]:
-    """Columns that are read other than through an expression which may move."""
+    """Returns columns that are read outside expressions that may move."""
     used = columns_of(scalar)
     one_side = all(i < width for i in used) or all(i >= width for i in used)
     if not isinstance(scalar, Column) and used and one_side and not fallible(scalar):
@@ -95,7 +99,7 @@ def _with(side: Relation, expressions: tuple[Scalar, ...]) -> Relation:
 
 
 def _reading(scalar: Scalar, moved: Moved, place: dict[int, int]) -> Scalar:
-    """The scalar over the new join."""
+    """Returns the scalar over the columns of the new join."""
     if scalar in moved:
         return Column(moved[scalar], scalar.type)
     if isinstance(scalar, Column):

@@ -1,11 +1,14 @@
-"""Inner joins in an order that keeps what lies between them small: that is kept as state, and passed by every change.
+"""Orders inner joins to keep intermediate results small, because these are stored.
 
     FROM a, b, c WHERE a.x = c.x AND b.y = c.y        (a × b) ⋈ c  =  π((a ⋈ c) ⋈ b)
-    orders ⋈ customers ⋈ nations                      orders is kept once if it is joined to (customers ⋈ nations), twice if it comes first
+    orders ⋈ customers ⋈ nations                      orders ⋈ (customers ⋈ nations) stores orders once,
+                                                      (orders ⋈ customers) ⋈ nations twice
 
-Of all inputs the two are joined first, then next, whose pairs are the fewest (`estimate`); two that no equality ties to each other only
-when there is nothing else. The order that was typed stays if no other is much better. Where the view has no sizes (`sizes`), and where an
-equality can fail, which in another order might be asked of rows that it was not asked of, it stays unless a join in it has no equality.
+Every change passes the intermediate results, too. The algorithm is greedy: in each step it joins
+the two inputs with the smallest join (`estimate`). Two inputs without an equality between them are
+joined only if no pair has one. The order of the text is kept unless another is much better. If the
+view has no sizes (`sizes`), or if an equality can fail (another order might evaluate it for more
+rows), the order of the text is kept unless it contains a cross join.
 
 Source: L. Fegaras, A New Heuristic for Optimizing Large Queries, 1998.
 """
@@ -23,18 +26,24 @@ from sql.plan import Filter, Join, Relation, Scalar, Scan
 from sql.relations import inputs, take, walk, with_inputs
 from sql.rewrite import columns_of, conjunction, conjuncts, shifted
 
-BETTER = 2.0  # so many times fewer rows between its joins an order must have, to be taken instead of the one that was typed
+# an order replaces that of the text if its intermediate results have this many times fewer rows
+BETTER = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some inputs, joined. `columns`: of all inputs' columns in the order that was typed, those which the relation has, in its order."""
+    """Some inputs, joined.
+
+    `columns`: the relation's columns, in its order, as positions among the columns of all inputs in
+    the order of the text.
+    """
 
     relation: Relation
     columns: tuple[int, ...]
 
 
 def order_joins(relation: Relation) -> Relation:
+    """Reorders each tree of inner joins if another order is better."""
     if not _is_inner(relation):
         return with_inputs(relation, tuple(order_joins(i) for i in inputs(relation)))
     leaves, conditions = _flatten(relation)
@@ -52,7 +61,7 @@ def _is_inner(relation: Relation) -> bool:
 
 
 def _flatten(relation: Relation) -> tuple[list[Relation], list[Scalar]]:
-    """The inputs of a tree of inner joins, and its conditions over all their columns in order."""
+    """Returns the inputs of a tree of inner joins, and its conditions over all their columns in order."""
     if not isinstance(relation, Join) or relation.kind not in ("inner", "cross"):
         return [relation], []
     left, left_conditions = _flatten(relation.left)
@@ -63,25 +72,29 @@ def _flatten(relation: Relation) -> tuple[list[Relation], list[Scalar]]:
 
 
 def _has_cross(relation: Relation) -> bool:
+    """Returns whether a tree of inner joins contains a join without an equality."""
     if not isinstance(relation, Join) or relation.kind not in ("inner", "cross"):
         return False
     return not _tied(relation) or _has_cross(relation.left) or _has_cross(relation.right)
 
 
 def _tied(join: Join) -> bool:
+    """Returns whether an equality connects the sides of a join."""
     width, whole = len(join.left.columns), len(join.columns)
     found = () if join.condition is None else conjuncts(join.condition)
     return any(ties(c, frozenset(range(width)), frozenset(range(width, whole))) for c in found)
 
 
 def _by_sizes(relation: Relation) -> bool:
+    """Returns whether the sizes of all scans are known."""
     return all(node.rows is not None for node in walk(relation) if isinstance(node, Scan))
 
 
 def _between(relation: Relation) -> float:
-    """The rows that joins have as inputs which are joins themselves, below the topmost one."""
+    """Returns the total rows of joins that are inputs of other joins."""
     while not _is_inner(relation):
-        (relation,) = inputs(relation)  # what was put above a new order
+        # skips nodes that were added above a new order
+        (relation,) = inputs(relation)
     return sum(rows(join) for join in _joins(relation) if join is not relation)
 
 
@@ -93,13 +106,14 @@ def _joins(relation: Relation) -> Iterator[Join]:
 
 
 def _rebuilt(relation: Relation, leaves: list[Relation]) -> Relation:
-    """The same tree over these leaves, which are taken from the front."""
+    """Returns the same tree with these leaves, which are removed from the front of the list."""
     if not _is_inner(relation):
         return leaves.pop(0)
     return with_inputs(relation, tuple(_rebuilt(i, leaves) for i in inputs(relation)))
 
 
 def _ordered(leaves: list[Relation], conditions: list[Scalar]) -> Relation:
+    """Joins the inputs greedily, and returns the columns in the order of the text."""
     parts, waiting, start = list[_Part](), list(conditions), 0
     for leaf in leaves:
         parts.append(_Part(leaf, tuple(range(start, start + len(leaf.columns)))))
@@ -108,26 +122,32 @@ def _ordered(leaves: list[Relation], conditions: list[Scalar]) -> Relation:
         pairs = list(combinations(range(len(parts)), 2))
         sure = [c for c in waiting if not fallible(c)]
         tied = next((t for t in (_tied_by(sure, parts, pairs), _tied_by(waiting, parts, pairs)) if t), pairs)
-        i, j = min(tied, key=lambda pair: rows(_joined(parts[pair[0]], parts[pair[1]], waiting)[0].relation))  # the first of equal ones
+        # `min` returns the first of equal pairs
+        i, j = min(tied, key=lambda pair: rows(_joined(parts[pair[0]], parts[pair[1]], waiting)[0].relation))
         parts[i], asked = _joined(parts[i], parts[j], waiting)
         del parts[j]
         waiting = [c for c in waiting if all(c is not a for a in asked)]
     (whole,) = parts
     place = {column: at for at, column in enumerate(whole.columns)}
     joined = whole.relation
-    if waiting:  # what can fail is asked of whole rows only, as it would have been
+    # conditions that can fail are evaluated for complete rows only, as in the order of the text
+    if waiting:
         joined = Filter(joined, conjunction(tuple(renumber(c, place) for c in waiting)))
     return take(joined, tuple(place[c] for c in range(start)))
 
 
 def _tied_by(conditions: list[Scalar], parts: list[_Part], pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The pairs of parts that an equality ties to each other."""
+    """Returns the pairs of parts that an equality connects."""
     there = [frozenset(p.columns) for p in parts]
     return [(i, j) for i, j in pairs if any(ties(c, there[i], there[j]) for c in conditions)]
 
 
 def _joined(left: _Part, right: _Part, waiting: list[Scalar]) -> tuple[_Part, list[Scalar]]:
-    """Both, with the conditions that are asked there: those that cannot fail, and if no other ties them an equality that can."""
+    """Joins two parts, and returns the join with the conditions that it uses.
+
+    These are the conditions that cannot fail. If none of them connects the parts, equalities that
+    can fail are used, too.
+    """
     columns = left.columns + right.columns
     place = {column: at for at, column in enumerate(columns)}
     sides = frozenset(left.columns), frozenset(right.columns)

@@ -1,9 +1,11 @@
-"""Outer joins of which not all rows are wanted are other joins.
+"""Replaces outer joins with inner and anti joins where some of their rows are not needed.
 
-    σ_{c}(L ⟕ R) = σ_{c}(L ⋈ R)              if c is not true where R's columns are NULL
-    σ_{r IS NULL}(L ⟕ R) = π_{l, NULL}(L ▷ R)  if r is NULL in no row of R that has a partner: R is then counted, not kept
+    σ_{c}(L ⟕ R) = σ_{c}(L ⋈ R)                if c is not true where R's columns are NULL
+    σ_{r IS NULL}(L ⟕ R) = π_{l, NULL}(L ▷ R)  if r is not NULL in rows of R that match
 
-What filters and other joins above ask is carried down as the columns whose NULL keeps a row from getting any further.
+An anti join counts the rows of R instead of storing them.
+
+The pass goes down the plan with the columns in which filters and joins above reject NULL.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ Columns = frozenset[int]
 
 
 def anti_joins(relation: Relation) -> Relation:
+    """Replaces left joins below `IS NULL` filters with anti joins."""
     return bottom_up(relation, _anti)
 
 
@@ -55,11 +58,15 @@ def _anti(relation: Relation) -> Relation:
 
 
 def narrow_outer_joins(relation: Relation) -> Relation:
+    """Narrows outer joins whose rows with NULLs are not needed."""
     return _narrow(relation, NO_COLUMNS)
 
 
 def _narrow(relation: Relation, rejected: Columns) -> Relation:
-    """`rejected`: columns of the relation; a row with NULL in one of them has no effect above."""
+    """Narrows the outer joins of a plan.
+
+    `rejected`: columns of the relation; a row with NULL in one of them has no effect above.
+    """
     if isinstance(relation, Join):
         return _join(relation, rejected)
     match relation:
@@ -86,7 +93,8 @@ def _join(join: Join, rejected: Columns) -> Relation:
     elif (kind == "left" and right) or (kind == "right" and left):
         kind = "inner"
     asked = NO_COLUMNS if join.condition is None else rejects_null(join.condition)
-    # of a side that may come out NULL nothing is rejected any more: it would be another join
+    # For the side that may be extended with NULLs the join condition must not reject rows: that
+    # would be another join.
     of_left = rejected | (asked if kind in ("inner", "right", "semi") else NO_COLUMNS)
     of_right = rejected | (asked if kind in ("inner", "left", "semi", "anti") else NO_COLUMNS)
     sides = (

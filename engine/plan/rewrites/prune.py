@@ -1,4 +1,4 @@
-"""Columns that nobody reads go as early as they can: a join keeps every column of its inputs.
+"""Removes unused columns as early as possible, because a join stores every column of its inputs.
 
 π_a(L ⋈_k R) = π_a(π_{a_l, k}(L) ⋈_k π_{a_r, k}(R))
 π_l(L ⟕_k R) = π_l(L)                                  if k is a key of R
@@ -37,18 +37,18 @@ from sql.plan import (
 from sql.relations import inputs, read_by, take, with_inputs, with_scalars
 from sql.rewrite import columns_of, conjuncts
 
-Places = dict[int, int]  # where a column of the relation before is in the one after
+Places = dict[int, int]  # old position of a column → new position
 
 
 def prune_columns(relation: Relation) -> Relation:
-    """The same relation, with the same columns in the same order."""
+    """Removes unused columns inside a plan; the result has the same columns in the same order."""
     everything = range(len(relation.columns))
     pruned, places = _prune(relation, frozenset(everything))
     return take(pruned, tuple(places[i] for i in everything))
 
 
 def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
-    """A relation that has the needed columns, and perhaps others."""
+    """Returns a relation with the needed columns, and perhaps others, and the columns' new positions."""
     match relation:
         case Scan() | Values() | Working() | Distinct():
             return _untouched(relation)
@@ -98,30 +98,32 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             below, places = _prune(input, needed)
             return _same(relation, input, below) or Limit(below, count, offset, position), places
         case TopK() | Window() | Generate() | SetOperation() | Recursive():
-            return _untouched(relation)  # which rows come first, or are equal, is a matter of all columns
+            return _untouched(relation)  # all columns determine which rows come first, or are equal
         case _:
             assert_never(relation)
 
 
 def _at_most_one(join: Join) -> bool:
-    """Whether no row of the left has two partners, and looking for one cannot fail."""
+    """Returns whether each row of the left has at most one match, and matching cannot fail."""
     found = matching(join)
     return any(key <= set(found.right) for key in keys(join.right)) and not any(map(fallible, conjuncts(join.condition)))
 
 
 def _exactly(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
-    """As _prune, with no other columns; of none, one is left, because a row has to have something."""
+    """Prunes like `_prune`, to exactly the needed columns. If none is needed, one is kept."""
     kept = sorted(needed) or [0][: len(relation.columns)]
     pruned, places = _prune(relation, frozenset(kept))
     return take(pruned, tuple(places[i] for i in kept)), {old: new for new, old in enumerate(kept)}
 
 
 def _untouched(relation: Relation) -> tuple[Relation, Places]:
+    """Returns the relation with pruned inputs; all its columns stay."""
     below = with_inputs(relation, tuple(prune_columns(i) for i in inputs(relation)))
     return below, _identity(relation)
 
 
 def _same(relation: Relation, before: Relation, after: Relation) -> Relation | None:
+    """Returns the relation if its input has not changed, otherwise None."""
     return relation if before is after else None
 
 

@@ -1,13 +1,13 @@
-"""Filters move down, so that fewer rows reach what keeps state.
+"""Pushes filters down, so that fewer rows reach stateful operators.
 
     σ_c(π_f(R)) = π_f(σ_{c∘f}(R))
-    σ_{a ∧ b ∧ c}(L ⋈ R) = σ_c(σ_a(L) ⋈ σ_b(R))       a of the left's columns alone, b of the right's
+    σ_{a ∧ b ∧ c}(L ⋈ R) = σ_c(σ_a(L) ⋈ σ_b(R))       a reads only the left, b only the right
     σ_{a ∧ c}(L ⟕ R) = σ_c(σ_a(L) ⟕ R)                L ⟕_{b ∧ c} R = L ⟕_c σ_b(R)
-    σ_c(L ∩ R) = σ_c(L) ∩ σ_c(R)                      and so for ∖ and ∪
-    σ_c(γ_{k; f}(R)) = γ_{k; f}(σ_{c∘k}(R))           c of the keys alone
+    σ_c(L ∩ R) = σ_c(L) ∩ σ_c(R)                      likewise for ∖ and ∪
+    σ_c(γ_{k; f}(R)) = γ_{k; f}(σ_{c∘k}(R))           c reads only the keys
 
-Below a join or an aggregate a condition is asked of rows that it was not asked of above, so there only conditions that cannot fail
-move (`sql.fallible`), and none that stands after one which stays.
+Below a join or an aggregate a condition is evaluated for more rows than above. Therefore only
+conditions that cannot fail are pushed there (`sql.fallible`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ from sql.rewrite import columns_of, conjunction, conjuncts, shifted, substituted
 
 
 def push_filters(relation: Relation) -> Relation:
+    """Pushes all filters of a plan down as far as possible."""
     if isinstance(relation, Filter):
         return _push(push_filters(relation.input), conjuncts(relation.condition), relation)
     return _conditions_of_join(with_inputs(relation, tuple(push_filters(i) for i in inputs(relation))))
 
 
 def _conditions_of_join(relation: Relation) -> Relation:
-    """A condition of one side alone, in a join's ON, is a filter of that side where the join needs rows that match."""
+    """Pushes conditions of a join's ON that read one side to this side.
+
+    This is possible for a side of which the join needs only rows that match.
+    """
     if not isinstance(relation, Join) or relation.condition is None:
         return relation
     left, right, kept = _sides(relation, conjuncts(relation.condition), MATCHED[relation.kind])
@@ -42,7 +46,10 @@ def _conditions_of_join(relation: Relation) -> Relation:
 
 
 def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | None = None) -> Relation:
-    """The filter of the conditions over the relation, as far down as it goes; `same` itself if it goes nowhere."""
+    """Returns the relation with the conditions pushed down as far as possible.
+
+    `same` is the original filter, which is returned if the conditions stay above the relation.
+    """
     if not conditions:
         return relation
     match relation:
@@ -83,6 +90,7 @@ def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | Non
 
 
 def _keep(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | None = None) -> Relation:
+    """Returns a filter of the conditions over the relation; reuses the filter `same` if it is equal."""
     if not conditions:
         return relation
     if same is not None and same.input is relation and conjuncts(same.condition) == conditions:
@@ -98,7 +106,10 @@ Conditions = tuple[Scalar, ...]
 
 
 def _sides(join: Join, conditions: Conditions, of: tuple[bool, bool]) -> tuple[Conditions, Conditions, Conditions]:
-    """The conditions for the left, for the right (over its own columns), and those which stay; `of`: which sides take any."""
+    """Splits conditions into those for the left, for the right (over its columns), and the others.
+
+    `of`: whether conditions may be pushed to the left and to the right.
+    """
     width = len(join.left.columns)
     movable = tuple((c, columns_of(c)) for c in _movable(conditions))
     left = tuple(c for c, read in movable if of[0] and read and max(read) < width)
@@ -107,6 +118,6 @@ def _sides(join: Join, conditions: Conditions, of: tuple[bool, bool]) -> tuple[C
 
 
 def _joins(join: Join, condition: Scalar) -> bool:
-    """Whether it may be what joins the sides: an equality of the one and the other."""
+    """Returns whether a condition is an equality between the two sides."""
     width, whole = len(join.left.columns), len(join.columns)
     return ties(condition, frozenset(range(width)), frozenset(range(width, whole)))

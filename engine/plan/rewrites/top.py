@@ -1,9 +1,12 @@
-"""ORDER BY with LIMIT is a top-k; without one it means nothing, for a relation is a bag. So is a filter on the number of a row.
+"""Rewrites ORDER BY with LIMIT, and filters on row numbers, to top-k.
 
-limit_n(sort_k(R)) = top_{n, k}(R)        sort_k(R) = R
-σ_{row_number ≤ n}(window(R)) = σ_{row_number ≤ n}(window(top_n(R)))        rank likewise, with ties
+    limit_n(sort_k(R)) = top_{n, k}(R)
+    sort_k(R) = R                               without LIMIT, because a relation is a bag
+    σ_{row_number ≤ n}(window(R)) = σ_{row_number ≤ n}(window(top_n(R)))
+                                                rank likewise, with ties
 
-The first goes before what takes columns away, because rows that are equal in order are taken in the order of their values.
+`first_rows` runs before columns are removed, because rows that are equal in order are taken in the
+order of their values.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ from sql.plan import Call, Column, Filter, Limit, Literal, Relation, Scalar, Sor
 from sql.relations import bottom_up, inputs, with_inputs
 from sql.rewrite import conjuncts
 
-RANKS = frozenset({"row_number", "rank", "dense_rank"})  # what rows behind do not change
+# functions whose result for a row does not depend on later rows
+RANKS = frozenset({"row_number", "rank", "dense_rank"})
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 def first_rows(relation: Relation) -> Relation:
+    """Replaces LIMIT with a top-k, and removes ORDER BY without LIMIT."""
     if isinstance(relation, Limit):
         keys = relation.input.keys if isinstance(relation.input, Sort) else ()
         return TopK(first_rows(relation.input), (), keys, relation.count, relation.offset, position=relation.position)
@@ -27,11 +32,12 @@ def first_rows(relation: Relation) -> Relation:
 
 
 def first_ranks(relation: Relation) -> Relation:
+    """Puts a top-k below each window of which a filter keeps only the first rows."""
     return bottom_up(relation, _first_ranks)
 
 
 def _first_ranks(node: Relation) -> Relation:
-    """A filter that lets only the first rows of each partition through, over a window of those alone."""
+    """Puts a top-k below a window if a filter keeps only the first rows of each partition."""
     if not isinstance(node, Filter) or not isinstance(node.input, Window) or isinstance(node.input.input, TopK):
         return node
     window = node.input
@@ -47,7 +53,10 @@ def _first_ranks(node: Relation) -> Relation:
 
 
 def _limit(term: Scalar, window: Window) -> tuple[int, bool] | None:
-    """How many rows of a partition a condition lets through at most, and whether those equal to the last one too."""
+    """Returns the highest rank that a condition accepts, and whether it accepts ties of it.
+
+    Returns None if the condition does not limit a rank.
+    """
     if not isinstance(term, Call) or term.function.kind != "operator" or term.function.name not in FLIPPED:
         return None
     left, right = term.arguments

@@ -1,4 +1,4 @@
-"""Sources: from a source's options to its decoder, its columns and the steps between."""
+"""Sources: derives the decoder, the columns and the steps between them from a source's options."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from lake.types import Field
 
 
 def decoding(item: Item) -> tuple[KafkaDecoder, Linear, tuple[Field, ...]]:
-    """Of a source: its decoder, the shape of its source node and the columns that the shape gives."""
+    """Returns a source's decoder, the shape of its source node, and the columns of the shape."""
     of = layout(item.options)
     return of.decoder, of.shape, of.source_columns
 
 
 def entering(item: Item) -> tuple[Linear, ...]:
-    """Of a stored source: the steps from its source node to the operator that keeps its rows."""
+    """Returns the steps from a stored source's node to the operator that stores its rows.
+
+    There is an edge for each element.
+    """
     return layout(item.options).entering
 
 

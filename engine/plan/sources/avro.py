@@ -1,18 +1,21 @@
-"""A reader's schema of Avro as columns.
+"""Derives columns from an Avro reader's schema.
 
-Types follow `connect.name` first, because Debezium's times carry no logical type, then `logicalType`. The decoder gives a value in
-Spark's type for it (engine/java, `AvroTypes`); `spell` says how that becomes the stored form of the column's type.
+The type of a column follows `connect.name`, because Debezium's times have no logical type, then
+`logicalType`. The decoder returns a value in Spark's type for it (engine/java, `AvroTypes`), and
+`spell` converts this to the stored form of the column's type.
 
     column type          from
-    bool … float8        boolean, int, long, float, double; int2 where Connect says int8 or int16 (MariaDB's BOOLEAN stays a number)
+    bool … float8        boolean, int, long, float, double; int2 where Connect says int8 or int16
+                         (MariaDB's BOOLEAN stays a number)
     numeric(p, s)        decimal of bytes or fixed
     numeric              Debezium's record of a scale and a value
     date, timestamp[tz]  int and long with a unit; a text with a zone
-    time, interval       int and long of a time of day; interval where a connector's TIME goes below 0 and above 24 h (MySQL, MariaDB)
+    time, interval       int and long of a time of day; interval if a connector's TIME may be
+                         negative or above 24 h (MySQL, MariaDB)
     text, uuid, jsonb    string by its name; enums are text
     jsonb                records and maps, arrays of arrays and of several types
     type[]               arrays
-    name1, name2, …      a column for each type of a union of several beside null
+    name1, name2, …      a column for each type of a union of several types besides null
 
 Source: Avro 1.12 specification; Debezium 3, "Data type mappings".
 """
@@ -47,22 +50,26 @@ from lake.types import (
     Type,
 )
 
-Schema = Any  # JSON of a schema: a name, an object or a list
-Spell = Callable[[str], str]  # Spark SQL of a decoded value → of its stored form
+# a parsed schema: a name, an object or a list
+Schema = Any
+Spell = Callable[[str], str]  # Spark SQL of a decoded value → Spark SQL of its stored form
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A field as a column; `stored` of Spark SQL for the decoded field is Spark SQL for its stored form."""
+    """A column made of a field; `stored` maps Spark SQL of the field to that of its stored form."""
 
     name: str
     type: Type
     nullable: bool
     stored: Spell
-    field: str = ""  # of the record; the column's name if it is not that of a union's member
+    # name of the record's field; empty if it is the column's name, which differs for members of a
+    # union
+    field: str = ""
 
     @property
     def of(self) -> str:
+        """Returns the name of the record's field."""
         return self.field or self.name
 
 
@@ -70,7 +77,8 @@ def _same(text: str) -> str:
     return text
 
 
-# by connect.name, then by logicalType: those whose unit the decoder knows (engine/java, AvroTypes), and names of texts
+# by connect.name, then by logicalType: types whose unit the decoder knows (engine/java, AvroTypes),
+# and names of texts
 NAMED: dict[str, Type] = {
     "io.debezium.time.Date": DATE,
     "date": DATE,
@@ -105,12 +113,15 @@ PLAIN = {
     "enum": TEXT,
     "fixed": BYTEA,
 }
-SIGNED_TIMES = ("io.debezium.connector.mysql", "io.debezium.connector.mariadb")  # namespaces of connectors whose TIME is a duration
+SIGNED_TIMES = ("io.debezium.connector.mysql", "io.debezium.connector.mariadb")  # namespaces of connectors with a TIME that is a duration
 VARIABLE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
 
 
 def resolved(schema: Schema) -> Schema:
-    """The schema with every name that stands for a type replaced by the type; 0A000 if a type contains itself."""
+    """Returns the schema with each reference to a named type replaced by the type.
+
+    Raises 0A000 if a type contains itself.
+    """
     known: dict[str, Any] = {}
 
     def go(s: Schema, space: str, inside: tuple[str, ...]) -> Schema:
@@ -146,12 +157,12 @@ def resolved(schema: Schema) -> Schema:
 
 
 def parse(*texts: str) -> Schema:
-    """The last of some schemas; those before it are of types that later ones name."""
+    """Parses schemas and returns the last, resolved; it may refer to types of those before it."""
     return resolved([json.loads(t) for t in texts])[-1]
 
 
 def written(schema: Schema) -> str:
-    """A resolved schema as text: a named type in full where it comes first, by its name after that."""
+    """Returns a resolved schema as text: a named type in full where it occurs first, then by name."""
     seen: set[str] = set()
 
     def go(s: Schema) -> Schema:
@@ -174,7 +185,7 @@ def written(schema: Schema) -> str:
 
 
 def present(schema: Schema) -> tuple[Schema, bool]:
-    """The one type beside null, and whether there is a null; 0A000 if there are more."""
+    """Returns the only type besides null, and whether there is a null. Raises 0A000 if there are more."""
     if not isinstance(schema, list):
         return schema, schema["type"] == "null"
     others = branches(schema)
@@ -184,28 +195,30 @@ def present(schema: Schema) -> tuple[Schema, bool]:
 
 
 def branches(schema: Schema) -> list[Schema]:
-    """The types of a union beside null; of another schema itself."""
+    """Returns the types of a union besides null; for another schema, the schema itself."""
     return [s for s in (schema if isinstance(schema, list) else [schema]) if s["type"] != "null"]
 
 
 def is_record(schema: Schema) -> bool:
+    """Returns whether a schema is a record, or a union of one and null. Raises 0A000 for other unions."""
     return bool(present(schema)[0]["type"] == "record")
 
 
 def fields(record: Schema) -> Mapping[str, Schema]:
-    """The types of a record's fields, by name."""
+    """Returns the types of a record's fields, by name."""
     return {f["name"]: f["type"] for f in present(record)[0]["fields"]}
 
 
 def nullable(schema: Schema) -> Schema:
-    """With a null, which comes first: NULL is its default."""
+    """Returns the schema with null added, first in the union because the default is NULL."""
     return [{"type": "null"}, *branches(schema)]
 
 
 def merged(old: Schema, new: Schema) -> Schema:
-    """A record's fields as `old` has them, and behind them those that only `new` has; NULL where a message has none.
+    """Adds the fields that only the record `new` has to the record `old`, at the end.
 
-    A field that `new` has no more, or where it knows null, may be NULL. What is inside a field stays.
+    They are NULL if a message lacks them. A field that `new` lacks, or where it allows null,
+    becomes nullable. Types inside a field do not change.
     """
     known, coming = fields(old), fields(new)
     made = []
@@ -220,7 +233,10 @@ def merged(old: Schema, new: Schema) -> Schema:
 
 
 def columns(record: Schema, *, signed_times: bool = False) -> tuple[Column, ...]:
-    """A column for each field of a record. `signed_times`: its connector's TIME is a duration."""
+    """Returns a column for each field of a record, several for a union of several types.
+
+    `signed_times`: the connector's TIME is a duration.
+    """
     out = []
     for name, schema in fields(record).items():
         if len(members := branches(schema)) > 1:
@@ -235,7 +251,7 @@ def columns(record: Schema, *, signed_times: bool = False) -> tuple[Column, ...]
 
 
 def _members(name: str, branches: list[Schema], signed_times: bool) -> list[Column]:
-    """A union of several types: a column for each, name1, name2, …, one of which is not NULL."""
+    """Returns a column for each type of a union: name1, name2, …; all but one are NULL in a row."""
     out = []
     for i, branch in enumerate(branches):
         type, spell = _type(branch, signed_times)
@@ -245,13 +261,14 @@ def _members(name: str, branches: list[Schema], signed_times: bool) -> list[Colu
 
 
 def column(schema: Schema, *, signed_times: bool = False) -> tuple[Type, bool, Spell]:
-    """The type of a column, whether it may be NULL, and its stored form."""
+    """Returns the type of a column, whether it may be NULL, and the conversion to its stored form."""
     inner, nullable = present(schema)
     type, spell = _type(inner, signed_times)
     return type, nullable, spell
 
 
 def _type(schema: Schema, signed_times: bool) -> tuple[Type, Spell]:
+    """Returns the type of a column, and the conversion to its stored form."""
     kind = schema["type"]
     name = schema.get("connect.name")
     if name == VARIABLE_DECIMAL:
@@ -260,7 +277,8 @@ def _type(schema: Schema, signed_times: bool) -> tuple[Type, Spell]:
         return JSONB, _json_of
     if kind == "array":
         items = branches(schema["items"])
-        if len(items) != 1 or items[0]["type"] == "array":  # of different types, or of arrays: no array of PostgreSQL's
+        # PostgreSQL has no arrays of several types, and an array of arrays must be rectangular
+        if len(items) != 1 or items[0]["type"] == "array":
             return JSONB, _json_of
         element, spell = _type(items[0], signed_times)
         if spell is _same:
@@ -296,7 +314,7 @@ def _json_of(x: str) -> str:
 
 
 def connectors(schema: Schema) -> Iterator[str]:
-    """The names that may tell which connector wrote an envelope."""
+    """Yields the names in an envelope's schema that may identify the connector."""
     inner, _ = present(schema)
     for name, of in fields(inner).items():
         if name == "source":
@@ -305,4 +323,5 @@ def connectors(schema: Schema) -> Iterator[str]:
 
 
 def has_signed_times(envelope: Schema) -> bool:
+    """Returns whether the envelope is from a connector with a TIME that is a duration."""
     return any(c.startswith(SIGNED_TIMES) for c in connectors(envelope))

@@ -1,21 +1,28 @@
-"""Debezium's envelope: which row a change leaves or takes, and where in the database's log it stands.
+"""Debezium's envelope: the change of a row, and its position in the database's log.
 
-    op c, u, r ─► the row `after`     op d ─► the row goes     op t ─► all rows of the connector's table go     else ─► dead letter
-    NULL value (tombstone) ─► nothing: the d before it has said so
+    op c, u, r                the row `after` is inserted or updated
+    op d                      the row is deleted
+    op t                      all rows of the table are deleted
+    NULL value (tombstone)    ignored, because it follows a d
+    other values              dead letter
 
-Delivery is at least once and a copy may come late. What is done about it is told by the operators that keep the rows (engine/java,
-Captured and CapturedBag); here is only what they need to know of each change, CAPTURED:
+Delivery is at least once, and repeated changes may arrive late. The operators that store the rows
+handle this (engine/java, Captured and CapturedBag). This module computes the columns CAPTURED for
+them:
 
     origin     connector.database.schema.table
-    lane       empty or, of a GTID, MariaDB's domain or MySQL's server: within it numbers order the transactions, whoever tells them
-    position   MySQL, MariaDB   number of the GTID / number of the binary log / place in it / row of the event
-               PostgreSQL       log sequence number, which rises for each key (not for the topic: of overlapping transactions the later to
-                                commit may have the lower numbers); for a table without a key, that of the commit before stands in front
-    place      the position without the GTID, also of a snapshot, where it tells from where on the log is read
+    lane       empty, or the part of a GTID that identifies a sequence of transactions: MariaDB's
+               domain or MySQL's server
+    position   MySQL, MariaDB   number of the GTID / number of the binary log / position in it /
+                                row of the event
+               PostgreSQL       log sequence number; it rises for each key, but not for the topic:
+                                if transactions overlap, the one that commits later may have lower
+                                numbers. Without a key, the number of the last commit precedes it
+    place      the position without the GTID; in a snapshot, the position from which the log is read
 
-A key's `d` and `c` that move it to another key stand at one position, but are different keys.
+If a change moves a row to another key, its `d` and `c` have the same position, but different keys.
 
-Source: what Debezium 3.5 (MariaDB) and 3.7 (PostgreSQL) were seen to send.
+Source: observed messages of Debezium 3.5 (MariaDB) and 3.7 (PostgreSQL).
 """
 
 from __future__ import annotations
@@ -29,29 +36,38 @@ from engine.plan.sources.spell import required, text
 
 OPERATIONS = ("c", "u", "r", "d", "t")
 
-# what is read of `source`, where it is there
+# the fields of `source` that are read, if they exist
 SOURCE = ("connector", "name", "db", "schema", "table", "snapshot", "ts_ms", "gtid", "file", "pos", "row", "lsn", "sequence")
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope(Struct):
-    """An envelope; `op` is Spark SQL of its operation, which a sink's does not tell."""
+    """An envelope; `op` is Spark SQL of its operation, which is derived for envelopes of sinks."""
 
     op: str
 
     def field(self, *path: str) -> str:
+        """Returns Spark SQL of a field of the envelope."""
         return self.op if path == ("op",) else Struct.field(self, *path)
 
 
 def envelope(at: str, *, told: bool, sure: bool, before: bool) -> Envelope:
-    """`told`: there is a field op, and `sure`: always. `before`: the row before is read."""
+    """Returns the envelope at `at` (Spark SQL).
+
+    `told`: the envelope may have a field op; `sure`: it always has one. Without op the operation is
+    derived from the rows after and, if `before` is true, before the change.
+    """
     new = f"WHEN {at}.`before` IS NULL THEN 'c' " if before else ""
     derived = f"CASE WHEN {at}.`after` IS NULL THEN 'd' {new}ELSE 'u' END"
     return Envelope(at, (f"{at}.`op`" if sure else f"coalesce({at}.`op`, {derived})") if told else derived)
 
 
 def wanted(envelope: Struct, *, key: str | None, needs_before: bool) -> Where:
-    """Keeps the changes of rows. `key`: the message's key, if that names the row. `needs_before`: what else tells which row goes."""
+    """Returns the filter that keeps changes of rows, and turns invalid changes into dead letters.
+
+    `key`: the message's key, if it identifies the row. `needs_before`: without a key, the row
+    before the change identifies the row that is deleted.
+    """
     op = envelope.field("op")
     checks = [
         required(f"{op} IN ({', '.join(map(text, OPERATIONS))})", "op is none of c, u, r, d and t"),
@@ -66,12 +82,12 @@ def wanted(envelope: Struct, *, key: str | None, needs_before: bool) -> Where:
 
 
 def without_row(envelope: Struct) -> str:
-    """Whether the change leaves no row."""
+    """Returns Spark SQL for whether the change deletes rows."""
     return f"{envelope.field('op')} IN ('d', 't')"
 
 
 def captured(envelope: Struct, fields: Collection[str], partition: str, *, keyed: bool) -> tuple[str, ...]:
-    """Spark SQL of CAPTURED; `fields` are those of `source`."""
+    """Returns Spark SQL of the columns CAPTURED; `fields` are those of `source`."""
     at = {name: envelope.field("source", name) for name in SOURCE if name in fields}
     origin = f"concat_ws('.', {', '.join(at[n] for n in ('name', 'db', 'schema', 'table') if n in at) or text('')})"
     place, lane = _place(at), text("")
@@ -103,7 +119,7 @@ def captured(envelope: Struct, fields: Collection[str], partition: str, *, keyed
 
 
 def _place(at: dict[str, str]) -> str:
-    """NULL where the connector's log is not known."""
+    """Returns Spark SQL of the position in the database's log, NULL for an unknown connector."""
     branches = []
     if {"file", "pos", "row"} <= at.keys():
         number = f"substring_index({at['file']}, '.', -1)"
@@ -115,7 +131,7 @@ def _place(at: dict[str, str]) -> str:
 
 
 def _position(number: str, width: int) -> str:
-    """NULL for NULL."""
+    """Returns Spark SQL of a number as a text that sorts like the number, NULL for NULL."""
     return f"tg_position({number}, {width})"
 
 

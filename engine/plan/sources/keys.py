@@ -1,4 +1,4 @@
-"""The columns that a message's key gives."""
+"""The columns of a message's key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ SCALARS: dict[str, Type] = {"bytes": BYTEA, "text": TEXT, "json": JSONB}
 
 
 def key_columns(options: Mapping[str, Any], alias: str | None) -> list[Made]:
-    """A record's fields, or one column: of the primary key's name, of `alias`, or key0."""
+    """Returns the key's columns: the fields of a record, or one column for a single value.
+
+    The name of a single column is that of the primary key, or `alias`, or key0.
+    """
     format = options["key_format"]
     if format is None:
         raise InvalidObjectDefinition("ENVELOPE UPSERT needs the message's key", hint="Say KEY FORMAT … VALUE FORMAT … instead of FORMAT.")
@@ -43,7 +46,7 @@ def key_columns(options: Mapping[str, Any], alias: str | None) -> list[Made]:
 
 
 def record_columns(format: Mapping[str, Any]) -> list[Made] | None:
-    """The fields of a key that is a record or a message; None of one that is a single value."""
+    """Returns the fields of a key that is a record or a message, or None for a single value."""
     at = Decoded().key
     if format["type"] == "protobuf":
         return [Made(c, f"{at}.{name(c.name)}") for c in protobuf.columns(format["schema"])]
@@ -53,7 +56,7 @@ def record_columns(format: Mapping[str, Any]) -> list[Made] | None:
 
 
 def message_key(options: Mapping[str, Any], rows: list[Made]) -> list[Made]:
-    """The columns of a row that the message's key has, by name."""
+    """Returns the columns of the message's key, by name, with the types of the row's columns."""
     format = options["key_format"]
     known = {m.field.name: m.field.type for m in rows}
     fields = record_columns(format)

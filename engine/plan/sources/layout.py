@@ -1,31 +1,40 @@
-"""What a source's records become: columns, the key among them, and the Spark SQL that makes them.
+"""Maps a source's records to columns and a key, with the Spark SQL that computes them.
 
-One function tells it from the source's options, for CREATE SOURCE (which columns the item has) and for the circuit (how they are made),
-so the two cannot disagree. Options:
+One function derives all of this from the source's options, both for CREATE SOURCE (the item's
+columns) and for the circuit (their expressions), so the two always agree. Options:
 
-    topic, brokers, channel       where the records come from; the channel is "<reader>/<topic>"
-    kafka                         how the brokers are reached: settings of lake.secrets
-    value_format, key_format      {"type": "bytes" | "text" | "json" | "csv" | "regex" | "avro" | "protobuf", …}; no key: null
-                                  avro: "schema" of the reader, "registry" URL or absent, "access" to it (as `kafka`), "wire": whether
-                                  an id stands in front
-                                  protobuf: "schema": of the message and what it is made of (engine.plan.sources.protobuf)
+    topic, brokers, channel       origin of the records; the channel is "<reader>/<topic>"
+    kafka                         connection settings of lake.secrets
+    value_format, key_format      {"type": "bytes" | "text" | "json" | "csv" | "regex" | "avro" |
+                                  "protobuf", …}; key_format may be null
+                                  avro: "schema" of the reader, "registry" URL or absent, "access"
+                                  to it (as `kafka`), "wire": whether messages begin with
+                                  Confluent's header
+                                  protobuf: "schema" of the message and of the types that it
+                                  contains (engine.plan.sources.protobuf)
     envelope                      "none" | "upsert" | "debezium"
-    columns                       of JSON, the declared ones (lake.types.field_to_json; "precision" of a time), or null
-    decimals                      of Debezium's JSON without a schema: "precise" (base64) or "string"
+    columns                       the declared columns of JSON (lake.types.field_to_json;
+                                  "precision" of a time), or null
+    decimals                      Debezium's JSON without schema: "precise" (base64) or "string"
     materialized                  whether rows without an envelope are stored
-    primary_key                   names of columns, of PRIMARY KEY (…) NOT ENFORCED
+    primary_key                   column names of PRIMARY KEY (…) NOT ENFORCED
     include                       [kind, name] of each INCLUDE; ["header", name, header, as bytes]
-    on_error                      "dead letter", "fail" or "null"; paused: whether it is not read
-    transactions                  of Debezium's, whose transactions enter whole: engine.ddl.transactions
-    max_message_bytes             of key and value; max_records_per_second. Absent: no limit of its own
-    added, first_columns          names of columns that REFRESH SCHEMA has added, which stand behind all others; how many others there are
-    start, topic_id               where each partition begins (none: at its first record); what tells the topic from another of its name
+    on_error                      "dead letter", "fail" or "null"
+    paused                        whether the source is not read
+    transactions                  transaction metadata of Debezium, to keep transactions whole
+                                  (engine.ddl.transactions)
+    max_message_bytes             limit for key and value together; absent: no limit
+    max_records_per_second        limit; absent: no limit
+    added, first_columns          names of the columns that REFRESH SCHEMA has added at the end;
+                                  number of the other columns
+    start                         start of each partition; absent: its first record
+    topic_id                      distinguishes the topic from another of the same name
 
-Columns by envelope:
+Columns by envelope (a column that the key and the value have is taken from the key):
 
-    none        value columns, included ones
-    upsert      key columns, value columns (those that the key has are taken from the key), included ones
-    debezium    columns of `after` (those that the key has are taken from the key), included ones; without a key a bag of rows
+    none        value columns, included columns
+    upsert      key columns, value columns, included columns
+    debezium    columns of `after`, included columns; without a key, a bag of rows
 """
 
 from __future__ import annotations
@@ -47,15 +56,17 @@ from lake.types import BOOL, BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, Field,
 Options = Mapping[str, Any]
 
 INCLUDED: dict[str, Type] = {"partition": INT4, "offset": INT8, "timestamp": TIMESTAMPTZ}
-UPSERT_COLUMNS = (Field(DELETED, BOOL, False), Field(POSITION, TEXT))  # after those of the row
+# follow the columns of the row
+UPSERT_COLUMNS = (Field(DELETED, BOOL, False), Field(POSITION, TEXT))
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How records become rows.
+    """The mapping from records to rows.
 
-    `columns` of the item; `key` among them, or None; `shape` gives `source_columns`, and of these each of `entering` what the operator
-    that keeps the rows wants, if they are `stored`.
+    `columns` are those of the item, and `key` has the positions of the key among them, or None.
+    `shape` computes `source_columns`. If the rows are `stored`, each of `entering` maps these to
+    the input of the operator that stores the rows.
     """
 
     decoder: KafkaDecoder
@@ -68,6 +79,7 @@ class Layout:
 
 
 def layout(options: Options) -> Layout:
+    """Returns the layout of a source with these options. Raises the errors of CREATE SOURCE."""
     made = _layout(options)
     return replace(made, decoder=replace(made.decoder, max_bytes=options.get("max_message_bytes")))
 
@@ -84,6 +96,7 @@ def _layout(options: Options) -> Layout:
 
 
 def _none(options: Options) -> Layout:
+    """Returns the layout of a source without an envelope."""
     at = Decoded()
     value = _value(options, at.value)
     own = _included_key(options)
@@ -99,11 +112,12 @@ def _none(options: Options) -> Layout:
 
 
 def _upsert(options: Options) -> Layout:
+    """Returns the layout of a source with ENVELOPE UPSERT."""
     at = Decoded()
     key = key_columns(options, alias=next((i[1] for i in options["include"] if i[0] == "key"), None))
     value = [m for m in _value(options, at.value) if m.field.name not in {k.field.name for k in key}]
     made = [*key, *value, *_included(options, at)]
-    if options["columns"] is not None:  # in the order in which they were declared
+    if options["columns"] is not None:  # in the order of their declaration
         declared = [c["name"] for c in options["columns"]]
         made.sort(key=lambda m: declared.index(m.field.name) if m.field.name in declared else -1 if m in key else len(declared))
     made = _arranged(options, made)
@@ -121,6 +135,7 @@ def _upsert(options: Options) -> Layout:
 
 
 def _debezium(options: Options) -> Layout:
+    """Returns the layout of a source with ENVELOPE DEBEZIUM."""
     at = Decoded()
     key_format = options["key_format"]
     keyless = not options["primary_key"] and key_format is None
@@ -155,12 +170,12 @@ def _debezium(options: Options) -> Layout:
 
 
 def named_by_message(key_format: Options | None, primary_key: Sequence[str]) -> bool:
-    """Whether the message's key names the row of a change; otherwise the rows before and after it do."""
+    """Returns whether the message's key identifies the row; otherwise the rows before and after do."""
     return key_format is not None and (key_format["type"] == "json" or not primary_key)
 
 
 def _arranged(options: Options, made: list[Made]) -> list[Made]:
-    """With the columns that were added later behind the others; rows from before have none."""
+    """Moves columns that were added later to the end; they are nullable, because older rows lack them."""
     added = options.get("added", ())
     places = {name: i for i, name in enumerate(added)}
     later = sorted((m for m in made if m.field.name in places), key=lambda m: places[m.field.name])
@@ -168,11 +183,12 @@ def _arranged(options: Options, made: list[Made]) -> list[Made]:
 
 
 def _key_there(envelope: Struct, key: Made) -> str:
+    """Returns the condition that a column of the key is not NULL."""
     return required(f"{envelope.field('op')} = 't' OR {key.expression} IS NOT NULL", f'null in key column "{key.field.name}"')
 
 
 def _debezium_key(options: Options, rows: list[Made], has_before: bool) -> tuple[list[Made], FormatSpec]:
-    """The key's columns, and how the message's key is decoded, if that is where they are from."""
+    """Returns the key's columns, and how the message's key is decoded if they come from it."""
     key_format, names = options["key_format"], list(options["primary_key"])
     if key_format is not None and key_format["type"] == "json":
         if not names:
@@ -192,13 +208,20 @@ def _debezium_key(options: Options, rows: list[Made], has_before: bool) -> tuple
 
 
 def _old_key(options: Options, key: list[Made]) -> list[Made]:
-    """The key before the change: an update may move a row to another one, if it is not the key that the connector goes by."""
+    """Returns the columns of the key before the change.
+
+    If the key is not the connector's key, an update may change it.
+    """
     before = {m.field.name: m.expression for m in _rows(options, Struct(Decoded().value), "before")}
     return [Made(Field(f"__old {k.field.name}", k.field.type), before[k.field.name]) for k in key]
 
 
 def _entering(columns: tuple[Field, ...], key: tuple[int, ...]) -> tuple[Linear, ...]:
-    """From a source whose columns are the row's, CAPTURED and the old key's: the change, and the end of the row under its old key."""
+    """Returns the steps from a source that also has the columns of the old key.
+
+    An update that changes the key becomes two events: the row is deleted under its old key, and the
+    change is applied under the new one.
+    """
     width, all = len(columns), len(columns) + len(CAPTURED)
     old = {k: f"c{all + i}" for i, k in enumerate(key)}
     here = [f"c{i}" for i in range(all)]
@@ -211,7 +234,11 @@ def _entering(columns: tuple[Field, ...], key: tuple[int, ...]) -> tuple[Linear,
 
 
 def _without_key(options: Options, decoder: KafkaDecoder, envelope: Struct, source: tuple[str, ...], rows: list[Made]) -> Layout:
-    """A table without a key: the row after and the row before, each a struct, then CAPTURED."""
+    """Returns the layout of a table without a key.
+
+    The source's columns are the row after the change and the row before it, each a struct, then
+    CAPTURED.
+    """
     if options["include"]:
         raise FeatureNotSupported(
             "INCLUDE with ENVELOPE DEBEZIUM of a table without a key is not supported",
@@ -237,7 +264,7 @@ def _struct(made: list[Made]) -> str:
 
 
 def _value(options: Options, at: str) -> list[Made]:
-    """The columns of a value that is no envelope."""
+    """Returns the columns of a value without an envelope."""
     format = options["value_format"]
     if format["type"] == "json" and options["columns"] is not None:
         return _rows(options, Struct(at) if native(_declared(options)) else Document(at))
@@ -256,7 +283,7 @@ def _value(options: Options, at: str) -> list[Made]:
 
 
 def _texts(options: Options, at: str) -> list[Made]:
-    """The columns of a line: declared ones by PostgreSQL's cast of the text, in their order."""
+    """Returns the columns of a line; declared columns are cast from text as in PostgreSQL."""
     given = [f"{at}.c{i}" for i in range(len(options["value_format"]["names"]))]
     declared = _declared(options)
     if not declared:
@@ -267,7 +294,7 @@ def _texts(options: Options, at: str) -> list[Made]:
 
 
 def _rows(options: Options, at: Reads, *path: str) -> list[Made]:
-    """The columns of a row: of `after`, or the value itself."""
+    """Returns the columns of a row: the image at `path` (`after`, `before`), or the value itself."""
     if options["value_format"]["type"] == "avro":
         schema = avro.parse(options["value_format"]["schema"])
         signed = options["envelope"] == "debezium" and avro.has_signed_times(schema)
@@ -279,7 +306,8 @@ def _rows(options: Options, at: Reads, *path: str) -> list[Made]:
         raise InvalidObjectDefinition(
             "the columns of a JSON source with this envelope must be declared", hint="CREATE SOURCE name (column type, …) FROM KAFKA …"
         )
-    if path:  # of an envelope: the decoder gives the stored form
+    # in an envelope, the decoder returns the stored form
+    if path:
         return [Made(f, at.field(*path, f.name)) for f in _declared(options)]
     return [Made(f, at.column(f)) for f in _declared(options)]
 
@@ -289,7 +317,7 @@ def _declared(options: Options) -> tuple[Field, ...]:
 
 
 def _not_null(options: Options, made: list[Made], unless: str | None = None) -> list[str]:
-    """Conditions of columns that were declared NOT NULL."""
+    """Returns the conditions for columns that were declared NOT NULL; `unless` disables them."""
     if options["columns"] is None:
         return []
     pass_over = f"{unless} OR " if unless else ""
@@ -297,7 +325,7 @@ def _not_null(options: Options, made: list[Made], unless: str | None = None) -> 
 
 
 def _included_key(options: Options) -> list[Made]:
-    """INCLUDE KEY of an append-only source; the key may be NULL there."""
+    """Returns the columns of INCLUDE KEY for an append-only source; the key may be NULL there."""
     wanted = [i[1] for i in options["include"] if i[0] == "key"]
     if not wanted:
         return []
@@ -309,7 +337,7 @@ def _included_key(options: Options) -> list[Made]:
 
 
 def _included(options: Options, at: Decoded) -> list[Made]:
-    """The columns of INCLUDE but for the key's."""
+    """Returns the columns of INCLUDE, except for those of the key."""
     places = {"partition": at.partition, "offset": at.offset, "timestamp": at.timestamp}
     out = []
     for kind, alias, *header in options["include"]:
@@ -323,13 +351,16 @@ def _included(options: Options, at: Decoded) -> list[Made]:
 
 
 def _headers(at: str) -> str:
-    """[{"key": …, "value": …}, …], values as text; as \\x and digits where they are none."""
+    """Returns all headers as a jsonb array of {"key": …, "value": …}; values are text.
+
+    A value that is not UTF-8 is written in hexadecimal digits like a bytea.
+    """
     text = "CASE WHEN is_valid_utf8(CAST(h.value AS STRING)) THEN CAST(h.value AS STRING) ELSE concat('\\\\x', lower(hex(h.value))) END"
     return jsonb_of(f"to_json(transform({at}, h -> named_struct('key', h.key, 'value', {text})), map('ignoreNullFields', 'false'))")
 
 
 def _header(at: str, column: str, header: str, bytes: bool) -> Made:
-    """The last header of a name; NULL if there is none."""
+    """Returns the column with the last header of a name, NULL without one."""
     value = f"element_at(transform(filter({at}, h -> h.key = {text(header)}), h -> h.value), -1)"
     value = f"CASE WHEN exists({at}, h -> h.key = {text(header)}) THEN {value} END"
     return Made(Field(column, BYTEA), value) if bytes else Made(Field(column, TEXT), f"tg_convert_from({value}, 'utf8')")
@@ -343,6 +374,7 @@ def _fields(made: list[Made]) -> tuple[Field, ...]:
 
 
 def _format(format: Options | None) -> FormatSpec:
+    """Returns the decoder of a format, `none` without one."""
     if format is None:
         return FormatSpec("none")
     match format["type"]:
@@ -360,6 +392,7 @@ def _format(format: Options | None) -> FormatSpec:
 
 
 def _value_format(options: Options) -> FormatSpec:
+    """Returns the decoder of the value; it reads declared JSON columns directly if it can."""
     declared = _declared(options)
     if options["value_format"]["type"] == "json" and options["columns"] is not None and native(declared):
         return FormatSpec("json_columns", columns=_ddl(declared, " "))
@@ -367,7 +400,11 @@ def _value_format(options: Options) -> FormatSpec:
 
 
 def _connect_json(options: Options, columns: Sequence[Options], *, envelope: bool, before: bool) -> FormatSpec:
-    """Declared columns, and what their values mean where the message does not say (engine/java, ConnectColumn)."""
+    """Returns the format of Debezium's JSON.
+
+    The declared columns define the meaning of values if the message has no schema (engine/java,
+    ConnectColumn).
+    """
     spec = {
         "columns": [_connect_column(c) for c in columns],
         "envelope": envelope,
@@ -378,7 +415,11 @@ def _connect_json(options: Options, columns: Sequence[Options], *, envelope: boo
 
 
 def _connect_column(column: Options) -> dict[str, Any]:
-    """`precision`: of a time the declared digits, of a numeric its scale; left out if none was declared."""
+    """Returns a column for the decoder.
+
+    `precision` has the declared digits of a time or the scale of a numeric; it is absent if none
+    was declared.
+    """
     field = field_from_json(dict(column))
     out: dict[str, Any] = {"name": field.name, "type": field.type.name, "spark": field.type.spark, "array": field.type.is_array}
     precision = field.type.modifiers[1] if field.type.name == "numeric" and field.type.modifiers else column.get("precision")

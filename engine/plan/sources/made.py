@@ -1,4 +1,4 @@
-"""Columns and what makes them."""
+"""Columns with the expressions that compute them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lake.types import Field
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A column and the Spark SQL over a decoded record that makes its stored form."""
+    """A column, and Spark SQL over a decoded record that computes its stored form."""
 
     field: Field
     expression: str
@@ -20,7 +20,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Where the parts of a decoded record are, as Spark SQL."""
+    """Spark SQL for the parts of a decoded record."""
 
     key: str = name(DECODED[0])
     value: str = name(DECODED[1])
@@ -31,7 +31,7 @@ class Decoded:
 
 
 def by_name(made: list[Made], names: list[str]) -> list[Made]:
-    """The columns of a key, never NULL; 42703 for a name that is none of theirs."""
+    """Returns the named columns as columns of a key, not nullable. Raises 42703 if one does not exist."""
     known = {m.field.name: m for m in made}
     for n in names:
         if n not in known:

@@ -1,17 +1,19 @@
-"""A message of Protobuf as columns, one for each field.
+"""Derives columns from a Protobuf message, one for each field.
 
     column type          from
     bool … float8        bool, int32, int64, float, double; uint32 is int8
     numeric(20,0)        uint64
-    text, bytea          string, bytes; an enum's symbol, or its number where the schema has none
+    text, bytea          string, bytes; an enum's symbol, or its number without a symbol
     timestamptz          google.protobuf.Timestamp
     interval             google.protobuf.Duration
     the value's type     google.protobuf.Int32Value and the other wrappers
-    type[]               repeated ones of these
-    jsonb                messages, groups, maps, repeated messages; google.protobuf.Struct, Value and ListValue as the JSON that they are
+    type[]               repeated fields of these types
+    jsonb                messages, groups, maps, repeated messages; google.protobuf.Struct, Value and
+                         ListValue as their JSON
 
-A column is NULL where the message says that the field was not sent: fields of proto2 without a default, `optional` ones of proto3,
-messages, members of a oneof. Other fields hold what Protobuf means by their absence: 0, an empty text, the enum's first symbol.
+A column is NULL if the message shows that the field was not sent: fields of proto2 without a
+default, `optional` fields of proto3, messages, members of a oneof. Other fields have their default:
+0, an empty text, the enum's first symbol.
 
 Source: Protocol Buffers, "Language Guide (proto 3)", "Field Presence".
 """
@@ -46,7 +48,10 @@ KNOWN: dict[str, Type] = {"google.protobuf.Timestamp": TIMESTAMPTZ, "google.prot
 
 
 def chosen(files: tuple[File, ...], message: str | None) -> tuple[str, list[int]]:
-    """The message's full name and its indexes in the last of the files; without a name the first one there."""
+    """Returns a message's full name and its indexes in its file. Raises 22023 if it does not exist.
+
+    Without a name it is the first message of the last file.
+    """
     last = files[-1]
     if message is None:
         if not last.messages:
@@ -59,9 +64,10 @@ def chosen(files: tuple[File, ...], message: str | None) -> tuple[str, list[int]
 
 
 def spec(files: tuple[File, ...], message: str, indexes: list[int] | None) -> str:
-    """What the decoder (engine/java, ProtobufSchema) and `columns` are told: JSON of the types that the message is made of.
+    """Returns the message's schema for the decoder (engine/java, ProtobufSchema) and `columns`.
 
-    `indexes`: what messages begin with behind Confluent's header; None if they have none.
+    It is JSON with the types that the message contains. `indexes`: the message indexes that follow
+    Confluent's header; None if messages have no header.
     """
     schema = protobuf.linked(files)
     messages = _reachable(schema, message)
@@ -81,7 +87,7 @@ def spec(files: tuple[File, ...], message: str, indexes: list[int] | None) -> st
 
 
 def columns(told: str) -> tuple[Column, ...]:
-    """Of what `spec` gave."""
+    """Returns the columns of a schema that `spec` returned."""
     of: Mapping[str, Any] = json.loads(told)
     messages = {
         name: protobuf.Message(name, tuple(Field(**f) for f in m["fields"]), is_entry=m["entry"]) for name, m in of["messages"].items()
@@ -90,9 +96,10 @@ def columns(told: str) -> tuple[Column, ...]:
 
 
 def merged(old: str, new: str) -> str:
-    """Of what `spec` gave of two schemas: the message's fields as the old one has them, and behind them those of other numbers.
+    """Merges two results of `spec`: adds fields with new numbers to those of the old message.
 
-    A field that the new one has no more is NULL where it was not sent. What other messages have stays.
+    A field that the new message lacks is NULL if it was not sent. Other messages keep the old
+    fields.
     """
     was, now = json.loads(old), json.loads(new)
     message = was["message"]
@@ -109,6 +116,7 @@ def merged(old: str, new: str) -> str:
 
 
 def _reachable(schema: Schema, message: str) -> list[str]:
+    """Returns the message and all messages that it contains, directly or indirectly."""
     found = [message]
     for name in found:
         found += dict.fromkeys(f.of for f in schema.messages[name].fields if f.of in schema.messages and f.of not in found)

@@ -1,4 +1,4 @@
-"""Fields of a decoded value: of a struct, or of a jsonb where the decoder has no type for a declared column."""
+"""Access to fields of a decoded value: a struct, or a jsonb if the decoder lacks a declared type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TypeAlias
 from engine.plan.sources.spell import cast_of, name, text, uuid_of
 from lake.types import JSONB, TEXT, UUID, Field
 
-# types which the decoder of declared JSON columns reads itself, as PostgreSQL would from the same text
+# types for which the decoder of declared JSON columns returns the value that PostgreSQL's cast
+# would return
 NATIVE = frozenset(
     {"int2", "int4", "int8", "float4", "float8", "numeric", "text", "bool", "bytea", "date", "timestamp", "timestamptz", "uuid"}
 )
@@ -21,33 +22,40 @@ class Struct:
     at: str
 
     def field(self, *path: str) -> str:
+        """Returns Spark SQL of the field at a path."""
         return ".".join([self.at, name(*path)]) if path else self.at
 
     def column(self, column: Field, *path: str) -> str:
-        """A column's stored form, as the decoder gave it."""
+        """Returns Spark SQL of a column's stored form."""
         given = self.field(*path, column.name)
         return uuid_of(given) if column.type == UUID else given
 
     def exists(self, *path: str) -> str:
+        """Returns Spark SQL for whether the field at a path is not NULL."""
         return f"{self.field(*path)} IS NOT NULL"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A jsonb; `at` is Spark SQL of its text. JSON's null is NULL, but for a column of type jsonb."""
+    """A jsonb; `at` is Spark SQL of its text.
+
+    JSON's null is read as NULL, except for a column of type jsonb.
+    """
 
     at: str
 
     def field(self, *path: str) -> str:
+        """Returns Spark SQL of the text of the value at a path."""
         return f"tg_jsonb_path_text({self.at}, {_path(path)})"
 
     def column(self, column: Field, *path: str) -> str:
-        """A column's stored form, by PostgreSQL's cast of the value's text."""
+        """Returns Spark SQL of a column's stored form, with PostgreSQL's cast of the value's text."""
         if column.type == JSONB:
             return f"tg_jsonb_path({self.at}, {_path((*path, column.name))})"
         return cast_of(self.field(*path, column.name), TEXT, column.type)
 
     def exists(self, *path: str) -> str:
+        """Returns Spark SQL for whether the value at a path is not NULL."""
         return f"{self.field(*path)} IS NOT NULL" if path else f"{self.at} IS NOT NULL"
 
 
@@ -55,7 +63,7 @@ Reads: TypeAlias = Struct | Document
 
 
 def native(columns: tuple[Field, ...]) -> bool:
-    """Whether the decoder reads all of the declared columns itself."""
+    """Returns whether the decoder can read all declared columns directly."""
     return all(c.type.name in NATIVE for c in columns)
 
 

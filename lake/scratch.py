@@ -1,10 +1,12 @@
-"""The engine's scratch folder: working copies of the state, changes too large for memory, Spark's shuffle files.
+"""Scratch folders of engines and gateways: working copies of the state, changes too large for memory, shuffle files, what DuckDB spills.
 
     ROOT/engine-RANDOM/lock      locked by the engine and its JVM; the kernel unlocks it when the last of them ends
     ROOT/engine-RANDOM/…         may be lost at any time
+    ROOT/gateway-RANDOM/…        likewise, of a gateway
 
-An engine that is killed leaves its folder behind. The next engine that starts removes every folder whose lock is free. ROOT is `scratch`
-in the lake's folder, or the argument of --scratch. It is never the system's temporary folder, which may be a memory file system.
+A process that is killed leaves its folder behind. The next engine or gateway that starts removes every folder whose lock is free. ROOT is
+`scratch` in the lake's folder, or the argument of --scratch of an engine. It is never the system's temporary folder, which may be a memory
+file system.
 
 Only the standard library is imported here, because the JVM starts before other modules are imported.
 """
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = "scratch"  # below the lake's folder
-PREFIX = "engine-"
+ENGINE, GATEWAY = "engine", "gateway"  # owners of folders
 LOCK = "lock"
 
 
@@ -35,11 +37,11 @@ class Scratch:
 
 
 @contextmanager
-def scratch(root: Path) -> Iterator[Scratch]:
-    """Creates a scratch folder below `root`, and removes it afterwards together with those that dead engines left."""
+def scratch(root: Path, owner: str = ENGINE) -> Iterator[Scratch]:
+    """Creates a scratch folder of an owner below `root`, and removes it afterwards together with those that dead processes left."""
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     _remove_abandoned(root)
-    unlocked = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=root.resolve()))
+    unlocked = Path(tempfile.mkdtemp(prefix=f".{owner}-", dir=root.resolve()))
     descriptor = os.open(unlocked / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     path = unlocked.with_name(unlocked.name[1:])
     try:
@@ -52,8 +54,8 @@ def scratch(root: Path) -> Iterator[Scratch]:
 
 
 def _remove_abandoned(root: Path) -> None:
-    for path in root.glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # another engine may remove it at the same time
+    for path in (*root.glob(f"{ENGINE}-*"), *root.glob(f"{GATEWAY}-*")):
+        with contextlib.suppress(OSError):  # another process may remove it at the same time
             if _is_abandoned(path):
                 shutil.rmtree(path, ignore_errors=True)
 

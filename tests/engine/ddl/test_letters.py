@@ -1,0 +1,51 @@
+"""The condition of DELETE DEAD LETTERS is evaluated only if the role may read all that it reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from engine.ddl import chosen_letters, create_function, create_table
+from lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, Change, Item
+from lake.errors import FeatureNotSupported, InsufficientPrivilege
+from lake.roles import OPERATOR, Role
+from lake.types import arrow_schema
+from sql.statements import parse
+
+LOW = Role(20, "low", login=True)
+SOURCE, LETTERS = 17000, 17001
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    catalog = Catalog().apply(Change(put_roles=(LOW,)))
+    text = "CREATE TABLE salaries (n int)"
+    catalog = catalog.apply(Change(put=(create_table(parse(text), text, catalog),)))  # type: ignore[arg-type]
+    text = "CREATE FUNCTION high() RETURNS int LANGUAGE SQL AS 'SELECT max(n) FROM salaries'"
+    function = create_function(parse(text), text, catalog, OPERATOR.id)[0]  # type: ignore[arg-type]
+    catalog = catalog.apply(Change(put=(function,)))
+    source = Item(SOURCE, "source", "s", (), owner=LOW.id)
+    letters = Item(LETTERS, "dead letters", "s_dead_letters", DEAD_LETTERS, DEAD_LETTERS_KEY, True, depends=(SOURCE,), owner=LOW.id)
+    return catalog.apply(Change(put=(source, letters)))
+
+
+def evaluate(where: str, role: Role, catalog: Catalog) -> int:
+    statement = parse(f"DELETE DEAD LETTERS OF s WHERE {where}")
+    rows = arrow_schema(DEAD_LETTERS, weight=True).empty_table()
+    return int(chosen_letters(rows, catalog[LETTERS], statement.where, role, catalog).num_rows)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("where", ["high() > 100", "EXISTS (SELECT FROM salaries)"])
+def test_what_the_role_may_not_read_is_not_evaluated(catalog: Catalog, where: str) -> None:
+    with pytest.raises(InsufficientPrivilege, match="permission denied for table salaries"):
+        evaluate(where, LOW, catalog)
+    with pytest.raises(FeatureNotSupported, match="reads another relation"):
+        evaluate(where, OPERATOR, catalog)
+
+
+def test_the_letters_themselves_need_a_privilege(catalog: Catalog) -> None:
+    assert evaluate('"offset" = 1', LOW, catalog) == 0
+    others = catalog.apply(Change(put=(replace(catalog[LETTERS], owner=OPERATOR.id),)))
+    with pytest.raises(InsufficientPrivilege, match="permission denied for table s_dead_letters"):
+        evaluate('"offset" = 1', LOW, others)

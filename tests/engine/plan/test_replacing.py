@@ -1,0 +1,27 @@
+"""The views and functions above an item, also in a lake where an older version has left a cycle."""
+
+from __future__ import annotations
+
+from engine.plan.replacing import bases, readers
+from lake.catalog import Catalog, Change, Item
+
+TABLE, FUNCTION, VIEW, ABOVE = 16384, 16385, 16386, 16387
+
+
+def catalog(*, cycle: bool) -> Catalog:
+    table = Item(TABLE, "table", "t", (), stored=True)
+    function = Item(FUNCTION, "function", "f", (), depends=(TABLE, VIEW) if cycle else (TABLE,))
+    view = Item(VIEW, "view", "v", (), depends=(FUNCTION,))
+    above = Item(ABOVE, "materialized view", "m", (), stored=True, depends=(TABLE, VIEW))
+    return Catalog().apply(Change(put=(above, table, function, view)))
+
+
+def test_lower_ones_come_first() -> None:
+    assert [i.id for i in readers([TABLE], catalog(cycle=False))] == [FUNCTION, VIEW, ABOVE]
+    assert bases(catalog(cycle=False)[ABOVE], catalog(cycle=False)) == {TABLE}
+
+
+def test_each_item_of_a_cycle_is_visited_once() -> None:
+    assert sorted(i.id for i in readers([TABLE], catalog(cycle=True))) == [FUNCTION, VIEW, ABOVE]
+    assert sorted(i.id for i in readers([FUNCTION], catalog(cycle=True))) == [VIEW, ABOVE]
+    assert bases(catalog(cycle=True)[ABOVE], catalog(cycle=True)) == {TABLE}

@@ -1,0 +1,42 @@
+"""Statements that are interrupted by the crash of the engine's JVM fail with 57P02, and not with an internal error."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lake.errors import TailgateError
+from tests.engine.runtime.parts import EngineProcess
+
+pytestmark = pytest.mark.spark
+
+STATEMENTS = 8  # sent together; the engine's process may end before it answers the last of them
+ENDED = "the connection ended"
+
+
+def test_the_jvm_is_killed_during_statements(tmp_path: Path) -> None:
+    engine = EngineProcess(tmp_path / "lake")
+    engine.start()
+    engine.execute("CREATE TABLE t (a int)")
+
+    def create(n: int) -> str:
+        try:
+            return str(engine.execute(f"CREATE MATERIALIZED VIEW v{n} AS SELECT a + {n} AS a FROM t")["tag"])
+        except TailgateError as error:
+            return error.sqlstate
+        except OSError:
+            return ENDED
+
+    os.kill(engine.jvm, signal.SIGSTOP)
+    with ThreadPoolExecutor(STATEMENTS) as threads:
+        answers = [threads.submit(create, n) for n in range(STATEMENTS)]
+        while not answers[0].running():
+            continue
+        engine.kill(python=False, jvm=True)
+    found = {answer.result() for answer in answers}
+    assert found <= {"57P02", ENDED}
+    assert "57P02" in found

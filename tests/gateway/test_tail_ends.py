@@ -1,0 +1,59 @@
+"""A TAIL that ends while its error is on the way: the error is nobody's, and is not logged."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from typing import Any
+
+from gateway.envelopes import Plain
+from gateway.serving import Batch
+from gateway.tail import TailRows
+from lake.catalog import Item
+from lake.errors import SystemError_
+from lake.types import INT8, Field
+from sql.authorization import Followed, shared
+
+COLUMNS = (Field("n", INT8),)
+ITEM = Item(16384, "table", "t", COLUMNS, stored=True)
+
+
+class Failing:
+    """Changes that end with an error when `fail` is set."""
+
+    time = 0
+
+    def __init__(self) -> None:
+        self.fail = asyncio.Event()
+
+    async def changes(self, *arguments: Any, **words: Any) -> AsyncIterator[Batch]:
+        await self.fail.wait()
+        raise SystemError_("the lake is gone")
+        yield
+
+
+async def ended() -> list[dict[str, Any]]:
+    """What asyncio would log when a fetch and the TAIL's end are cancelled, and the error comes only then."""
+    logged: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda loop, context: logged.append(context))
+    serving = Failing()
+    rows = TailRows(serving, shared(Followed(ITEM)), Plain(COLUMNS), after=1, snapshot=False, progress=False)  # type: ignore[arg-type]
+    for step in (rows.fetch(None), rows.close()):
+        task = asyncio.ensure_future(step)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait((task,))
+    serving.fail.set()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    del rows, task, step, serving
+    gc.collect()
+    await asyncio.sleep(0)
+    return logged
+
+
+def test_the_error_of_an_ended_tail_is_not_logged() -> None:
+    assert [c["message"] for c in asyncio.run(ended())] == []

@@ -1,0 +1,31 @@
+"""The clock is set back: the log's times go on, and a warning says so once."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from lake import Lake, writing
+from lake.writing import AHEAD_MS, open_epoch
+
+
+def test_a_clock_that_is_set_back_is_logged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    writer = open_epoch(Lake.create(tmp_path / "lake"))
+    begun = writer.newest.time
+
+    def warnings(clock: int) -> int:
+        monkeypatch.setattr(writing, "now", lambda: clock)
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "tailgate.lake"):
+            times = [writer.append(kind="tick").time for _ in range(3)]
+        assert times == sorted(set(times))
+        return len([r for r in caplog.records if "ahead of the clock" in r.message])
+
+    assert warnings(begun + 1) == 0
+    assert warnings(begun - AHEAD_MS - 1000) == 1
+    assert warnings(begun - AHEAD_MS - 1000) == 0  # it was said
+    assert warnings(begun + 10_000) == 0
+    assert warnings(begun - AHEAD_MS) == 1
+    writer.close()
