@@ -86,8 +86,10 @@ def records(data: bytes) -> Iterator[tuple[str, memoryview | None, memoryview | 
 
 
 class Inbox:
-    """The writer of the inbox in one epoch, safe for many threads. `consumed`: the last entry that the log had passed
-    when the epoch began."""
+    """The writer of the inbox in one epoch, safe for many threads.
+
+    `consumed`: the last entry that the log had passed when the epoch began.
+    """
 
     def __init__(self, lake: Lake, epoch: int, consumed: int) -> None:
         self._lake = lake

@@ -1,12 +1,12 @@
-"""The running engine. One record on its way, by module:
+"""The running engine. The path of a record, by module:
 
-1.  `readers`   Kafka's readers and the inbox as one stream; a doorbell starts a batch
-2.  `engine`    each batch is a tick: the circuit runs it, its changes become the log's next entry
-3.  `circuits`  a graph of `engine.plan` as calls of the Java library
-4.  `fills`     a new view's history, in pieces through the inbox, beside the running ticks
-5.  `statements` CREATE and DROP: new items, a new graph, swapped between two ticks
-6.  `writes`    what gateways write to tables: let in, one after the other, into the inbox
-7.  `follow`    the Delta tables follow once a second
-8.  `control`   the HTTP interface that gateways call
-9.  `main`      the process: all of it together, in a Spark session (`session`) of a JVM that was launched first (`jvm`)
+1.  `readers`   unions Kafka's readers and the inbox into one stream; a doorbell starts a batch
+2.  `engine`    runs each batch as a tick and appends its changes to the log
+3.  `circuits`  builds the circuit from a graph of `engine.plan`, by calls of the Java library
+4.  `fills`     backfills a new view through the inbox while ticks run
+5.  `statements` runs CREATE and DROP: new items and a new graph, swapped between two ticks
+6.  `writes`    accepts the gateways' writes to tables and puts them into the inbox, in order
+7.  `follow`    applies the log to the Delta tables, about once a second
+8.  `control`   serves the HTTP interface that gateways call
+9.  `main`      runs all of it in one process, in a Spark session (`session`) of a JVM (`jvm`)
 """

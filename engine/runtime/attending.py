@@ -1,4 +1,4 @@
-"""What is done with sources that run: pause and resume them, retry and delete their dead letters (`letters`), look into topics."""
+"""Statements about running sources: PAUSE, RESUME, PRINT, SHOW TOPICS, dead letters."""
 
 from __future__ import annotations
 
@@ -22,24 +22,29 @@ from sql.statements import DeleteDeadLetters, Name, Pause, Print, ResumeSource
 
 log = logging.getLogger("tailgate.engine")
 
-LOST, LOST_MAX = "lost", 100  # option of a source: what RESUME AT EARLIEST has accepted, the newest last
-LINES_MAX = 10_000  # of one PRINT
-LINES = 100  # of a PRINT without LIMIT
+# option of a source: the losses that RESUME AT EARLIEST has accepted, newest last
+LOST, LOST_MAX = "lost", 100
+LINES_MAX = 10_000  # limit of one PRINT
+LINES = 100  # default limit of PRINT
 
 
-Place = tuple[str, str, dict[str, str]]  # Engine.place
+Place = tuple[str, str, dict[str, str]]  # result of Engine.place: brokers, topic, client settings
 
 
 class Attending:
-    """Holds the installation's lock while the catalog changes."""
+    """Executes these statements. Holds the installation's lock while the catalog changes."""
 
     def __init__(self, installation: Installation) -> None:
         self._installation, self._engine = installation, installation.engine
 
-    # ---- pause and resume ------------------------------------------------------------------------------------------------
+    # ---- pause and resume ------------------------------------------------------------------------
 
     def pause(self, statement: Pause, names: Resolution) -> str:
-        """Sources that share a reader have one place in their topic, so they stop and go on together."""
+        """Pauses or resumes sources. Returns the command tag.
+
+        Sources that share a reader have one position in their topic, so they are paused and resumed
+        together: raises 55000 if the statement omits one of them.
+        """
         with self._installation.lock:
             catalog = names.over(self._engine.catalog)
             sources = {i.id: i for i in (_source(n, catalog) for n in statement.names)}
@@ -54,26 +59,31 @@ class Attending:
             self._installation.install(Change(put=put))
         return "RESUME SOURCE" if statement.resume else "PAUSE SOURCE"
 
-    # ---- dead letters ----------------------------------------------------------------------------------------------------
+    # ---- dead letters ----------------------------------------------------------------------------
 
     def retry(self, name: Name, names: Resolution) -> str:
-        """Every letter there is, once; the tag says how many."""
+        """Retries each dead letter of a source once. Returns a command tag with their number."""
         source = _source(name, names.over(self._engine.catalog))
         return f"RETRY {self._installation.letters.retry(source)}"
 
     def delete(self, statement: DeleteDeadLetters, role: str | None, names: Resolution) -> str:
-        """The tag says how many. `role`: in whose name the condition is evaluated; None is the operator."""
+        """Deletes dead letters of a source. Returns a command tag with their number.
+
+        The condition is evaluated with the privileges of `role`; None is the operator.
+        """
         catalog = names.over(self._engine.catalog)
         source = _source(statement.name, catalog)
         letters = of_source(source, catalog)
         asker = catalog.role(role) if role else OPERATOR
         return f"DELETE {self._installation.letters.delete(source, lambda t: chosen_letters(t, letters, statement.where, asker, catalog))}"
 
-    # ---- records that are lost -------------------------------------------------------------------------------------------
+    # ---- lost records ----------------------------------------------------------------------------
 
     def accept_loss(self, statement: ResumeSource, names: Resolution) -> list[str]:
-        """A source goes on at the earliest records that its topic still has. Returns what is to be told; the loss is logged, and noted
-        in the source's item."""
+        """Moves a source to the earliest records that its topic still has. Returns the notices.
+
+        The loss is logged and recorded in the item of the source.
+        """
         with self._installation.lock:
             catalog = names.over(self._engine.catalog)
             if statement.if_exists and catalog.find(statement.name) is None:
@@ -98,10 +108,10 @@ class Attending:
             self._installation.install(Change(put=put), offsets=offsets)
         return said
 
-    # ---- topics ----------------------------------------------------------------------------------------------------------
+    # ---- topics ----------------------------------------------------------------------------------
 
     def topics(self) -> list[list[Any]]:
-        """name, partitions, replicas, records: of all brokers that sources and sinks name."""
+        """Returns name, partitions, replicas and record count of all topics on known brokers."""
         out = []
         for brokers, settings in self._brokers():
             for name, partitions, replicas in kafka.listed(brokers, settings):
@@ -110,7 +120,7 @@ class Attending:
         return sorted(out)
 
     def print(self, statement: Print, names: Resolution) -> list[str]:
-        """The records of a topic: the first ones, or the last ones that there are."""
+        """Returns the first or the last records of a topic, as lines of text."""
         if statement.connection is not None:
             brokers, settings = self._reached(of_kind(CONNECTION, statement.connection, names.over(self._engine.catalog)))
         elif statement.brokers:
@@ -134,12 +144,13 @@ class Attending:
         return [_line(r) for r in (found[:limit] if statement.beginning else found[-limit:] if limit else [])]
 
     def _brokers(self) -> list[tuple[str, dict[str, str]]]:
-        """All that sources, sinks and connections name, each in one way of reaching it."""
+        """Returns all brokers of sources, sinks and connections, each with client settings."""
         items = sorted(self._engine.catalog.items.values(), key=lambda i: i.id)
         found = {i.options["brokers"]: i for i in items if i.kind in ("source", "sink", CONNECTION) and "brokers" in i.options}
         return [self._reached(found[brokers]) for brokers in sorted(found)]
 
     def _reached(self, item: Item) -> tuple[str, dict[str, str]]:
+        """Returns the brokers of an item and its client settings, with secrets decrypted."""
         if "brokers" not in item.options:
             raise WrongObjectType(f'connection "{item.name}" is not to Kafka')
         said = item.options.get("settings" if item.kind == CONNECTION else "kafka", {})
@@ -147,7 +158,10 @@ class Attending:
 
 
 def lags(sources: Iterable[Item], offsets: Mapping[str, Any], place: Callable[[Item], Place]) -> dict[int, int]:
-    """Of each source by id: records of its topic that it has not read; without those whose broker does not say. Brokers are asked once."""
+    """Returns the number of unread records in the topic of each source, by source id.
+
+    Sends one request per broker. Omits sources whose broker does not answer.
+    """
     together: dict[str, list[Item]] = {}
     for source in sources:
         together.setdefault(json.dumps([source.options["brokers"], source.options.get("kafka", {})], sort_keys=True), []).append(source)
@@ -166,6 +180,7 @@ def lags(sources: Iterable[Item], offsets: Mapping[str, Any], place: Callable[[I
 
 
 def _source(name: Name, catalog: Catalog) -> Item:
+    """Returns the source with this name. Raises 42809 if it is not a source."""
     item = catalog.named(name)
     if item.kind != "source":
         raise WrongObjectType(f'"{item.name}" is not a source', position=name.position)
@@ -173,18 +188,20 @@ def _source(name: Name, catalog: Catalog) -> Item:
 
 
 def _loss(topic: str, partition: str, at: int, next_: int) -> str:
+    """Returns a sentence on a partition's lost records; `next_` is the next offset to read."""
     if next_ > at:
         return f"topic {topic}, partition {partition}: the records from offset {at} to {next_ - 1} are lost"
     return f"topic {topic}, partition {partition}: the records from offset {next_} to {at - 1} were read and are no longer there"
 
 
 def _line(record: Record) -> str:
+    """Returns a record as a line of PRINT."""
     place = f"partition: {record.partition}, offset: {record.offset}"
     return f"timestamp: {record.timestamp}, key: {_text(record.key)}, value: {_text(record.value)}, {place}"
 
 
 def _text(value: bytes | None) -> str:
-    """As text where it is text, otherwise as bytea prints it."""
+    """Returns printable text as it is and other bytes as bytea prints them."""
     if value is None:
         return "NULL"
     try:

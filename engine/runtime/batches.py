@@ -1,10 +1,11 @@
-"""The batches of a streaming query, given to a function of Python: `foreachBatch` without PySpark's.
+"""Passes the batches of a streaming query to a Python function, as PySpark's `foreachBatch` does.
 
-    query's thread ──► tailgate.Batches ──► a thread here: call(batch) ──► the query goes on
+    query's thread ──► tailgate.Batches ──► Python thread: call(batch) ──► the query continues
 
-PySpark's `foreachBatch` makes a session and a DataFrame of every batch: 20 ms of CPU a tick, for looking up classes by name in all of
-the JVM's 290 jars. It also has Py4J listen on a port that asks for no authentication. Here a thread waits in the JVM for the next
-batch, so nothing has to call this process.
+PySpark's `foreachBatch` creates a session and a DataFrame for every batch. That takes 20 ms of CPU
+per tick, because it looks up classes by name in all of the JVM's 290 jars. It also makes Py4J
+listen on a port without authentication. Here a Python thread waits in the JVM for the next batch,
+so the JVM never has to call this process.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from pyspark.sql.streaming import DataStreamWriter
 class Batches:
     """The batches of the query that `writer` starts.
 
-    From then on each calls `call` with the JVM's `tailgate.Batches.Batch`, in a thread of its own; `call` never raises. `end` when
-    the query has ended.
+    A background thread calls `call` with each batch (the JVM's `tailgate.Batches.Batch`). `call`
+    must not raise. `end` is called after the query has ended.
     """
 
     def __init__(self, session: SparkSession, writer: DataStreamWriter, call: Callable[[Any], None]) -> None:
@@ -34,6 +35,7 @@ class Batches:
         threading.Thread(target=self._take, name="batches", daemon=True).start()
 
     def _take(self) -> None:
+        """Passes batches to `call` until the query ends."""
         try:
             while (batch := self._batches.next()) is not None:
                 try:
@@ -41,8 +43,9 @@ class Batches:
                 finally:
                     batch.done()
         except (Py4JError, OSError):
-            pass  # the JVM is gone, which ends the query too
+            pass  # the JVM is gone, and the query with it
 
     def end(self) -> None:
+        """Ends the background thread."""
         with contextlib.suppress(Py4JError, OSError):  # the JVM is gone, and its threads with it
             self._batches.end()

@@ -1,8 +1,10 @@
-"""A graph of `engine.plan` as the running circuit: one call of the Java library for each of its parts.
+"""Builds the running circuit from a graph of `engine.plan`: one call of the Java library per part.
 
-Chains of filters and projections are written as DataFrames over an empty RDD (an empty *local* relation would be folded away);
-the library takes their optimised expressions. DataFrames, and types of rows, are kept by their text, so that a change of the catalog
-analyses only what is new.
+Chains of filters and projections are written as DataFrames over an empty RDD, because Catalyst
+would fold away an empty local relation. The library takes their optimised expressions.
+
+DataFrames and row types are cached by their text, so that a change of the catalog analyses only new
+ones.
 """
 
 from __future__ import annotations
@@ -47,11 +49,11 @@ DEAD_LETTER = (
 )
 
 
-Opened = Callable[[Mapping[str, Any]], dict[str, str]]  # settings of an item to what they say in clear
+Opened = Callable[[Mapping[str, Any]], dict[str, str]]  # decrypts the settings of an item
 
 
 class Circuits:
-    """Builds circuits in one session."""
+    """Builds circuits in one Spark session."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -60,9 +62,11 @@ class Circuits:
         self._structs: dict[str, Any] = {}
 
     def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = dict) -> Any:
-        """The sealed circuit; the state of `forgotten` nodes is removed in the background.
+        """Returns the sealed circuit.
 
-        Raises what an expression of constants fails with, for Spark computes it here.
+        The state of the `forgotten` nodes is removed in the background.
+
+        Raises the error of a constant expression that fails, because Spark evaluates it here.
         """
         try:
             return self._build(graph, forgotten, opened)
@@ -72,7 +76,7 @@ class Circuits:
             raise of(str(e.java_exception.sqlstate()), str(e.java_exception.getMessage())) from e
 
     def figures(self, path: str) -> Figures:
-        """What the operators over the state at a path have done and hold."""
+        """Returns the statistics of the operators whose state is at this path."""
         told = json.loads(self._jvm.tailgate.Statistics.told(path))
         return Figures(told["ticks"], {int(node): Did(*numbers) for node, numbers in told["nodes"].items()})
 
@@ -101,17 +105,22 @@ class Circuits:
         return circuit
 
     def shape(self, ddl: str, linear: Linear) -> Any:
+        """Returns a cached DataFrame that applies these steps to rows of this type."""
         known = self._shapes.get((ddl, linear))
         if known is None:
             known = self._shapes[(ddl, linear)] = _apply(self._empty(ddl), linear)._jdf
         return known
 
     def _empty(self, ddl: str) -> DataFrame:
-        """A relation that Catalyst does not know to be empty. It is made in the JVM: one of Python's takes five times as long."""
+        """Returns an empty DataFrame that Catalyst does not know to be empty.
+
+        It is created in the JVM, which takes a fifth of the time of `createDataFrame` in Python.
+        """
         rows: Any = self._session.sparkContext._jsc
         return DataFrame(self._session._jsparkSession.createDataFrame(rows.emptyRDD(), self._struct(ddl)), self._session)
 
     def _struct(self, ddl: str) -> Any:
+        """Returns the cached StructType for this DDL."""
         if ddl not in self._structs:
             struct = self._jvm.org.apache.spark.sql.types.StructType
             self._structs[ddl] = struct.fromDDL(ddl) if ddl else struct()
@@ -124,6 +133,7 @@ class Circuits:
         return self._array(self._jvm.int, list(values))
 
     def _array(self, kind: Any, values: list[Any]) -> Any:
+        """Returns a Java array with elements of this class."""
         gateway = self._session.sparkContext._gateway
         assert gateway is not None
         out = gateway.new_array(kind, len(values))
@@ -132,6 +142,7 @@ class Circuits:
         return out
 
     def _format(self, spec: FormatSpec, opened: Opened) -> Any:
+        """Returns the Java format for this specification."""
         formats = self._jvm.tailgate.formats.Formats
         match spec.kind:
             case "none":
@@ -161,7 +172,10 @@ class Circuits:
         raise ValueError(spec.kind)
 
     def access(self, access: str, opened: Opened) -> str:
-        """Under which name the JVM keeps how a registry is reached; what cannot be opened is told when the registry is asked."""
+        """Stores the access settings of a registry in the JVM. Returns their name there.
+
+        Secrets that cannot be decrypted are reported when the registry is called.
+        """
         if not access:
             return ""
         try:
@@ -172,6 +186,7 @@ class Circuits:
         return str(self._jvm.tailgate.security.Secrets.keep(json.dumps(said)))
 
     def decoder(self, spec: DecoderSpec, opened: Opened = dict) -> Any:
+        """Returns the Java decoder for this specification."""
         decoder = self._jvm.tailgate.Decoder
         if isinstance(spec, ArrowDecoder):
             return decoder.arrow(self._struct(_ddl(spec.columns)))
@@ -179,6 +194,7 @@ class Circuits:
         return decoder.kafka(*formats) if spec.max_bytes is None else decoder.kafka(*formats, spec.max_bytes)
 
     def _operator(self, node: OperatorNode) -> Any:
+        """Returns the Java operator for this node."""
         operator, ints, struct = self._jvm.tailgate.Operator, self._ints, self._struct
         match node:
             case UpsertNode() | CaptureNode():
@@ -211,29 +227,35 @@ class Circuits:
                 return operator.reduce(struct(_ddl(node.input)), ints(node.key), calls, node.append_only)
 
     def _call(self, of: Aggregate) -> Any:
+        """Returns the Java call for this aggregate."""
         columns, order = self._ints(of.columns), self._sorted_by(of.order)
         return self._jvm.tailgate.Call.of(
             of.function, columns, self._struct(f"r {of.type.spark}"), of.distinct, of.filter, *order, of.fraction
         )
 
     def _window(self, of: WindowFunction) -> Any:
+        """Returns the Java call for this window function."""
         bounds = (x for b in (of.start, of.end) for x in (b.kind, b.offset, b.column))
         return self._jvm.tailgate.WindowCall.of(self._call(of.function), of.mode, *bounds, of.exclude, of.key)
 
     def _sorted_by(self, keys: tuple[SortColumn, ...]) -> tuple[Any, Any, Any]:
+        """Returns the sort order as three Java arrays: column, descending, NULLs first."""
         descending = self._array(self._jvm.boolean, [k.descending for k in keys])
         return self._ints(k.column for k in keys), descending, self._array(self._jvm.boolean, [k.nulls_first for k in keys])
 
 
 def _ddl(columns: tuple[Field, ...]) -> str:
+    """Returns Spark's DDL for these columns under the names c0, c1, …"""
     return ", ".join(f"c{i} {c.type.spark}" for i, c in enumerate(columns))
 
 
 def _named(columns: tuple[Field, ...]) -> str:
+    """Returns Spark's DDL for these columns under their own names."""
     return ", ".join("`{}` {}".format(c.name.replace("`", "``"), c.type.spark) for c in columns)
 
 
 def _apply(frame: DataFrame, linear: Linear) -> DataFrame:
+    """Applies the steps of a linear chain to a DataFrame."""
     for step in linear.steps:
         match step:
             case Where(expression):

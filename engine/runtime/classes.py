@@ -1,7 +1,8 @@
-"""The classes of a running engine as one file, which the JVM maps instead of reading, checking and linking each again.
+"""Writes the classes of a running engine to an archive file, which the JVM maps at the next start.
 
-A start then takes two thirds of the time. `make setup` runs this after it has built the jar; a file that does not fit the jars is passed
-over by the JVM. Source: JEP 350, dynamic archives of class data.
+The JVM then need not read, verify and link each class again, and a start takes two thirds of the
+time. `make setup` runs this after it has built the jar. The JVM ignores an archive that does not
+fit the jars. Source: JEP 350, dynamic class data sharing archives.
 
     python -m engine.runtime.classes FILE
 """
@@ -32,7 +33,7 @@ STATEMENTS = (
 
 
 class _Nobody:
-    """Waits for no notices."""
+    """A client that ignores all notices."""
 
     def tell(self, notice: dict[str, Any]) -> None:
         return
@@ -42,8 +43,9 @@ class _Nobody:
 
 
 def dump(file: Path) -> None:
-    """Runs a small engine and keeps the classes that it has loaded."""
-    os.environ["TAILGATE_JAVA_OPTIONS"] = "-XX:+RecordDynamicDumpInfo -Xlog:disable -Xlog:all=error:stderr"  # it has a word for each class
+    """Runs a small engine and writes an archive of the classes that it has loaded."""
+    # without these log options, the JVM prints a warning for each class
+    os.environ["TAILGATE_JAVA_OPTIONS"] = "-XX:+RecordDynamicDumpInfo -Xlog:disable -Xlog:all=error:stderr"
     with launched(file.parent) as jvm:
         session = spark.start(jvm.scratch, 1, jvm)
         lake = Lake.open(jvm.scratch / "lake", create=True)

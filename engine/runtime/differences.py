@@ -1,4 +1,4 @@
-"""Changes of relations that no tick brings: the difference of two relations, and sums of errors."""
+"""Changes of relations that no tick computes: differences between relations, and sums of errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from lake.weights import negated, total
 
 
 class Difference:
-    """Of the rows of two relations: taken beside the running ticks, brought to the newest entry between two of them."""
+    """The difference between the rows of two relations.
+
+    The snapshots are compared while ticks run; `now` adds the changes since then, between two
+    ticks.
+    """
 
     def __init__(self, engine: Engine, old: int, new: int, columns: tuple[Field, ...]) -> None:
         self._engine, self._old, self._new = engine, old, new
@@ -24,7 +28,7 @@ class Difference:
         self._net = total([negated(engine.lake.snapshot(old, at.time)), engine.lake.snapshot(new, at.time)], self._schema)
 
     def now(self) -> tuple[int, bytes] | None:
-        """As changes of the old relation, if there are any."""
+        """Returns the changes that turn the old relation's rows into the new one's, or None."""
         parts = [self._net]
         for entry in self._engine.lake.log.after(self._n, self._engine.newest.n):
             if (gone := entry.changes(self._old)) is not None:
@@ -36,12 +40,16 @@ class Difference:
 
 
 def differences(engine: Engine, old: Item, new: Item) -> Iterable[Difference]:
+    """Yields the differences of rows and errors between an item and its replacement."""
     yield Difference(engine, old.id, new.id, old.columns)
     yield Difference(engine, old.errors, new.errors, ERRORS)
 
 
 def sums(engine: Engine, begun: Mapping[int, Mapping[int, int]]) -> list[tuple[int, bytes]]:
-    """The first changes of relations of errors: sums of what others hold now."""
+    """Returns the initial changes of errors relations: sums of the rows of other relations.
+
+    `begun` maps each new errors relation to its parts: the id of another one, and its factor.
+    """
     schema = arrow_schema(ERRORS, weight=True)
     made = []
     for relation, times_of in begun.items():

@@ -1,13 +1,15 @@
-"""The engine: one Spark query whose batches are the ticks, and what changes it while it runs.
+"""The engine: one Spark streaming query whose batches are the ticks.
 
     statements ──┐                         ┌── tick (foreachBatch): circuit ──► log entry
     fills ───────┼── boundary (one lock) ──┤
     stop ────────┘                         └── restart of the query when readers join, leave or fail
 
-`boundary` is held by a tick from start to end and by whoever appends an entry or changes the circuit, so all of that happens
-between two ticks. A tick that fails before its entry is in the log has left nothing: state that no entry names is garbage, and the
-query starts again from the log's newest entry. If anything fails after that, memory and log no longer agree: the engine ends
-(`committed_change`), and the next one starts from the log.
+A tick holds the lock `boundary` from start to end. Code that appends a log entry or changes the
+circuit holds it as well, so such changes happen between two ticks.
+
+A tick that fails before its log entry is written has no effect: no entry names its state, and the
+query restarts from the newest log entry. After an error behind that point, memory and log no longer
+agree. The engine then ends (`committed_change`), and the next engine starts from the log.
 """
 
 from __future__ import annotations
@@ -54,21 +56,23 @@ log = logging.getLogger("tailgate.engine")
 
 Changes = Sequence[tuple[int, bytes | memoryview | pa.Table]]
 
-DURATIONS = 200
-RESULTS = "results"  # folder below the state's: changes too large to be sent to the driver
-RETRY_S = 2.0  # how often a stalled source is tried again
-STATE = "state"  # the folder of the lake with Spark's state
+DURATIONS = 200  # ticks whose duration is kept
+# folder below the state folder: changes that are too large to send to the driver
+RESULTS = "results"
+RETRY_S = 2.0  # between two attempts to reach a stalled source
+STATE = "state"  # folder of the lake that holds Spark's state
 NEVER = (1 << 63) - 1  # ms
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-FAILURES_MAX = 5  # ticks in a row that may fail without a source to blame; then the engine ends with the error
+# consecutive ticks that may fail without a source to blame; then the engine ends with the error
+FAILURES_MAX = 5
 
 
 @dataclass
 class Stall:
-    """A reader or a source that is left out until what it needs answers again."""
+    """A reader or source that is not read until the system it needs answers again."""
 
     error: str
-    lasting: bool = False  # until RESUME SOURCE: trying again does not help
+    lasting: bool = False  # stalled until RESUME SOURCE: a retry does not help
     since: float = field(default_factory=time.time)
 
 
@@ -89,7 +93,7 @@ class Engine:
         self.graph = Graph()
         self.inbox = Inbox(lake, writer.epoch, self.newest.inbox)
         jvm: Any = session._jvm
-        self._source = jvm.tailgate.InboxSource  # the inbox's reading end
+        self._source = jvm.tailgate.InboxSource  # reads the inbox
         self._source.advance(str(self.inbox.folder), self.inbox.newest)
         self._transacted = jvm.tailgate.TransactedKafka
         self.pacing = Pacing(jvm.tailgate.Snapshots)
@@ -98,26 +102,29 @@ class Engine:
         self.stalls: dict[str, Stall] = {}
         self.counters: dict[int, dict[str, int]] = {}
         self.ticks = 0
-        self.durations: deque[float] = deque(maxlen=DURATIONS)  # of the newest ticks, in ms, from the batch's start to the durable entry
-        self.sums: dict[tuple[int, int], Sum | None] = {}  # by operator and partition, what its input adds up to (engine.plan.sharing)
+        # of the newest ticks, in ms, from the start of the batch to the durable entry
+        self.durations: deque[float] = deque(maxlen=DURATIONS)
+        # the sum of the input, by operator and partition (engine.plan.sharing)
+        self.sums: dict[tuple[int, int], Sum | None] = {}
         self.failing = Failing(lake, self.catalog)
         self.failure: BaseException | None = None
         self._fatal: BaseException | None = None
-        self.rebuild: Callable[[], None] | None = None  # makes lost state again, while no tick runs
-        self.isolate: Callable[[int, int, str], bool] | None = None  # stops what depends on an operator or relation that failed
+        self.rebuild: Callable[[], None] | None = None  # restores lost state while no tick runs
+        # stops the views that depend on a failed operator or relation
+        self.isolate: Callable[[int, int, str], bool] | None = None
         self._circuit: Any = None
         self._sources: tuple[Item, ...] = ()
         self._readers: tuple[Reader, ...] = ()
-        self._identities: dict[str, kafka.Identities] = {}  # by reader
-        self._running = False  # a tick of the current query may run
+        self._identities: dict[str, kafka.Identities] = {}  # by reader name
+        self._running = False  # whether a tick of the current query may run
         self._wake = threading.Event()
         self._stopping = False
-        self._due = NEVER  # when the newest tick wants the next one, by the clock
+        self._due = NEVER  # the time in ms at which the newest tick wants the next one
         self._failures = 0
         self._suspect = (0, 0)  # the operator and the relation that failed in the last tick
         self._starts = 0
 
-    # ---- what is run -----------------------------------------------------------------------------------------------------
+    # ---- the circuit -----------------------------------------------------------------------------
 
     def install(
         self,
@@ -130,11 +137,14 @@ class Engine:
         state: tuple[str, str] | None = None,
         anew: bool = False,
     ) -> Header:
-        """From the next tick on this graph runs, fed by these sources; with `change`, in one step with its entry of the log.
+        """Runs this graph from the next tick on, fed by these sources. Returns the newest entry.
 
-        `joining`: where topics begin to be read that no reader has read. `forgotten`: operators whose state is to be removed.
-        `changes`: asked inside the boundary for what that entry changes in relations. `state`: folder and ids of state that was made again.
-        `anew`: the readers begin again, at the offsets of the entry.
+        With `change`, the change of the catalog is appended to the log in the same step.
+
+        `forgotten`: operators whose state will be removed. `joining`: start offsets of topics that
+        no reader has read yet. `changes`: called while the boundary is held; returns the changes of
+        relations in the entry. `state`: folder and ids of restored state. `anew`: restart the
+        readers at the offsets of the entry.
         """
         after = self.catalog if change is None else self.catalog.apply(change)
         circuit = self.circuits.build(graph, forgotten, lambda said: self.opened(said, after))
@@ -165,29 +175,38 @@ class Engine:
     def history(
         self, channel: str, brokers: str, topic: str, said: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
     ) -> Any:
-        """Old records, [begin, end) of each partition, decoded for a channel of the circuit that runs: tailgate.History."""
+        """Returns a tailgate.History: the old records [begin, end) of each partition of a topic.
+
+        They are decoded for a channel of the running circuit.
+        """
         jvm: Any = self.session._jvm
         return jvm.tailgate.History(self._circuit, channel, brokers, topic, begin, end, veiled(self.session, said))
 
-    # ---- how Kafka is reached ----------------------------------------------------------------------------------------------
+    # ---- access to Kafka -------------------------------------------------------------------------
 
     def place(self, source: Item) -> tuple[str, str, dict[str, str]]:
-        """Brokers, topic, and how they are reached (`lake.clients`). Raises 55000 for secrets that cannot be opened."""
+        """Returns the brokers and topic of a source and its client settings (`lake.clients`).
+
+        Raises 55000 if a secret cannot be decrypted.
+        """
         return source.options["brokers"], source.options["topic"], self.opened(source.options.get("kafka", {}))
 
     def opened(self, said: Mapping[str, Any], catalog: Catalog | None = None) -> dict[str, str]:
-        """Settings of an item, in clear."""
+        """Returns the settings of an item with its secrets decrypted."""
         return self.vault.opened(settings(said, catalog or self.catalog))
 
     def change(self, change: Change) -> None:
-        """A change of the catalog before the first circuit runs."""
+        """Changes the catalog before the first circuit runs."""
         with self.boundary:
             self.append(kind="catalog", catalog=change)
             with self.committed_change():
                 self.catalog = self.catalog.apply(change)
 
     def append(self, changes: Changes = (), **fields: Any) -> Header:
-        """The next entry; call it inside the boundary."""
+        """Appends the next log entry and wakes the threads that wait for it.
+
+        The caller holds the boundary.
+        """
         fields.setdefault("time", max(time.time_ns() // 1_000_000, self.newest.time + 1))
         try:
             header = self.writer.append(changes=changes, **fields)
@@ -205,7 +224,7 @@ class Engine:
 
     @contextmanager
     def committed_change(self) -> Iterator[None]:
-        """For all that follows an entry of the log and brings memory to it. If any of it fails, the engine ends."""
+        """Guards code that updates memory after a log entry: any error in it ends the engine."""
         try:
             yield
         except Exception as error:
@@ -217,7 +236,7 @@ class Engine:
             ) from error
 
     def enter(self, records: Iterable[Record]) -> int:
-        """Adds an entry to the inbox and starts a tick; the entry's number."""
+        """Writes records to the inbox, starts a tick and returns the number of the inbox entry."""
         try:
             number = self.inbox.write(records)
         except (Replaced, Uncertain) as error:
@@ -227,31 +246,38 @@ class Engine:
         return number
 
     def wait_inbox(self, number: int, alive: Callable[[], bool]) -> None:
-        """Until the tick that read this entry of the inbox is in the log."""
+        """Waits until the tick that read this inbox entry is in the log.
+
+        Returns early if `alive` becomes false or the engine stops.
+        """
         with self.committed:
             while self.newest.inbox < number and alive() and not self.stopping:
                 self.committed.wait(1.0)
 
     def wait_newer(self, n: int, timeout: float) -> Header:
+        """Waits for a log entry after `n`, at most `timeout` seconds. Returns the newest entry."""
         with self.committed:
             self.committed.wait_for(lambda: self.newest.n > n or self.stopping, timeout)
             return self.newest
 
     def figures(self) -> Figures:
-        """What the operators have done lately, and hold."""
+        """Returns the statistics of the operators: recent work, and rows of state."""
         return self.circuits.figures(self._state_path())
 
     def _state_path(self) -> str:
+        """Returns the folder of the current state."""
         return str(self.lake.path / STATE / self.newest.extra.get("state", ""))
 
-    # ---- a tick ----------------------------------------------------------------------------------------------------------
+    # ---- a tick ----------------------------------------------------------------------------------
 
     def _tick(self, batch: Any, start: int) -> None:
-        """One batch. Never raises: `run` handles a failure."""
+        """Runs one batch. Never raises: `run` handles a failure."""
         self.pacing.wait(lambda: self._stopping or not self._running)
         with self.boundary:
             if not self._running or start != self._starts:
-                return  # the query is to end; the log does not know this batch, so the next query reads it again
+                # The query is about to end. The log does not know this batch, so the next query
+                # reads it again.
+                return
             try:
                 began = time.time_ns() // 1_000_000
                 number = batch.number()
@@ -266,15 +292,16 @@ class Engine:
                 self._commit(began, time_ms, at, changes, result, number)
                 self._failures, self._suspect = 0, (0, 0)
                 crash.point("tick.end")
-            except Exception as e:  # noqa: BLE001  # told to `run`, which looks for the source to blame
+            except Exception as e:  # noqa: BLE001  # `run` looks for the source to blame
                 self._running = False
                 self.failure = e
                 self._wake.set()
 
     def _check_topics(self, at: Ends) -> None:
-        """What the tick has read is of the topics that the sources were made of: asked after it was read, so none can have come between.
+        """Raises 55000 if a topic that the tick has read was deleted and created again.
 
-        A name may mean another topic from one moment to the next, and its offsets look like those of the old one when there are enough.
+        The check comes after the read, so no replacement can go unnoticed. The offsets alone do not
+        show it: those of a new topic of the same name may be in the same range.
         """
         for reader in self._readers:
             before = self.newest.offsets.get(reader.name, {})
@@ -285,6 +312,7 @@ class Engine:
                     raise ObjectNotInPrerequisiteState(error)
 
     def _commit(self, began: int, time_ms: int, at: Ends, changes: list[tuple[int, Any]], result: Ticked, number: int) -> None:
+        """Appends the log entry of a tick and updates memory."""
         before = self.newest.inbox
         gone = set(result.forgotten)
         extra = {**self.newest.extra, "parallelism": self.parallelism}
@@ -299,7 +327,7 @@ class Engine:
         self.durations.append(time.time_ns() / 1e6 - began)
 
     def _committed(self, before: int, at: Ends, changes: list[tuple[int, Any]], result: Ticked) -> None:
-        """What follows a tick's entry."""
+        """Updates memory and removes files after the log entry of a tick is durable."""
         self.sums.update(result.sums)
         self.pacing.lineage = result.lineage
         for reader in self._readers:
@@ -307,7 +335,7 @@ class Engine:
                 log.warning("%s: %s", reader.name, warning)
         for _, given in changes:
             if isinstance(given, Path):
-                files.discard(given)  # the entry has a name of its own for it
+                files.discard(given)  # the log has its own link to this file
         if result.due != self._due:
             self._due = result.due
             self._source.due(str(self.inbox.folder), result.due)
@@ -317,10 +345,13 @@ class Engine:
             counts = self.counters.setdefault(int(node), {})
             counts[what] = max(counts.get(what, 0), count) if what == "last_message" else counts.get(what, 0) + count
 
-    # ---- the query -------------------------------------------------------------------------------------------------------
+    # ---- the query -------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Runs the query until `stop`; raises what the engine cannot go on after."""
+        """Runs the query until `stop`.
+
+        Restarts it after a recoverable failure and raises any other.
+        """
         while not self._stopping:
             self._wake.clear()
             query = self._start()
@@ -341,6 +372,7 @@ class Engine:
                 self.failure = None
 
     def _until_rebuilt(self, rebuild: Callable[[], None]) -> None:
+        """Calls `rebuild` until it succeeds or the engine stops."""
         while not self._stopping:
             try:
                 rebuild()
@@ -353,7 +385,7 @@ class Engine:
                 self._wake.wait(RETRY_S)
 
     def end(self, error: BaseException) -> None:
-        """The engine cannot go on: `run` raises the error, and nothing is committed any more."""
+        """Ends the engine: `run` raises the error, and nothing more is committed."""
         if self._fatal is None:
             self._fatal = error
         self._running = False
@@ -362,7 +394,7 @@ class Engine:
             self.committed.notify_all()
 
     def stop(self) -> None:
-        """At the next boundary."""
+        """Stops the engine at the next boundary."""
         with self.boundary:
             self._stopping = True
             self._running = False
@@ -372,14 +404,18 @@ class Engine:
 
     @property
     def stopping(self) -> bool:
-        """Whether it was stopped, or ends because of an error."""
+        """Whether the engine was stopped or ends because of an error."""
         return self._stopping or self._fatal is not None
 
     def _live(self, sources: tuple[Item, ...]) -> tuple[Item, ...]:
+        """Returns the sources that are neither stalled nor paused."""
         return tuple(s for s in sources if self.stall(s) is None and not s.options.get("paused"))
 
     def stall(self, source: Item) -> Stall | None:
-        """Why a source is not read: what it needs itself, or what one of those does with whose transactions its own are kept whole."""
+        """Returns why a source is not read, or None if it is read.
+
+        A source with a transaction topic is also stalled while another topic of its reader is.
+        """
         reader = reader_name(source)
         if (own := self.stalls.get(source.options["channel"]) or self.stalls.get(reader)) is not None or transactions.group(source) is None:
             return own
@@ -388,11 +424,12 @@ class Engine:
         return next((s for s in found if s is not None), None)
 
     def resume(self, channels: Iterable[str]) -> None:
-        """What had failed for good is tried again."""
+        """Ends the stalls of these channels, also those for which a retry alone does not help."""
         for channel in channels:
             self.stalls.pop(channel, None)
 
     def _start(self) -> Any:
+        """Starts the streaming query. Readers that cannot be reached are stalled."""
         with self.boundary:
             self.writer.check()
             self._starts += 1
@@ -417,7 +454,8 @@ class Engine:
             with self.committed:
                 self.newest = self.newest.with_offsets(merged(self.newest.offsets, offsets))
             self._running = True
-        files.discard_folder(self.lake.path / STATE / self.newest.extra.get("state", "") / RESULTS)  # of ticks that failed
+        # left by failed ticks
+        files.discard_folder(self.lake.path / STATE / self.newest.extra.get("state", "") / RESULTS)
         for old in self._checkpoint.parent.glob("*.*"):
             epoch, _, earlier = old.name.partition(".")
             if (int(epoch), int(earlier)) < (self.writer.epoch, start):
@@ -433,7 +471,11 @@ class Engine:
         return query
 
     def _begin(self, reader: Reader) -> kafka.Offsets:
-        """Where a reader goes on: the log's offsets; partitions that the log does not know begin at their first record."""
+        """Returns the offsets at which a reader begins.
+
+        They are those of the log. A partition that the log does not know begins at its first
+        record.
+        """
         there = self._look(reader)
         return {
             topic: {p: self._known(reader, topic, found).get(p, low) for p, (low, _) in found.bounds.items()}
@@ -442,14 +484,21 @@ class Engine:
         }
 
     def _known(self, reader: Reader, topic: str, found: kafka.Topic) -> Mapping[str, int]:
-        """The log's offsets of a topic. What a transaction topic has lost is not needed."""
+        """Returns the log's offsets of a topic.
+
+        For a transaction topic they are moved to the first record that still exists: lost records
+        of that topic are not needed.
+        """
         known: Mapping[str, int] = self.newest.offsets.get(reader.name, {}).get(topic, {})
         if topic != transactions.topic(reader.transactions):
             return known
         return {p: max(at, found.bounds.get(p, (0, 0))[0]) for p, at in known.items()}
 
     def _look(self, reader: Reader) -> dict[str, kafka.Topic]:
-        """A reader's topics; one that cannot be read on is stalled, alone. Raises 08006 if the broker does not answer."""
+        """Returns the topics of a reader and stalls each topic that cannot be read any further.
+
+        Raises 08006 if the broker does not answer.
+        """
         there = kafka.look(reader.brokers, list(reader.topics), self.vault.opened(reader.settings))
         for topic in reader.topics:
             error = self._fault(reader, topic, there.get(topic))
@@ -458,19 +507,24 @@ class Engine:
         return there
 
     def _fault(self, reader: Reader, topic: str, found: kafka.Topic | None) -> str | None:
+        """Returns why the reader cannot continue with a topic, or None if it can."""
         return kafka.fault(topic, found, self._topic_id(reader, topic), {} if found is None else self._known(reader, topic, found))
 
     def _topic_id(self, reader: Reader, topic: str) -> str | None:
-        """Of the topic that the sources of a reader were made of; of the topic of their transactions as well."""
+        """Returns Kafka's id of a topic as recorded when its sources were created, if known.
+
+        Also handles the transaction topic of the reader.
+        """
         of = [s for s in self._sources if reader_name(s) == reader.name]
         if topic == transactions.topic(reader.transactions):
             return next((said["topic_id"] for s in of if (said := transactions.of(s)) is not None), None)
         return next((s.options.get("topic_id") for s in of if s.options["topic"] == topic), None)
 
     def _watch(self, query: Any, batches: Batches, start: int) -> None:
+        """Waits for the end of a query and wakes `run`."""
         try:
             query.awaitTermination()
-        except Exception as e:  # noqa: BLE001  # whatever ended the query
+        except Exception as e:  # noqa: BLE001  # any error that ended the query
             if start == self._starts and self._running:
                 self.failure = e
         batches.end()
@@ -478,22 +532,28 @@ class Engine:
             self._wake.set()
 
     def _end(self, query: Any) -> None:
+        """Stops a query. No tick runs afterwards."""
         with self.boundary:
             self._running = False
         try:
             query.stop()
-        except Exception as e:  # noqa: BLE001  # it is gone either way
+        except Exception as e:  # noqa: BLE001  # the query is gone in any case
             log.warning("stopping the query: %s", e)
 
-    # ---- who stalls ------------------------------------------------------------------------------------------------------
+    # ---- stalls and failures ---------------------------------------------------------------------
 
     def _stall(self, name: str, error: str, *, lasting: bool = False) -> None:
+        """Stalls a reader or channel, or updates the error of its stall."""
         if name not in self.stalls:
             log.warning("%s is stalled: %s", name, error)
         self.stalls[name] = Stall(error, lasting)
 
     def _blame(self, failure: BaseException) -> None:
-        """Marks what made a tick fail as stalled; raises the failure if nothing is to blame too often."""
+        """Stalls the source that made a tick fail, or stops the views of an operator that failed.
+
+        Raises the failure if nothing can be blamed for FAILURES_MAX consecutive ticks. Waits while
+        the disk is full.
+        """
         if _disk_full(failure):
             log.error("a tick failed because the disk is full; it is tried again every %.0f s", RETRY_S, exc_info=failure)
             self._wake.clear()
@@ -519,7 +579,11 @@ class Engine:
             raise failure
 
     def _isolated(self, thrown: Any, failure: BaseException) -> bool:
-        """Whether the failure of an operator was dealt with. The first time the tick runs once more, in case the machine was to blame."""
+        """Handles the failure of an operator. Returns whether the query can be started again.
+
+        The first time, the tick is only repeated, in case the cause was a fault of the machine. The
+        second time, the views that depend on the operator are stopped.
+        """
         failed = int(thrown.node()), int(thrown.relation())
         if failed != self._suspect:
             log.error("operator %d failed; the tick runs once more", failed[0], exc_info=failure)
@@ -534,11 +598,11 @@ class Engine:
             return False
 
     def stall_source(self, source: Item, error: str) -> None:
-        """Leaves a source out until RESUME SOURCE."""
+        """Stalls a source until RESUME SOURCE."""
         self._stall(source.options["channel"], error, lasting=True)
 
     def _answers_again(self) -> bool:
-        """Whether something stalled can go on; it is then no longer stalled."""
+        """Ends the stall of one reader or topic that works again. Returns whether there was one."""
         for name, stall in list(self.stalls.items()):
             if stall.lasting:
                 continue
@@ -562,13 +626,13 @@ class Engine:
 
 
 def _is(failure: BaseException, java: str) -> bool:
-    """Whether a class of the Java library was thrown."""
+    """Returns whether a failure is an exception of this Java class."""
     thrown = getattr(failure, "java_exception", None)
     return thrown is not None and thrown.getClass().getName() == java
 
 
 def _caused(failure: BaseException, java: str) -> Any:
-    """What a class of the Java library threw, if that is at the bottom of a failure."""
+    """Returns the exception of this Java class among the causes of a failure, or None."""
     thrown = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
     while thrown is not None and thrown.getClass().getName() != java:
         thrown = thrown.getCause()
@@ -576,7 +640,7 @@ def _caused(failure: BaseException, java: str) -> Any:
 
 
 def _disk_full(failure: BaseException) -> bool:
-    """Whether there was no space for a file, of ours or of Spark's."""
+    """Returns whether there was no space for a file, written by Python or by Spark."""
     if isinstance(failure, OSError):
         return failure.errno in DISK_FULL
     thrown = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
@@ -588,6 +652,7 @@ def _disk_full(failure: BaseException) -> bool:
 
 
 def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Settings]]:
+    """Returns the URL and access settings of the schema registries that these sources use."""
     formats: list[Mapping[str, Any]] = []
     for s in sources:
         formats += [*(s.options.get(part) or {} for part in ("key_format", "value_format")), *transactions.formats(s)]
@@ -595,5 +660,8 @@ def _registries(sources: Iterable[Item], catalog: Catalog) -> set[tuple[str, Set
 
 
 def merged(old: Mapping[str, kafka.Offsets], new: Mapping[str, kafka.Offsets]) -> dict[str, kafka.Offsets]:
-    """Offsets by reader and topic: the new ones where there are any. A topic that is left out while it is stalled keeps its own."""
+    """Merges offsets by reader and topic; the new ones win.
+
+    A topic that is absent from `new`, because it is stalled, keeps its old offsets.
+    """
     return {r: {**old.get(r, {}), **new.get(r, {})} for r in {*old, *new}}

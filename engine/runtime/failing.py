@@ -1,4 +1,4 @@
-"""The errors of views at the newest entry, in memory: what the engine says of them without reading the lake."""
+"""The errors of views at the newest entry, kept in memory so that status need not read the lake."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Error = tuple[str, str]  # sqlstate, message
 
 
 class Failing:
-    """Sums by relation of errors. A relation of a view that is dropped stays, empty or not: its id is never used again."""
+    """The error counts of each errors relation.
+
+    Those of a dropped view stay, empty or not, since its id is never used again.
+    """
 
     def __init__(self, lake: Lake, catalog: Catalog) -> None:
         self._lock = threading.Lock()
@@ -28,7 +31,10 @@ class Failing:
                 self._add(item.errors, lake.snapshot(item.errors))
 
     def watch(self, items: Iterable[Item]) -> None:
-        """From now on their errors are counted; those of an item that is to be filled from none."""
+        """Starts to count the errors of these items.
+
+        Those of an item to be filled start from zero.
+        """
         for item in items:
             if item.errors:
                 self._relations.add(item.errors)
@@ -36,17 +42,18 @@ class Failing:
                     self._sums.pop(item.errors, None)
 
     def add(self, changes: Iterable[tuple[int, bytes | memoryview | pa.Table | Path]]) -> None:
-        """What an entry changed."""
+        """Adds the changes of a log entry."""
         for relation, data in changes:
             if relation in self._relations:
                 self._add(relation, data if isinstance(data, pa.Table) else _read(data))
 
     def error(self, item: Item) -> Error | None:
-        """One of a view's errors: the first by SQLSTATE and message."""
+        """Returns the first error of a view by SQLSTATE and message, or None."""
         with self._lock:
             return min((e for e, n in self._sums.get(item.errors, {}).items() if n > 0), default=None)
 
     def _add(self, relation: int, changes: pa.Table) -> None:
+        """Adds changes to the error counts of a relation."""
         with self._lock:
             sums = self._sums.setdefault(relation, Counter())
             states, messages = changes.column(0).to_pylist(), changes.column(1).to_pylist()
@@ -57,5 +64,5 @@ class Failing:
 
 
 def _read(changes: bytes | memoryview | Path) -> pa.Table:
-    """An Arrow stream, or the file that holds it."""
+    """Reads an Arrow stream from bytes or a file."""
     return pa.ipc.open_stream(pa.memory_map(str(changes)) if isinstance(changes, Path) else changes).read_all()

@@ -1,15 +1,21 @@
-"""Filling a new view: the history of its inputs, sent along its edges only, beside the running ticks.
+"""Fills (backfills) a new view: sends the history of its inputs to it while ticks run.
 
-    entry n0 (CREATE): the view's operators are in the circuit, live changes flow to them
-    history up to n0 ──► pieces ──► inbox, channel $fill/… ──► the view's operators     (weights may be below zero meanwhile)
-    last piece is in ──► entry: the view is ready, operators that equal others' are shared
+    entry n0 (CREATE): the view's operators are in the circuit and receive live changes
+    history up to n0 ──► pieces ──► inbox, channel $fill/… ──► the view's operators
+    last piece is read ──► entry: the view is ready and shares operators that are equal to others
 
-A stored input is read from the lake at the time of n0, a topic from its first record to its offsets in n0: in the JVM, which fetches
-and decodes the next piece while a tick has the last one. One piece is under way at a time, so memory is bounded, and the next is made
-smaller if its tick took long. After a crash the fill
-begins anew, with operators and channels of its own: half-filled state is forgotten rather than trusted. So does a fill whose topic loses
-records before they were read (`HeadLost`). What is not ready itself has no history: it began empty in the same entry, and live changes
-bring all of it.
+Weights may be negative during a fill.
+
+The history of a stored input is its snapshot in the lake at the time of n0. The history of a topic
+is its records up to the offsets in n0; the JVM fetches and decodes the next piece while a tick runs
+the last one. One piece is sent at a time, so memory is bounded. The next piece is smaller if the
+tick took long.
+
+An input that is not ready itself has no history: it was empty in entry n0, and live changes bring
+all of it.
+
+After a crash the fill restarts with new operators and channels, and the old state is dropped. The
+same happens if a topic loses records before they were read (`HeadLost`).
 """
 
 from __future__ import annotations
@@ -39,24 +45,30 @@ log = logging.getLogger("tailgate.fills")
 
 T = TypeVar("T")
 
-PIECE = "$piece/"  # begins the channel of a record that stands for a piece in the JVM's memory (tailgate.History)
+# prefix of the channel of a record that refers to a piece in the JVM's memory (tailgate.History)
+PIECE = "$piece/"
 PIECE_ROWS_MAX = 100_000
 PIECE_ROWS_MIN = 10_000
-PIECE_ROWS = 20_000  # of the first
+PIECE_ROWS = 20_000  # size of the first piece
 UNIT_ROW = pa.Table.from_arrays([pa.array([True]), pa.array([1])], schema=arrow_schema(UNIT, weight=True))
-TICK_S = 0.5  # that the tick of a piece is to take: other views wait as long; what a tick costs whatever it reads is half of less
-SHRINK, GROW = 0.5, 1.5  # of a piece by the one before
-ANSWER_MS = 1000  # a wait for a piece is looked into so often
-RETRY_S = 2.0  # after a broker did not answer, or the file system failed
-PROGRESS_S = 5.0  # how often a long fill says in the log how far it is
+# target duration of the tick of a piece, for which other views wait; in a shorter tick, half of the
+# time would be fixed costs
+TICK_S = 0.5
+SHRINK, GROW = 0.5, 1.5  # limits of the change in size from one piece to the next
+ANSWER_MS = 1000  # between two checks while waiting for a piece whether the fill has ended
+RETRY_S = 2.0  # pause after a broker did not answer or the file system failed
+PROGRESS_S = 5.0  # between two progress messages in the log
 OUT_OF_RANGE = "org.apache.kafka.clients.consumer.OffsetOutOfRangeException"
-AT_ONCE = 2  # fills side by side: each holds the rows of one stored input in memory
+AT_ONCE = 2  # concurrent fills: each holds the rows of one stored input in memory
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One input of a fill: a stored `relation` at `time`, the `source` item's topic in [begin, end), or else the unit row. `n` and `time`
-    are of the entry that the view began with."""
+    """One input of a fill.
+
+    It is a stored `relation` at `time`, or the records [begin, end) of the topic of `source`, or
+    else the unit row. `n` and `time` are those of the entry in which the fill began.
+    """
 
     channel: str
     relation: int = 0
@@ -68,27 +80,30 @@ class History:
 
 
 class HeadLost(Exception):
-    """A topic no longer has the records that a fill was to read next."""
+    """Raised when a topic no longer has the records that a fill was to read next."""
 
 
 class Filled(Protocol):
-    """Who is told how a fill ended."""
+    """Receives the outcome of a fill."""
 
     def filled(self, fill: Fill) -> None:
-        """The last piece is in."""
+        """Records that the last piece has been read."""
 
     def failed(self, fill: Fill, error: Exception) -> None:
-        """It cannot be filled."""
+        """Records that the view cannot be filled."""
 
     def awaits(self, fill: Fill) -> bool:
-        """Returns whether a statement waits, which is told of a failure."""
+        """Returns whether a statement waits for the fill and can report its failure."""
 
     def begin_again(self, fill: Fill, why: str) -> None:
-        """It is to be filled from the beginning."""
+        """Restarts the fill from the beginning."""
 
 
 class Fill(threading.Thread):
-    """Fills one view, unless `end` is called before it is done. `rows`: sent so far."""
+    """A thread that fills one view, unless `end` stops it earlier.
+
+    `rows` is the number of rows sent so far.
+    """
 
     _turn = threading.Semaphore(AT_ONCE)
 
@@ -101,18 +116,24 @@ class Fill(threading.Thread):
         letters.begin(item, self._backfills)
         self._ended = threading.Event()
         self._piece_rows = PIECE_ROWS
-        self._input, self._part = 0, 0.0  # which input is being sent, and how much of it was
+        # the number of the current input, and the fraction of it that was sent
+        self._input, self._part = 0, 0.0
 
     @property
     def percent(self) -> float:
-        """Of its inputs, each counted alike: how many rows a stored one has is known when it is read."""
+        """The progress in percent.
+
+        All inputs count the same: their sizes are unknown before they are read.
+        """
         return 100.0 if not self._histories else min(100.0, 100 * (self._input + self._part) / len(self._histories))
 
     def end(self) -> None:
+        """Stops the fill."""
         self._ended.set()
 
     @property
     def alive(self) -> bool:
+        """Whether neither the fill nor the engine has been stopped."""
         return not self._ended.is_set() and not self._engine.stopping
 
     def run(self) -> None:
@@ -133,6 +154,7 @@ class Fill(threading.Thread):
                 self._told.failed(self, e)
 
     def _fill(self) -> None:
+        """Sends all pieces of all inputs."""
         began = told = time.monotonic()
         for history in self._histories:
             for records, rows in self._pieces(history):
@@ -146,10 +168,11 @@ class Fill(threading.Thread):
                     log.info("filling %s: %d rows, %.0f %% in %.0f s", self.item.name, self.rows, self.percent, told - began)
             self._input, self._part = self._input + 1, 0.0
         if not self.rows:
-            self._send([])  # a tick all the same: an aggregate without groups has a row over no input
+            self._send([])  # cause a tick: an aggregate without groups has a row even over no input
         log.info("%s is filled: %d rows in %.1f s", self.item.name, self.rows, time.monotonic() - began)
 
     def _send(self, records: list[Record]) -> None:
+        """Sends a piece, waits for its tick and adapts the size of the next piece."""
         began = time.monotonic()
         number = self._persist(lambda: self._engine.enter(records))
         self._engine.wait_inbox(number, lambda: self.alive)
@@ -157,7 +180,10 @@ class Fill(threading.Thread):
         self._piece_rows = int(min(max(self._piece_rows * factor, PIECE_ROWS_MIN), PIECE_ROWS_MAX))
 
     def _persist(self, action: Callable[[], T]) -> T:
-        """Does it. While the file system fails it is done again, unless a statement waits: that gets the error."""
+        """Returns the result of `action`, and retries it while the file system fails.
+
+        If a statement waits for the fill, raises the error instead.
+        """
         while True:
             try:
                 return action()
@@ -168,6 +194,7 @@ class Fill(threading.Thread):
                 time.sleep(RETRY_S)
 
     def _pieces(self, history: History) -> Iterator[tuple[list[Record], int]]:
+        """Yields the pieces of an input, as records for the inbox and the number of their rows."""
         if history.source is not None:
             with self._letters.filling(history.source, self._backfills[history.source.id]):
                 yield from self._topic(history, history.source)
@@ -177,6 +204,7 @@ class Fill(threading.Thread):
             yield [Record(history.channel, None, stream(UNIT_ROW))], 1
 
     def _stored(self, history: History) -> Iterator[tuple[list[Record], int]]:
+        """Yields the pieces of a stored relation's snapshot."""
         table = self._engine.lake.snapshot(history.relation, history.time)
         at = 0
         while at < table.num_rows:
@@ -186,9 +214,14 @@ class Fill(threading.Thread):
             yield [Record(history.channel, None, stream(piece))], piece.num_rows
 
     def _topic(self, history: History, source: Item) -> Iterator[tuple[list[Record], int]]:
-        """Fetched and decoded in the JVM, beside the ticks; a piece enters by its number."""
+        """Yields the pieces of a topic.
+
+        The JVM fetches and decodes them while ticks run; the inbox holds only the number of a
+        piece.
+        """
         at, end = dict(history.begin), dict(history.end)
-        passed = Passed(self._engine, source, history.n, history.time).offsets()  # constant: only this fill reads records before `end`
+        # does not change meanwhile: only this fill reads records before `end`
+        passed = Passed(self._engine, source, history.n, history.time).offsets()
         size_of_all = max(sum(end[p] - at.get(p, 0) for p in end), 1)
         while True:
             pieces = self._engine.history(history.channel, *self._engine.place(source), {p: at.get(p, 0) for p in end}, end)
@@ -216,7 +249,10 @@ class Fill(threading.Thread):
                 pieces.close()
 
     def _check_topic(self, source: Item) -> None:
-        """What was read is of the topic that the source was made of. Raises 55000, 08006."""
+        """Checks that the topic was not replaced since the source was created.
+
+        Raises 55000 if it was, 08006 if the broker does not answer.
+        """
         brokers, topic, said = self._engine.place(source)
         error = kafka.other(topic, kafka.Identities(brokers, said).of([topic])[topic], source.options.get("topic_id"))
         if error is not None:
@@ -224,7 +260,7 @@ class Fill(threading.Thread):
 
 
 def _exclude(piece: Any, passed: Offsets, begin: Mapping[str, int]) -> None:
-    """Leaves records out of a piece that begins at these offsets."""
+    """Excludes records from a piece that begins at these offsets."""
     for partition, next_ in piece.at().items():
         if of := between(passed, int(partition), begin.get(partition, 0), next_):
             piece.exclude(int(partition), of)

@@ -1,4 +1,4 @@
-"""The Delta tables follow the log: a round about once a second, and the sweeps that keep log and tables small."""
+"""Applies the log to the Delta tables about once a second, and removes obsolete files."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ log = logging.getLogger("tailgate.tables")
 
 T = TypeVar("T")
 
-ROUND_S = 1.0  # between two rounds, and
-SHARE = 4  # times as long as the last one took, so that many tables do not take the processor from the ticks, but
-ROUND_MAX_S = 2.0  # no longer: readers of the tables are at most 3 s behind
+# The pause between two rounds is SHARE times the last round, so that many tables leave CPU to the
+# ticks, but at least ROUND_S, and at most ROUND_MAX_S: readers of the tables are at most 3 s behind.
+ROUND_S = 1.0
+SHARE = 4
+ROUND_MAX_S = 2.0
 SWEEP_S = 60.0
 
 
 class Follow(threading.Thread):
-    """Runs until the engine stops. A round that fails is tried again; an engine that was replaced ends."""
+    """A thread that updates the Delta tables until the engine stops.
+
+    A failed round is repeated. If another engine has taken over, this engine ends.
+    """
 
     def __init__(self, engine: Engine, isolation: Isolation) -> None:
         super().__init__(name="tables", daemon=True)
@@ -48,14 +53,17 @@ class Follow(threading.Thread):
             time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))
 
     def round(self) -> int | None:
+        """Brings the tables up to the newest entry. Returns its number, or None after a failure."""
         return self._attempt("bringing the tables after the log", self._follower.round)
 
     def _stop_inconsistent(self) -> None:
+        """Stops the views whose rows cannot be correct according to their tables."""
         for relation, (n, why) in self._follower.inconsistent.items():
             if not self._isolation.relation(relation, n, why):
                 log.error("the table of relation %d stays at entry %d: %s", relation, n, why)
 
     def _attempt(self, what: str, action: Callable[[], T]) -> T | None:
+        """Returns the result of `action`, or None if it fails. The error is logged."""
         try:
             return action()
         except Replaced as error:

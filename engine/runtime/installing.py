@@ -1,7 +1,10 @@
-"""Changes of the catalog as they run: a new graph, swapped in with the entry that says so; fills; what becomes ready, and when.
+"""Installs changes of the catalog in the running engine, fills new views and makes them ready.
 
-install(change) ──► graph ──► Engine.install(graph, entry) ──► fills ──► settle: what is filled and reads nothing unfilled is ready
-recover ──► views whose state cannot be used are replaced (engine.plan.replacing); they report an error until then
+    install(change) ──► graph ──► Engine.install(graph, entry) ──► fills ──► settle
+
+The new graph takes effect with the log entry of the change. `settle` makes a filled view ready once
+all that it reads is ready. `recover` replaces the views whose state cannot be used
+(engine.plan.replacing); they report an error until their replacements are ready.
 """
 
 from __future__ import annotations
@@ -39,13 +42,15 @@ from lake.sizes import about
 
 log = logging.getLogger("tailgate.engine")
 
-BEGINNINGS_MAX = 5  # of one fill: a topic that loses records faster than they are read cannot fill a view
+# restarts of one fill: a topic that loses records faster than they are read cannot fill a view
+BEGINNINGS_MAX = 5
 
 
 class Installation:
-    """Whoever changes the catalog holds `lock` from reading it to the change.
+    """The running catalog: its changes, and the fills of new views.
 
-    `settled` is notified when something became ready or failed.
+    A caller holds `lock` from reading the catalog to the change. `settled` is notified when an item
+    becomes ready or fails.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -53,20 +58,23 @@ class Installation:
         self.lock = threading.RLock()
         self.settled = threading.Condition()
         self.fills: dict[int, Fill] = {}
-        self.failures: dict[int, Exception] = {}  # of fills that a statement may wait for, by item
-        self.awaited: set[int] = set()  # the items whose fills statements wait for
-        self.switched: set[int] = set()  # replacements that took their places
+        # errors of fills, by item, for the statements that wait
+        self.failures: dict[int, Exception] = {}
+        self.awaited: set[int] = set()  # items whose fills statements wait for
+        self.switched: set[int] = set()  # replacements that have taken their places
         self.letters = Letters(engine)
         self._filled: set[int] = set()
-        self._beginnings: Counter[int] = Counter()  # how often the fill of an item began again
+        self._beginnings: Counter[int] = Counter()  # number of restarts of each item's fill
         engine.rebuild = lambda: self.recover(lost=True)
 
-    # ---- starting --------------------------------------------------------------------------------------------------------
+    # ---- starting --------------------------------------------------------------------------------
 
     def recover(self, *, lost: bool = False) -> None:
-        """Runs what the log's catalog says; what was being filled begins anew. `lost`: of the state, nothing can be used.
+        """Runs the log's catalog. Interrupted fills restart.
 
-        Views whose state cannot be used are filled again beside themselves, with all views that read them; meanwhile they report 55000.
+        Views whose state cannot be used, and all views that read them, are filled again into
+        replacements. Until those are ready, the views report 55000. With `lost`, no state can be
+        used at all.
         """
         with self.lock:
             engine, catalog = self.engine, self.engine.catalog
@@ -99,7 +107,10 @@ class Installation:
                 remove_lost(engine, state[0])
 
     def planned_anew(self, change: Change) -> list[Item]:
-        """A change after which views may be planned otherwise (a column may be NULL now): those, which are filled again. Holds the lock."""
+        """Installs a change after which views may have new plans (a column becomes nullable).
+
+        Returns those views; they are filled again. The caller holds the lock.
+        """
         after = self.engine.catalog.apply(change)
         broken = self._broken(after, False)
         stale = {i.id: nodes.made_stale(i, self.engine.newest.time) for i in broken}
@@ -110,14 +121,14 @@ class Installation:
         return broken
 
     def _broken(self, catalog: Catalog, lost: bool) -> list[Item]:
-        """The views, lower ones first, whose rows can no longer be kept up to date by the state there is."""
+        """Returns the ready views whose state cannot keep them up to date, lower views first."""
         views = [i for i in catalog.visible if i.kind == "materialized view" and i.ready and failure(i) is None]
         streams = Streams(catalog)
         own = [i for i in views if nodes.stale(i) or (lost and nodes.digests(i)) or not nodes.recorded(i, catalog, streams(i))]
         above = [i for i in readers([i.id for i in own], catalog) if i in views]
         return [*(i for i in own if i.id not in {a.id for a in above}), *above]
 
-    # ---- changing --------------------------------------------------------------------------------------------------------
+    # ---- changing --------------------------------------------------------------------------------
 
     def install(
         self,
@@ -127,8 +138,12 @@ class Installation:
         state: tuple[str, str] | None = None,
         offsets: Mapping[str, kafka.Offsets] | None = None,
     ) -> Header:
-        """The change of the catalog and the circuit for it, in one step; then the fills begin. Holds the lock. `offsets`: where topics
-        are read from now on, instead of from where they were."""
+        """Changes the catalog and the circuit in one step, then starts the fills of `fill`.
+
+        The caller holds the lock. `changes` returns changes of relations in the same entry.
+        `state`: folder and ids of restored state. `offsets`: new positions in topics, in place of
+        the current ones.
+        """
         engine = self.engine
         after = engine.catalog.apply(change)
         streams = Streams(after)
@@ -154,7 +169,10 @@ class Installation:
 
     @contextmanager
     def _held(self, change: Change) -> Iterator[None]:
-        """Keeps, before anybody sees them, what new sinks and subscriptions will read; afterwards the files are theirs."""
+        """Retains the snapshots and log entries that new sinks and subscriptions will read.
+
+        It does so before the items are visible. If the block fails, they are released.
+        """
         lake, at = self.engine.lake, self.engine.newest
         held: list[str] = []
         try:
@@ -175,12 +193,18 @@ class Installation:
             raise
 
     def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """New items, those of them that are views about to be filled ready for it. Holds the lock."""
+        """Returns new items; the views among them are prepared for their fill.
+
+        The caller holds the lock.
+        """
         unready = {i.id: i for i in self._numbered([i for i in items if not i.ready], self.engine.catalog)}
         return tuple(unready.get(i.id, i) for i in items)
 
     def _numbered(self, items: Iterable[Item], catalog: Catalog) -> list[Item]:
-        """Items about to be filled: views with where their topics begin, how large all is that they read, and operators of their own."""
+        """Returns items that are prepared for their fill.
+
+        Views get the start offsets of their topics, the sizes of their inputs, and new operators.
+        """
         catalog = catalog.apply(Change(put=tuple(items)))
         begun = [self._begun(i, catalog) if i.kind == "materialized view" else i for i in items]
         catalog = catalog.apply(Change(put=tuple(begun)))
@@ -188,8 +212,12 @@ class Installation:
         return [nodes.number(i, catalog, streams(i)) if i.kind == "materialized view" else i for i in begun]
 
     def _begun(self, item: Item, catalog: Catalog) -> Item:
-        """A view with where its topics begin now; where a broker does not answer, where they began when it was filled before. With the
-        sizes of what it reads, but for what is not ready or about to be replaced: that will have another id."""
+        """Returns a view with the start offsets of its topics and the sizes of its inputs.
+
+        If a broker does not answer, the start offsets are those of the last fill. Relations that
+        are not ready or about to be replaced have no size here: their replacements will have other
+        ids.
+        """
         known: dict[str, dict[str, int]] = item.options.get("starts", {})
         starts, rows = {}, dict[int, int]()
         coming = catalog.replacements()
@@ -200,7 +228,8 @@ class Installation:
             if source.kind == "source" and not source.stored:
                 try:
                     there = kafka.topic(*self.engine.place(source)).bounds
-                except (ConnectionFailure, ObjectNotInPrerequisiteState):  # no answer, or no key to the password
+                # the broker does not answer, or a secret cannot be decrypted
+                except (ConnectionFailure, ObjectNotInPrerequisiteState):
                     if str(id) not in known:
                         raise
                     starts[str(id)] = known[str(id)]
@@ -215,7 +244,7 @@ class Installation:
         return measured(begun, rows, catalog, lambda view: Streams(catalog.apply(Change(put=(view,))))(view))
 
     def _coming(self, source: Item) -> int:
-        """The records of a keyed source's topic that no tick has read yet, as far as its broker says."""
+        """Returns the number of unread records in the topic of a keyed source, 0 if unknown."""
         if source.kind != "source":
             return 0
         try:
@@ -226,7 +255,11 @@ class Installation:
         return sum(max(high - read.get(p, low), 0) for p, (low, high) in there.items())
 
     def _errors(self, view: Item, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:
-        """The sums that a new view's errors begin with; of relations that begin in the same entry nothing is to be had."""
+        """Returns the sums that a new view's errors begin with (`errors_to_fill`).
+
+        Relations that are filled from the same entry on are omitted: they are empty. Raises 55000
+        if other views have errors that cannot be told apart.
+        """
         if skips(view):
             return {}
         beginning = {i.errors for i in change.put if not i.ready}
@@ -245,9 +278,10 @@ class Installation:
         return {relation: n for relation, n in found.items() if relation not in beginning}
 
     def _joining(self, live: tuple[Item, ...]) -> dict[str, kafka.Offsets]:
-        """Where topics begin that no reader reads yet: for keyed sources, and of transactions, at the first record, for others at the end.
+        """Returns start offsets of the topics that no reader reads yet.
 
-        The history of the others comes by filling.
+        Keyed sources and transaction topics begin at the first record, other sources at the end,
+        since fills bring the history of those.
         """
         known = self.engine.newest.offsets
         out: dict[str, kafka.Offsets] = {}
@@ -264,7 +298,7 @@ class Installation:
         return out
 
     def _live(self, catalog: Catalog) -> tuple[Item, ...]:
-        """The sources that are read: keyed ones, and those that a materialized view reads."""
+        """Returns the sources to read: keyed ones, and those that a materialized view reads."""
         wanted = {i.id for i in catalog.items.values() if i.kind == "source" and i.stored}
         for item in catalog.items.values():
             if item.kind == "materialized view" and failure(item) is None:
@@ -272,13 +306,14 @@ class Installation:
         return tuple(catalog[i] for i in sorted(wanted))
 
     def _forgotten(self, gone: tuple[int, ...], graph: Any = None) -> tuple[int, ...]:
-        """Operators whose state is still to be removed: those of before, and these."""
+        """Returns the operators whose state is still to be removed, `gone` included."""
         live = {o.node for o in graph.operators} if graph is not None else set()
         return tuple(sorted({*self.engine.newest.extra.get("forgotten", ()), *gone} - live))
 
-    # ---- filling ---------------------------------------------------------------------------------------------------------
+    # ---- filling ---------------------------------------------------------------------------------
 
     def _begin_fill(self, item: Item, header: Header, streams: Streams) -> None:
+        """Starts the fill of an item; `header` is the entry in which it begins."""
         catalog = self.engine.catalog
         histories = []
         inputs = circuit.fill_inputs(item, streams(item)) if item.kind == "materialized view" else ()
@@ -298,23 +333,28 @@ class Installation:
         fill.start()
 
     def filled(self, fill: Fill) -> None:
+        """Records that a fill is complete."""
         with self.lock:
             if self.fills.get(fill.item.id) is fill:
                 self._filled.add(fill.item.id)
                 self.settle()
 
     def failed(self, fill: Fill, error: Exception) -> None:
-        """Told to the statement that waits; without one, a restart of the engine begins the fill anew."""
+        """Reports a failed fill to the statement that waits.
+
+        Without such a statement, the fill restarts when the engine does.
+        """
         with self.lock:
             if self.fills.get(fill.item.id) is fill:
                 self.failures[fill.item.id] = error
                 self._tell()
 
     def awaits(self, fill: Fill) -> bool:
+        """Returns whether a statement waits for the fill."""
         return fill.item.id in self.awaited
 
     def begin_again(self, fill: Fill, why: str) -> None:
-        """Fills a view from what its topics have now, and with it all views that are being filled from it."""
+        """Restarts the fill of a view, and those of all views that are being filled from it."""
         with self.lock:
             id = fill.item.id
             if self.fills.get(id) is not fill:
@@ -340,7 +380,10 @@ class Installation:
             self._filled -= again
 
     def settle(self) -> None:
-        """Makes ready what is filled and reads only what is ready; replacements take their places, a group at one time. Holds the lock."""
+        """Makes filled views ready when all that they read is ready. The caller holds the lock.
+
+        Replacements take their places when their whole group is filled.
+        """
         while True:
             catalog = self.engine.catalog
             groups: dict[int, list[Item]] = {}
@@ -359,15 +402,20 @@ class Installation:
             self._ready(alone.id)
 
     def _sharing(self) -> Sharing:
-        with self.engine.boundary:  # all sums are of one tick
+        """Returns the rewrite that makes views share equal operators, by the newest tick's sums."""
+        with self.engine.boundary:  # so that all sums are of the same tick
             return Sharing(self.engine.graph, equal_sums(total_sums(self.engine.sums, self.engine.parallelism)))
 
     def _ready(self, id: int) -> None:
+        """Forgets the fill of an item that has become ready."""
         self._filled.discard(id)
         self.fills.pop(id, None)
 
     def _switch(self, coming: list[Item]) -> None:
-        """The replaced items go on with their replacements' definitions and rows; readers see the difference."""
+        """Gives the replaced items the definitions and rows of their replacements.
+
+        Readers see the difference between old and new rows.
+        """
         catalog = self.engine.catalog
         coming = [self.letters.noted(i) for i in coming]
         change = switched(coming, catalog, self._sharing())
@@ -380,15 +428,16 @@ class Installation:
             log.info('%s "%s" was replaced', item.kind, catalog[item.replaces].name)
 
     def _tell(self) -> None:
+        """Wakes the statements that wait for fills."""
         with self.settled:
             self.settled.notify_all()
 
 
 def _replacements(items: Iterable[Item], catalog: Catalog) -> list[Item]:
-    """What is to be filled beside each of these, as one group."""
+    """Returns a replacement for each of these items, as one group."""
     return [replacement(item, catalog.next_id + 2 * n, catalog.next_id) for n, item in enumerate(items)]
 
 
 def being_filled(item: Item) -> str:
-    """What a view reports while it is not kept up to date."""
+    """Returns the error that a view reports while it is not kept up to date."""
     return f'{item.kind} "{item.name}" is being filled again'

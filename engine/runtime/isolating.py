@@ -1,12 +1,13 @@
-"""A defect in one operator stops the views that depend on it, and nothing else (ADR 0007).
+"""Stops the views that depend on a defective operator, and no others (ADR 0007).
 
-    operator throws ──► the tick ends, nothing is committed ──► it runs once more ──► it throws again
-        ──► one entry: the views below are failed, with the error; the circuit goes on without their operators
-    a table finds that a relation's rows cannot be (a weight below zero) ──► the same; the entry takes the relation back to its last
-        consistent rows
+    operator throws ──► the tick fails, nothing is committed ──► retry ──► it throws again
+        ──► one entry: the views below it have failed; the circuit continues without their operators
+    a table finds impossible rows (a negative weight) ──► the same; the entry also returns the
+        relation to its last consistent rows
 
-A view that is still being filled is dropped, and the statement that waits for it gets the error. After a restart no statement waits:
-the view stays, as failed. An operator that keeps the rows of a source stalls the source instead, until RESUME SOURCE.
+A view that is still being filled is dropped, and the statement that waits for it gets the error. If
+no statement waits, as after a restart of the engine, the view stays and is marked as failed. If the
+operator keeps the rows of a source, the source is stalled until RESUME SOURCE.
 """
 
 from __future__ import annotations
@@ -34,14 +35,17 @@ REPORT = "This is a defect of Tailgate; please report it. CREATE OR REPLACE MATE
 
 
 class Isolation:
-    """Takes failed views out of the circuit. Thread safe."""
+    """Removes failed views from the circuit. Thread safe."""
 
     def __init__(self, installation: Installation) -> None:
         self._installation, self._engine = installation, installation.engine
         self._engine.isolate = self.operator
 
     def operator(self, node: int, relation: int, message: str) -> bool:
-        """Stops what depends on an operator or on a relation whose changes cannot be written. Returns whether anything was stopped."""
+        """Stops the views that depend on an operator, or on a relation that cannot be written.
+
+        `node` is 0 if `relation` is meant. Returns whether anything was stopped.
+        """
         with self._installation.lock:
             engine = self._engine
             item = engine.catalog.items.get(nodes.owner(node)) if node else None
@@ -53,15 +57,18 @@ class Isolation:
             return self._stop(stopped(relations, engine.catalog), message)
 
     def relation(self, relation: int, n: int, message: str) -> bool:
-        """Stops a view whose rows or errors cannot be right after entry n, and what reads it; its own go back to those of entry n.
-        Returns whether anything was stopped."""
+        """Stops a view whose rows or errors are wrong after entry n, and the views that read it.
+
+        The relation returns to its rows at entry n. Returns whether anything was stopped.
+        """
         with self._installation.lock:
             return self._stop(stopped({relation}, self._engine.catalog), message, {relation: n})
 
     def _stop(self, items: tuple[Item, ...], message: str, consistent: dict[int, int] | None = None) -> bool:
+        """Marks items as failed; drops unready ones that a statement waits for."""
         installation, engine = self._installation, self._engine
         consistent = consistent or {}
-        with engine.boundary:  # so that the time of the failure is that of the last tick
+        with engine.boundary:  # the time of the failure is that of the last tick
             running = [i for i in items if i.ready]
             going = self._going([i for i in items if not i.ready])
             kept = [i for i in items if not i.ready and i.id not in going]
@@ -86,13 +93,18 @@ class Isolation:
         return True
 
     def _going(self, unready: Iterable[Item]) -> dict[int, Item]:
-        """Returns what is dropped: views that a statement waits for, and every replacement of their groups, by id."""
+        """Returns the unready views to drop, by id.
+
+        They are the views that a statement waits for, and all replacements in the groups of
+        `unready`.
+        """
         catalog = self._engine.catalog
         groups = {group(i) for i in unready if i.replaces}
         found = {i.id: i for i in catalog.items.values() if i.replaces and group(i) in groups}
         return found | {i.id: i for i in unready if i.id in self._installation.awaited}
 
     def _marked(self, item: Item, message: str, consistent: dict[int, int]) -> Item:
+        """Returns the item marked as failed."""
         entry = consistent.get(item.id, consistent.get(item.errors))
         time = self._engine.newest.time if entry is None else self._engine.lake.log.header(entry).time
         text = f'{item.kind} "{item.name}" has failed: {message}'.replace("\0", "")
@@ -100,7 +112,11 @@ class Isolation:
         return failed(replace(item, options=options), Failure(nodes.stale_since(item) or time, text))
 
     def _changes(self, put: tuple[Item, ...], consistent: dict[int, int]) -> list[tuple[int, bytes]]:
-        """The failures as rows of the views' errors, and what takes relations back to their last consistent rows."""
+        """Returns the changes of relations in the entry.
+
+        They add the failures to the errors of the views, and return inconsistent relations to their
+        last consistent rows.
+        """
         parts: dict[int, list[pa.Table]] = {}
         for item in put:
             rows = [error_change(item.options["failed"]["message"], 1)]

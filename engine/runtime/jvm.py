@@ -1,10 +1,11 @@
-"""The JVM, started before anything else: it comes up while Python imports what the engine is made of.
+"""Starts the JVM before anything else, so that it starts up while Python imports the engine.
 
-PySpark's own way, after all imports, starts a script that starts a JVM that says how the JVM is to be started: 2.5 s of a start of 7.
+PySpark would do so after all imports, and start another JVM first to find out how: 2.5 s of 7.
 
-    launch ──► java … PythonGatewayServer ──► a file: port and secret ──► where PySpark looks for a gateway that is there already
+    launch ──► java … PythonGatewayServer ──► a file: port and secret ──► PySpark connects to it
 
-It ends when its standard input does, which this process holds. Besides `scratch`, only the standard library is imported here.
+The JVM ends when its standard input ends, which this process holds open. This module imports only
+`scratch` and the standard library.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from pathlib import Path
 
 from lake.scratch import scratch
 
-DRIVER_MEMORY = "2g"  # heap; Arrow and RocksDB live outside it
-CLASSES = Path("engine", "java", "target", "classes.jsa")  # made by engine.runtime.classes
+DRIVER_MEMORY = "2g"  # heap size; Arrow and RocksDB allocate outside the heap
+CLASSES = Path("engine", "java", "target", "classes.jsa")  # written by engine.runtime.classes
 LOGGING = Path(__file__).parent / "log4j2.properties"
 SERVER = "org.apache.spark.api.python.PythonGatewayServer"
-NICE = 5  # the gateway and what it answers come first: latency is decided by who is scheduled
-READY_S = 60.0  # until it says where it listens: 1 s on two idle cores
-ENDED_S = 1.0  # between the end of its connections and that of the process
-LOOK_S = 0.01  # the file is renamed into its place by the JVM
+NICE = 5  # gives the gateway and its queries priority: latency depends on scheduling
+READY_S = 60.0  # limit for the start: on two idle cores it takes 1 s
+ENDED_S = 1.0  # limit between the end of the JVM's connections and that of the process
+LOOK_S = 0.01  # between two checks; the JVM renames the finished file into place
 
-# The JVM's second compiler begins ten times later than by itself: on two cores it took a third of a start, and of the first minute's ticks,
-# for what runs a few thousand times. Loops over rows reach these numbers within milliseconds all the same.
+# The JVM's second compiler starts ten times later than by default. On two cores it took a third of
+# the start, and of the first minute's ticks, for code that runs a few thousand times. Loops over
+# rows still reach these limits within milliseconds.
 COMPILER = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
@@ -41,7 +43,8 @@ COMPILER = (
     "-XX:Tier4BackEdgeThreshold=400000",
 )
 
-# What Spark may open of Java: its launcher's list (org.apache.spark.launcher.JavaModuleOptions), which a test compares with this one.
+# Java packages that Spark must access. A test compares this list with that of Spark's launcher
+# (org.apache.spark.launcher.JavaModuleOptions).
 MODULES = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     "--add-modules=jdk.incubator.vector",
@@ -69,13 +72,14 @@ MODULES = (
 
 
 class JvmFailed(RuntimeError):
-    """It ended, or did not come up in time."""
+    """Raised when the JVM ends or does not start in time."""
 
 
 class Jvm:
-    """On its way up. `scratch` is for what may be lost (shuffles, working copies of the state); `held`: descriptors that it inherits.
+    """A JVM that is starting or running.
 
-    TAILGATE_JAVA_OPTIONS are options of the JVM besides ours.
+    `scratch` is a folder for temporary files (shuffles, working copies of the state). `held` are
+    file descriptors that the JVM inherits. TAILGATE_JAVA_OPTIONS adds options of the JVM.
     """
 
     def __init__(self, scratch: Path, held: tuple[int, ...] = ()) -> None:
@@ -90,11 +94,12 @@ class Jvm:
             stdin=subprocess.PIPE,
             env=environment,
             pass_fds=held,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # before there are threads; Ctrl-C is ours
+            # set before there are threads: only this process handles Ctrl-C
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
         )
 
     def attach(self) -> None:
-        """Waits until it listens, and tells PySpark, which connects when it is first used."""
+        """Waits until the JVM listens and sets the environment variables PySpark connects with."""
         deadline = time.monotonic() + READY_S
         while not self._said.exists():
             if self.process.poll() is not None:
@@ -117,14 +122,17 @@ class Jvm:
         return True
 
     def end(self) -> None:
-        """At once: everything of worth is on disk."""
+        """Kills the JVM. All data that matters is on disk."""
         self.process.kill()
         self.process.communicate()
 
 
 @contextmanager
 def launched(root: Path) -> Iterator[Jvm]:
-    """A JVM and its scratch folder below `root`, which end with the block. This process is niced, and so are its threads and the JVM."""
+    """Yields a JVM and its scratch folder below `root`; both end with the block.
+
+    Lowers the scheduling priority of this process, its threads and the JVM.
+    """
     os.nice(NICE)
     with scratch(root) as own:
         jvm = Jvm(own.path, (own.descriptor,))
@@ -135,18 +143,18 @@ def launched(root: Path) -> Iterator[Jvm]:
 
 
 def attached() -> None:
-    """PySpark is connected: the secret is not for children of this process."""
+    """Removes the secret from the environment, so that child processes do not get it."""
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
         os.environ.pop(name, None)
 
 
 def home() -> Path:
-    """Where `make setup` has put what it fetched and built."""
+    """Returns the folder in which `make setup` put its downloads and builds."""
     return Path(os.environ.get("TAILGATE_HOME", Path(__file__).parents[2]))
 
 
 def jars() -> list[Path]:
-    """The jars that pyspark lacks, and the circuit's own."""
+    """Returns the engine's own jar and the jars that pyspark lacks."""
     root = home()
     found = sorted((root / ".jars" / "spark").glob("*.jar"))
     own = root / "engine" / "java" / "target" / "tailgate.jar"
@@ -156,14 +164,14 @@ def jars() -> list[Path]:
 
 
 def _pyspark() -> Path:
-    """Its folder; it is not imported."""
+    """Returns the folder of pyspark, without importing it."""
     found = find_spec("pyspark")
     assert found is not None and found.origin is not None
     return Path(found.origin).parent
 
 
 def _java() -> str:
-    """JAVA_HOME's, as Spark takes it, or else the first on the path."""
+    """Returns the java command: that of JAVA_HOME, as for Spark, else the first on the path."""
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if found is None:
@@ -172,12 +180,14 @@ def _java() -> str:
 
 
 def _options(scratch: Path) -> list[str]:
+    """Returns the command-line options of the JVM."""
     theirs = _pyspark() / "jars"
-    # ours first: DurableFiles is needed before Spark loads jars, and nothing is copied at start
+    # Our jar comes first: DurableFiles is needed before Spark loads jars, and no jar is copied.
     more = os.environ.get("SPARK_DIST_CLASSPATH")
     path = ":".join(map(str, (*jars(), *sorted(theirs.glob("slf4j-api-*.jar")), theirs / "*", *([more] if more else []))))
     options = ["-cp", path, f"-Xmx{DRIVER_MEMORY}", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]
     options.append(f"-Dlog4j2.configurationFile={LOGGING}")
-    if (classes := home() / CLASSES).exists():  # without the last two, a file that does not fit is a warning
+    # without the last two options, the JVM warns about an archive that does not fit
+    if (classes := home() / CLASSES).exists():
         options += [f"-XX:SharedArchiveFile={classes}", "-Xlog:disable", "-Xlog:all=error:stderr"]
     return [*options, *os.environ.get("TAILGATE_JAVA_OPTIONS", "").split(), *MODULES]

@@ -1,6 +1,6 @@
-"""What the engine asks of Kafka itself, apart from Spark's reader: does a topic exist, where does it begin and end, its old records.
+"""Direct requests to Kafka, without Spark's reader: metadata of topics, offsets, old records.
 
-A broker that does not answer is 08006 and retriable; a topic that is missing is 42704.
+A broker that does not answer raises 08006, which is retriable. A missing topic raises 42704.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from lake.errors import ConnectionFailure, UndefinedObject
 from lake.inbox import Record
 
 ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as stalled within 5 s
-PIECE_S = 0.1  # how long a piece of old records may take to come together: the client waits for as many as it is asked for
-IDLE_S = 10.0  # a fetch of old records that brings nothing for so long has lost its broker
+# longest wait for a batch of old records: the client waits for as many as were requested
+PIECE_S = 0.1
+IDLE_S = 10.0  # if no old records arrive for this time, the broker is considered lost
 
-Offsets = dict[str, dict[str, int]]  # topic → partition as text → offset, as Spark writes it
+Offsets = dict[str, dict[str, int]]  # topic → partition as text → offset, as in Spark's JSON
 
 
 class _Heard:
-    """The last thing that went wrong with a connection: the answers themselves say only that none came."""
+    """The last error of a connection.
+
+    The responses themselves say only that there was no answer.
+    """
 
     def __init__(self) -> None:
         self.text = ""
@@ -36,7 +40,7 @@ class _Heard:
 
 
 def consumer(brokers: str, said: Mapping[str, str], heard: Callable[[KafkaError], None] | None = None) -> Consumer:
-    """`said`: how the brokers are reached (`lake.clients`)."""
+    """Returns a consumer. `said` are the client settings (`lake.clients`)."""
     return Consumer(
         {
             **({} if heard is None else {"error_cb": heard}),
@@ -55,21 +59,25 @@ def consumer(brokers: str, said: Mapping[str, str], heard: Callable[[KafkaError]
 
 
 def _silent(brokers: str, error: KafkaException, heard: _Heard | None = None) -> ConnectionFailure:
+    """Returns the error for a broker that does not answer, with the connection's last error."""
     met = f": {heard.text}" if heard is not None and heard.text else ""
     return ConnectionFailure(f"Kafka at {brokers} does not answer: {error.args[0].str()}{met}")
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a broker says of a topic. `id`: never another topic's, even of the same name. `bounds`: of each partition its first offset
-    and the one after its last."""
+    """A topic as its broker describes it.
+
+    `id` is never that of another topic, even of the same name. `bounds` has, for each partition,
+    its first offset and the offset after its last one.
+    """
 
     id: str
     bounds: dict[str, tuple[int, int]]
 
 
 def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[str, Topic]:
-    """Those of the topics that exist."""
+    """Returns those of the topics that exist."""
     heard = _Heard()
     client = consumer(brokers, options, heard)
     try:
@@ -87,36 +95,37 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
             for topic in there
         }
     except KafkaException as e:
-        client.poll(0)  # what went wrong is told there
+        client.poll(0)  # updates `heard`
         raise _silent(brokers, e, heard) from e
     finally:
         client.close()
 
 
 class Identities:
-    """Which topics names mean now: the brokers of one reader are asked again and again, over one connection."""
+    """Looks up the current ids of topics, over one connection that is kept open."""
 
     def __init__(self, brokers: str, said: Mapping[str, str]) -> None:
         self._brokers, self._heard = brokers, _Heard()
         self._admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, "error_cb": self._heard, **librdkafka(said)})
 
     def of(self, topics: Iterable[str]) -> dict[str, str | None]:
-        """By name; None of one that is not there. A broker answers in 1 ms."""
+        """Returns the ids by topic name, None for a missing topic. A broker answers in 1 ms."""
         asked = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_S)
         return {topic: self._id(answer) for topic, answer in asked.items()}
 
     def _id(self, answer: Any) -> str | None:
+        """Returns the id in a broker's response, or None if the topic does not exist."""
         try:
             return str(answer.result(ANSWER_S).topic_id)
         except KafkaException as e:
             if e.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return None
-            self._admin.poll(0)  # what went wrong is told there
+            self._admin.poll(0)  # updates `_heard`
             raise _silent(self._brokers, e, self._heard) from e
 
 
 def listed(brokers: str, options: Mapping[str, str]) -> list[tuple[str, int, int]]:
-    """Name, partitions and replicas of every topic but the broker's own."""
+    """Returns name, partitions and replicas of every topic that is not internal to Kafka."""
     heard = _Heard()
     client = consumer(brokers, options, heard)
     try:
@@ -127,14 +136,14 @@ def listed(brokers: str, options: Mapping[str, str]) -> list[tuple[str, int, int
             if not name.startswith("__")
         ]
     except KafkaException as e:
-        client.poll(0)  # what went wrong is told there
+        client.poll(0)  # updates `heard`
         raise _silent(brokers, e, heard) from e
     finally:
         client.close()
 
 
 def topic(brokers: str, name: str, options: Mapping[str, str]) -> Topic:
-    """42704 if it is not there."""
+    """Returns the topic. Raises 42704 if it does not exist."""
     found = look(brokers, [name], options).get(name)
     if found is None:
         raise UndefinedObject(
@@ -145,7 +154,10 @@ def topic(brokers: str, name: str, options: Mapping[str, str]) -> Topic:
 
 
 def fault(name: str, found: Topic | None, id: str | None, next: Mapping[str, int]) -> str | None:
-    """Why a topic cannot be read on from the `next` offset of each partition; None if it can. `id`: of the topic that was read."""
+    """Returns why a topic cannot be read from the `next` offset of each partition, or None.
+
+    `id` is that of the topic that was read before.
+    """
     if (error := other(name, None if found is None else found.id, id)) is not None or found is None:
         return error
     for p, at in next.items():
@@ -156,7 +168,10 @@ def fault(name: str, found: Topic | None, id: str | None, next: Mapping[str, int
 
 
 def other(name: str, now: str | None, id: str | None) -> str | None:
-    """Why a name does not mean the topic that was read, by the ids of what it means `now` and of that one; None if it does."""
+    """Returns why a name no longer means the topic with this id, or None if it does.
+
+    `now` is the id of the topic that currently has the name, None if there is none.
+    """
     if now is None:
         return f'topic "{name}" does not exist'
     if id is not None and now != id:
@@ -167,7 +182,11 @@ def other(name: str, now: str | None, id: str | None) -> str | None:
 def start(
     brokers: str, name: str, options: Mapping[str, str], bounds: Mapping[str, tuple[int, int]], said: Mapping[str, Any]
 ) -> dict[str, int]:
-    """Where each partition begins for what a statement said (engine.ddl.source), within what is there."""
+    """Returns the offset at which each partition begins, within its bounds.
+
+    `said` is the start option of a statement (engine.ddl.source): offsets, or a time in ms, which
+    is relative to now if negative. A partition without records from that time on begins at its end.
+    """
     if "offsets" in said:
         wanted = {p: said["offsets"][int(p)] if int(p) < len(said["offsets"]) else 0 for p in bounds}
         return {p: min(max(wanted[p], low), high) for p, (low, high) in bounds.items()}
@@ -184,7 +203,7 @@ def start(
 
 
 def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str, int], options: Mapping[str, str]) -> Iterator[Record]:
-    """The committed records of a topic in [begin, end) of each partition, in its order."""
+    """Yields the committed records of a topic in [begin, end) of each partition, by offset."""
     open_ = {int(p): end[p] for p in end if begin.get(p, 0) < end[p]}
     if not open_:
         return
@@ -201,7 +220,8 @@ def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str
                 if error is not None:
                     if error.code() != KafkaError._PARTITION_EOF:
                         raise ConnectionFailure(f"Kafka at {brokers}, topic {topic}: {error.str()}")
-                    open_.pop(partition, None)  # what is left before the end is no record: a marker of a transaction
+                    # the remaining offsets before `end` are transaction markers, not records
+                    open_.pop(partition, None)
                 elif partition in open_:
                     if message.offset() < open_[partition]:
                         yield Record(
@@ -216,7 +236,8 @@ def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str
                     if message.offset() + 1 >= open_[partition]:
                         del open_[partition]
             if messages:
-                heard = monotonic()  # after the records were taken, which may be long after they came
+                # taken after the yields, since the caller may take long to process the records
+                heard = monotonic()
     except KafkaException as e:
         raise _silent(brokers, e) from e
     finally:

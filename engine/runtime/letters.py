@@ -1,17 +1,21 @@
-"""Dead letters: retried, deleted, and removed by age and size. A letter's record enters each view at most once.
+"""Retries and deletes dead letters. The record of a letter enters each view at most once.
 
-    RETRY     letters ──► inbox, channel $retry/<source node> ──► the same decoder ──► rows, and the letter ends; or once more a letter
-    DELETE    letters ──► inbox, channel $forget/<node that keeps them> ──► the letter ends
+    RETRY     letters ──► inbox, channel $retry/<source node> ──► decoder ──► rows, or a letter again
+    DELETE    letters ──► inbox, channel $forget/<node that keeps them> ──► the letter is deleted
 
-A record is a letter for all views that have read it or will, or only for the views that could not decode it when they were filled (a
-registry may lose a schema). The rules:
+If RETRY succeeds, the letter is deleted.
 
-    a fill of an append-only source leaves out every record that was a letter at some time since the view was created (`Passed`):
-        RETRY brings it to the new view as to all others
-    fills of one source come one after the other, as do RETRY and DELETE
-    RETRY brings a record to the views that lack it: all but those that decoded it before it became a letter in another view's fill (`has`)
+A record is a letter either for all views, present and future, or only for the views that could not
+decode it during their fill (a registry may lose a schema). The rules:
 
-A tick takes in a letter and ends it, or does neither. After a crash the inbox is read first, then letters are looked up again.
+- A fill of an append-only source excludes every record that was a letter at some time since the
+  view was created (`Passed`). RETRY sends it to the new view as to all others.
+- Fills of one source run one after the other; so do RETRY and DELETE.
+- RETRY sends a record to the views that lack it. These are all views, except those that decoded it
+  before it became a letter in another view's fill (`has`).
+
+A tick either takes in a letter and deletes it, or does neither. After a crash the inbox is read
+first, and then letters are looked up again.
 """
 
 from __future__ import annotations
@@ -35,18 +39,23 @@ from lake.weights import positive
 if TYPE_CHECKING:
     from engine.runtime.engine import Engine
 
-PIECE = 5_000  # letters that enter in one tick
+PIECE = 5_000  # letters per tick
 RETRY, FORGET = "$retry/", "$forget/"
 KEY = ["topic", "partition", "offset"]
-ATTEMPTS, SINCE, BACKFILL, EXCEPT = "attempts", "since", "backfill", "except"  # headers of a letter that is retried (engine/java, Circuit)
-FILLED = "filled"  # option of a view: {source id: [up to where it was filled from that source, when that was done]}
+# headers of a retried letter (engine/java, Circuit)
+ATTEMPTS, SINCE, BACKFILL, EXCEPT = "attempts", "since", "backfill", "except"
+# option of a view: {source id: [ends of its fill from that source, time of completion]}
+FILLED = "filled"
 
 Offsets = dict[int, list[int]]  # by partition, ascending
 
 
 @dataclass(slots=True)
 class Backfill:
-    """What a view gets of a source by its fill: the records before `ends`, by partition. `done`: when all were in (ms), None until then."""
+    """The part of a source that a view gets by its fill: the records before `ends`, by partition.
+
+    `done`: the time in ms when all were read, None before that.
+    """
 
     ends: dict[str, int]
     done: int | None = None
@@ -64,32 +73,37 @@ class Letters:
         self._engine = engine
         self._lock = threading.Lock()
         self._using: dict[tuple[str, int], threading.Lock] = {}
-        self._backfills: Mapping[int, Mapping[int, Backfill]] = {}  # of views that are being filled, by view and source; never changed
+        # of views being filled, by view and source; replaced, never modified
+        self._backfills: Mapping[int, Mapping[int, Backfill]] = {}
 
     def begin(self, view: Item, backfills: Mapping[int, Backfill]) -> None:
-        """Notes what a view is going to be filled with, for the first time or again."""
+        """Records which part of each source a view is filled with. A restarted fill replaces it."""
         items = self._engine.catalog.items
         noted = {id: of for id, of in self._backfills.items() if id in items and not items[id].ready}
         self._backfills = {**noted, view.id: backfills}
 
     @contextmanager
     def filling(self, source: Item, backfill: Backfill) -> Iterator[None]:
-        """Holds the history of a source while a view is filled from it."""
+        """Lets one fill at a time read the source.
+
+        Marks the backfill as done when the block ends.
+        """
         with self._turn("fill", source):
             yield
             backfill.done = self._engine.newest.time
 
     def noted(self, view: Item) -> Item:
-        """Returns the view, now filled, with what its fills from sources brought."""
+        """Returns the view, now filled, with an option that records what its fills covered."""
         backfills = {str(source): [b.ends, b.done] for source, b in self._backfills.get(view.id, {}).items()}
         return replace(view, options={**view.options, FILLED: backfills}) if backfills else view
 
     def _turn(self, what: str, source: Item) -> threading.Lock:
+        """Returns the lock for this kind of work on a source."""
         with self._lock:
             return self._using.setdefault((what, source.id), threading.Lock())
 
     def retry(self, source: Item) -> int:
-        """Tries every letter once. Returns how many there were."""
+        """Retries each letter of a source once. Returns their number."""
         with self._turn("letters", source):
             rows = self._rows(source)
             node = nodes.source_node(source)
@@ -101,7 +115,7 @@ class Letters:
         return rows.num_rows
 
     def delete(self, source: Item, chosen: Callable[[pa.Table], pa.Table]) -> int:
-        """Ends the letters that `chosen` leaves of the table. Returns how many."""
+        """Deletes the letters that `chosen` selects from the table. Returns their number."""
         with self._turn("letters", source):
             rows = chosen(self._rows(source)).select(KEY)
             channel = f"{FORGET}{nodes.upsert_node(of_source(source, self._engine.catalog))}"
@@ -110,23 +124,25 @@ class Letters:
         return rows.num_rows
 
     def _rows(self, source: Item) -> pa.Table:
-        """The letters in the order of their records, once everything that was sent before is in."""
+        """Returns the letters in record order, after all earlier inbox entries are read."""
         engine = self._engine
         engine.wait_inbox(engine.inbox.newest, lambda: source.id in engine.catalog.items)
         letters = of_source(source, engine.catalog)
         return engine.lake.snapshot(letters.id, engine.newest.time).sort_by([("partition", "ascending"), ("offset", "ascending")])
 
     def _enter(self, source: Item, records: list[Record]) -> None:
+        """Writes records to the inbox and waits for their tick."""
         engine = self._engine
         engine.wait_inbox(engine.enter(records), lambda: source.id in engine.catalog.items)
 
 
 class _Having:
-    """Tells which operators and relations have the rows of a letter."""
+    """Determines which operators and relations already have the rows of a letter."""
 
     def __init__(self, engine: Engine, source: Item, filling: Mapping[int, Mapping[int, Backfill]]) -> None:
         self._catalog, self._graph, self._source = engine.catalog, engine.graph, source
-        self._backfills: dict[int, Backfill | None] = {}  # None: of a view from before backfills were noted
+        # None: the view dates from a version that did not record backfills
+        self._backfills: dict[int, Backfill | None] = {}
         for view in self._catalog.items.values():
             if view.kind != "materialized view":
                 continue
@@ -138,7 +154,7 @@ class _Having:
         self._known: dict[frozenset[int], str] = {}
 
     def __call__(self, row: Mapping[str, Any]) -> str:
-        """Returns their ids with commas between."""
+        """Returns the ids of those that have the rows of this letter, separated by commas."""
         if not row["backfill"]:  # no view could decode it
             return ""
         since = _milliseconds(row["since"])
@@ -156,14 +172,16 @@ def has(backfill: Backfill | None, partition: int, offset: int, since: int) -> b
     [True, False, False, True]
     """
     if backfill is None or offset >= backfill.ends.get(str(partition), 0):
-        return True  # it came live, and was decoded; only a view that has no history yet gets all such records by its fill
+        # It came as a live change and was decoded. Only a view without history gets such records
+        # by its fill.
+        return True
     return backfill.done is not None and backfill.done < since
 
 
 def inputs(catalog: Catalog, graph: Graph, source: Item, views: Set[int]) -> set[int]:
-    """Returns the operators and relations that get the rows of a source for these views and no others."""
+    """Returns the operators and relations that get rows of the source for these views only."""
     node = nodes.source_node(source)
-    users: dict[int, set[int]] = {}  # of each operator, the views that have it
+    users: dict[int, set[int]] = {}  # the views that use each operator
     for view in catalog.items.values():
         for _, operator in nodes.record(view):
             users.setdefault(operator, set()).add(view.id)
@@ -173,7 +191,10 @@ def inputs(catalog: Catalog, graph: Graph, source: Item, views: Set[int]) -> set
 
 
 class Passed:
-    """The records of a source that were letters at some time since an entry of the log: a fill leaves them out."""
+    """The records of a source that were letters at some time since a log entry.
+
+    Fills exclude them.
+    """
 
     def __init__(self, engine: Engine, source: Item, n: int, time: int) -> None:
         self._engine, self._letters, self._n = engine, of_source(source, engine.catalog), n
@@ -181,7 +202,7 @@ class Passed:
         self._add(engine.lake.snapshot(self._letters.id, time))
 
     def offsets(self) -> Offsets:
-        """Returns them as of the newest entry."""
+        """Returns their offsets as of the newest entry."""
         newest = self._engine.newest.n
         for entry in self._engine.lake.log.after(self._n, newest):
             if (changes := entry.changes(self._letters.id)) is not None:
@@ -195,20 +216,23 @@ class Passed:
 
 
 def between(offsets: Offsets, partition: int, begin: int, end: int) -> list[int]:
-    """Returns those of a partition in [begin, end)."""
+    """Returns the offsets of a partition in [begin, end)."""
     of = offsets.get(partition, [])
     return of[bisect_left(of, begin) : bisect_left(of, end)]
 
 
 def _pieces(rows: pa.Table) -> Iterator[list[dict[str, Any]]]:
+    """Yields the rows in pieces of PIECE letters."""
     return (rows.slice(at, PIECE).to_pylist() for at in range(0, rows.num_rows, PIECE))
 
 
 def _milliseconds(time: Any) -> int | None:
+    """Returns a timestamp in ms since the epoch."""
     return None if time is None else round(time.timestamp() * 1000)
 
 
 def _again(channel: str, row: Mapping[str, Any], have: str) -> Record:
+    """Returns the inbox record that retries a letter. `have`: ids that must not get its rows."""
     backfill = "true" if row["backfill"] else None
     headers = {ATTEMPTS: row["attempts"] + 1, SINCE: _milliseconds(row["since"]), BACKFILL: backfill, EXCEPT: have or None}
     said = tuple((name, str(value).encode()) for name, value in headers.items() if value is not None)

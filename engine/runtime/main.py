@@ -1,4 +1,7 @@
-"""`tailgate engine`: the process. Lock the lake, run the ticks, stop at a boundary. The JVM is on its way up already (`jvm`)."""
+"""The process of `tailgate engine`: locks the lake, runs the ticks, stops at a boundary.
+
+The JVM is already starting when this module is imported (`jvm`).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ log = logging.getLogger("tailgate.engine")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Of `tailgate engine`."""
+    """The options of `tailgate engine`."""
 
     data: Path
     parallelism: int = 1
@@ -39,9 +42,13 @@ class Options:
 
 
 def run(options: Options, jvm: Jvm) -> int:
-    """Runs until SIGTERM or SIGINT; 0 then."""
+    """Runs the engine until SIGTERM or SIGINT. Returns exit code 0.
+
+    Raises 55000 if the lake's state has another number of partitions than `options.parallelism`.
+    """
     options.vault.check()
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it writes a page of JSON for an error that is told anyway
+    # this logger writes a page of JSON for each error that is reported elsewhere
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     logging.getLogger("py4j").setLevel(logging.ERROR)
     lake = Lake.open(options.data, create=True)
     writer = open_epoch(lake, take_over=options.take_over)

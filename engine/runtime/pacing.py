@@ -1,11 +1,14 @@
-"""Ticks wait while snapshots of the state are uploaded too slowly, because versions without one are limited (engine/java, Snapshots).
+"""Delays ticks while snapshots of the state are uploaded too slowly.
+
+The number of state versions without an uploaded snapshot is limited (engine/java, Snapshots).
 
     versions since the last uploaded snapshot     0 … 40 % of the limit      no wait
                                                   … 100 %                    up to 2 s before each tick, growing with the square
                                                   beyond                     10 s, doubled every ten versions
 
-An upload that hangs for two minutes at any rate of ticks brings them to about one a second. A wait ends when an upload has succeeded.
-Beyond the limit, a tick passes now and then all the same: an upload that failed is only repeated with a newer snapshot.
+If an upload hangs for two minutes, ticks slow down to about one per second, whatever their rate
+was. A wait ends when an upload succeeds. Beyond the limit some ticks still run, because a failed
+upload is repeated only with a newer snapshot.
 """
 
 from __future__ import annotations
@@ -17,10 +20,12 @@ from typing import Any
 
 log = logging.getLogger("tailgate.engine")
 
-FREE = 0.4  # of the limit: no wait
-WAIT_S = 2.0  # before a tick at the limit
-BEYOND_S, DOUBLED = 10.0, 10  # before a tick beyond it, doubled every so many versions
-LOOK_S = 0.05
+# fraction of the limit up to which ticks do not wait
+FREE = 0.4
+WAIT_S = 2.0  # wait before a tick at the limit
+# wait before a tick beyond the limit, and after how many versions it doubles
+BEYOND_S, DOUBLED = 10.0, 10
+LOOK_S = 0.05  # between two checks during a wait
 
 
 def wait_of(lineage: int, limit: int) -> float:
@@ -35,7 +40,7 @@ def wait_of(lineage: int, limit: int) -> float:
 
 
 class Pacing:
-    """Waits before ticks. One thread calls `wait`; the newest tick tells `lineage`."""
+    """Delays ticks. One thread calls `wait`; each tick sets `lineage`."""
 
     def __init__(self, snapshots: Any) -> None:
         self._snapshots = snapshots
@@ -44,7 +49,7 @@ class Pacing:
         self._told = False
 
     def wait(self, stopping: Callable[[], bool]) -> None:
-        """Returns when the next tick may begin."""
+        """Waits until the next tick may begin."""
         began = time.monotonic()
         while (wait := wait_of(self.lineage, self._limit)) > time.monotonic() - began and not stopping():
             if self.lineage >= self._limit and not self._told:

@@ -1,12 +1,15 @@
-"""The inputs of the ticks: the inbox first, then one Kafka reader per set of brokers and options, unioned into one stream.
+"""The inputs of the ticks: the union of the inbox and the Kafka readers, as one stream.
 
-A reader's topics come as channels "<reader>/<topic>". Readers start from the log's offsets, in a checkpoint of their own for
-every start of the query: what a batch was is told by the log alone, and Spark's checkpoint holds only what the running query
-needs. So a checkpoint may be lost at any time, and readers join and leave at a tick's boundary.
+There is one Kafka reader per set of brokers and options. Its topics are the channels
+"<reader>/<topic>". Sources with a transaction topic have their own reader
+(`engine.runtime.transactions`).
 
-Sources that name a transaction topic have a reader of their own, see `engine.runtime.transactions`.
+Readers start from the log's offsets, with a new checkpoint for each start of the query. The log
+alone identifies batches; Spark's checkpoint only serves the running query. A checkpoint may
+therefore be lost at any time, and readers can join and leave at the boundary of a tick.
 
-The inbox must be the first of the union: it is the one that waits for the doorbell, and Kafka's ends are read after it rang.
+The inbox must come first in the union: it waits for the doorbell, and the ends of Kafka's topics
+are read after the doorbell has rung.
 """
 
 from __future__ import annotations
@@ -25,45 +28,55 @@ from lake.catalog import Catalog, Item
 from lake.clients import JAVA_SECRET, java
 from lake.secrets import Settings, settings
 
-ROWS_PER_TICK = 50_000  # of one reader: 0.5 s of work; a tick that catches up stays short for the others
-ANSWER_MS = 3000  # a broker that does not answer stalls its sources, and the others' ticks, no longer than this
+# limit per reader: 0.5 s of work, so that a tick of a source that catches up delays others little
+ROWS_PER_TICK = 50_000
+# longest wait for a broker; its sources are then stalled, and ticks of the others continue
+ANSWER_MS = 3000
 RATE = "max_records_per_second"  # option of a source
-CLOCK_MS = 10_000  # an idle engine ticks this often, so that time goes on
+CLOCK_MS = 10_000  # interval of ticks of an idle engine, so that time advances
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One Kafka stream. `name` begins its channels; `topics` is sorted. With a secret that was altered it is another reader."""
+    """One Kafka stream. A reader with a changed secret is a different reader.
+
+    `name` is the prefix of its channels. `topics` is sorted.
+    """
 
     name: str
     brokers: str
     settings: Settings = ()
     topics: tuple[str, ...] = field(default=())
-    rate: int | None = None  # records a second, at most
-    transactions: str = ""  # what keeps transactions whole, if something does (`engine.runtime.transactions`)
-    registries: tuple[Settings, ...] = ()  # that it asks for that
+    rate: int | None = None  # limit in records per second
+    # configuration of whole transactions, or '' (`engine.runtime.transactions`)
+    transactions: str = ""
+    # access settings of the registries that `transactions` needs
+    registries: tuple[Settings, ...] = ()
 
 
 def reader_name(item: Item) -> str:
+    """Returns the name of a source's reader: its channel without the topic."""
     return str(item.options["channel"]).rsplit("/", 1)[0]
 
 
 def apart(one: Item, other: Item) -> bool:
-    """Whether two sources need readers of their own: it is the reader that knows a password, that a limit by the second is of, and that
-    keeps transactions whole."""
+    """Returns whether two sources need different readers.
+
+    They do if their client settings or transaction topics differ, or if one has a rate limit.
+    """
     if transactions.group(one) != transactions.group(other):
         return True
     return one.options.get("kafka", {}) != other.options.get("kafka", {}) or RATE in one.options or RATE in other.options
 
 
 def beginning(source: Item, bounds: Mapping[str, tuple[int, int]]) -> dict[str, int]:
-    """The first record of each partition that a source reads."""
+    """Returns the offset of the first record of each partition that a source reads."""
     start = source.options.get("start", {})
     return {p: min(max(low, start.get(p, low)), high) for p, (low, high) in bounds.items()}
 
 
 def readers(sources: Iterable[Item], catalog: Catalog) -> tuple[Reader, ...]:
-    """The readers that these sources need."""
+    """Returns the readers that these sources need, by name."""
     found: dict[str, list[Item]] = {}
     for item in sources:
         found.setdefault(reader_name(item), []).append(item)
@@ -71,6 +84,7 @@ def readers(sources: Iterable[Item], catalog: Catalog) -> tuple[Reader, ...]:
 
 
 def _reader(name: str, sources: list[Item], catalog: Catalog) -> Reader:
+    """Returns the reader of these sources, which all name it."""
     options = sources[0].options
     topics = tuple(sorted({t for s in sources for t in transactions.topics(s)}))
     registries = tuple(settings(a, catalog) for s in sources for a in transactions.accesses(s))
@@ -87,8 +101,13 @@ def stream(
     clients: Mapping[str, Mapping[str, str]],
     keep: Callable[[str], str],
 ) -> DataFrame:
-    """The union. `offsets` of a reader name every partition of its topics; `clients`: how each is to reach its brokers (`veiled`); `keep`
-    tells the JVM how registries are reached (`Circuits.access`). One that keeps transactions whole rings by itself."""
+    """Returns the union of the inputs.
+
+    `offsets`: by reader, the start offset of every partition of its topics. `clients`: the client
+    settings of each reader (`veiled`). `keep` stores access settings of registries in the JVM
+    (`Circuits.access`). The doorbell does not watch readers with transactions: they ring it
+    themselves.
+    """
     watched = [{"bootstrap": r.brokers, "topics": list(r.topics), "options": dict(clients[r.name])} for r in readers if not r.transactions]
     source = (
         session.readStream.format("tailgate-inbox").option("path", str(inbox)).option("start", str(consumed)).option("clock", str(CLOCK_MS))
@@ -105,7 +124,8 @@ def stream(
             .option("includeHeaders", "true")
             .option("fetchOffset.numRetries", "1")
             .option("kafka.isolation.level", "read_committed")
-            .option("kafka.fetch.max.wait.ms", "10")  # else every tick at a low rate takes 500 ms more
+            # the default makes every tick at a low rate 500 ms longer
+            .option("kafka.fetch.max.wait.ms", "10")
             .option("kafka.default.api.timeout.ms", str(ANSWER_MS))
             .option("kafka.request.timeout.ms", str(ANSWER_MS))
         )
@@ -121,11 +141,15 @@ def stream(
 
 
 def _format(reader: Reader) -> str:
+    """Returns the name of the Spark source that this reader needs."""
     return transactions.FORMAT if reader.transactions else "kafka" if reader.rate is None else "tailgate.RatedKafka"
 
 
 def veiled(session: SparkSession, said: Mapping[str, str]) -> dict[str, str]:
-    """What Kafka's Java clients are told (`lake.clients`). Secrets among it stand in no option, plan or log: the clients look them up."""
+    """Returns the settings of Kafka's Java clients (`lake.clients`), with references for secrets.
+
+    The clients look the secrets up, so that no option, plan or log contains them.
+    """
     secrets: Any = session._jvm.tailgate.security.Secrets  # type: ignore[union-attr]
     told = java(said)
     hidden = {name: str(secrets.reference(told[name])) for name in JAVA_SECRET if name in told}
@@ -134,14 +158,17 @@ def veiled(session: SparkSession, said: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where the inputs were at the end of a batch."""
+    """The positions of the inputs at the end of a batch."""
 
     inbox: int
     offsets: dict[str, Offsets]
 
 
 def ends(checkpoint: Path, batch: int, readers: tuple[Reader, ...], before: Mapping[str, Offsets]) -> Ends:
-    """Read from the file that Spark writes before it runs a batch: a line a source, after the version and the metadata."""
+    """Reads the ends of a batch from the file that Spark writes before it runs the batch.
+
+    The file has one line per input, after two lines of version and metadata.
+    """
     lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()[2:]
     offsets = {r.name: before[r.name] if line == "-" else json.loads(line) for r, line in zip(readers, lines[1:], strict=True)}
     return Ends(int(json.loads(lines[0])[0]), offsets)

@@ -1,6 +1,8 @@
-"""What Kafka held when somebody asked is in: the wait behind `SET real_time_recency`.
+"""Waits for the records that Kafka holds at the time of a call (`SET real_time_recency`).
 
-relations ──► the sources below them ──► where their topics end now ──► the first entry whose offsets have reached that
+    relations ──► their sources ──► current ends of the topics ──► first entry with those offsets
+
+A SELECT waits for that entry or fails after a timeout.
 """
 
 from __future__ import annotations
@@ -19,13 +21,17 @@ if TYPE_CHECKING:
 
 
 class Recency:
-    """Thread safe; called by the control interface."""
+    """Waits for the control interface. Thread safe."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def __call__(self, relations: Iterable[int], timeout: float) -> dict[str, Any]:
-        """{"n", "time"} of an entry that has all that the topics below these relations held at the call. 57014 after so many seconds."""
+        """Returns {"n", "time"} of an entry with all records that the topics hold at the call.
+
+        The topics are those of the sources below these relations. Raises 57014 after `timeout`
+        seconds.
+        """
         engine = self._engine
         deadline = time.monotonic() + timeout
         wanted = {s.id: kafka.topic(*engine.place(s)).bounds for s in sources(relations, engine.catalog)}
@@ -42,15 +48,16 @@ class Recency:
             n = newest.n
 
     def _reached(self, offsets: Mapping[str, Any], id: int, bounds: dict[str, tuple[int, int]]) -> bool:
+        """Returns whether the offsets of an entry have reached these bounds of a source's topic."""
         source = self._engine.catalog.items.get(id)
         if source is None:
-            return True  # dropped meanwhile: the SELECT says so
+            return True  # dropped meanwhile: the SELECT reports it
         at = offsets.get(reader_name(source), {}).get(source.options["topic"])
         return at is None or all(at.get(p, 0) >= high for p, (_, high) in bounds.items())
 
 
 def sources(relations: Iterable[int], catalog: Catalog) -> list[Item]:
-    """The sources from Kafka that relations are made of, themselves included."""
+    """Returns the Kafka sources among these relations and the relations that they depend on."""
     found: dict[int, Item] = {}
     queue = [catalog[id] for id in relations if id in catalog.items]
     seen = {item.id for item in queue}

@@ -1,7 +1,7 @@
-"""State that the log names is missing or damaged: the upserts' is made again, in a folder of its own, before ticks go on.
+"""Restores the state of upserts that is missing or damaged, in a new folder, before ticks continue.
 
-The rows of keyed relations are in the lake, whatever happened to the state, so those relations stay as they are and readable. The state
-of views is not made again here: they are filled (`engine.runtime.installing`).
+The lake has the rows of keyed relations, independently of the state, so they stay readable. State
+of views is not restored here: they are filled again (`engine.runtime.installing`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from lake import files
 from lake.catalog import Catalog
 from lake.entry import stream
 
-AFTER = "after-"  # begins the folders of state made again; the number of the newest entry follows
-PIECE_ROWS = 20_000  # a tick's worth; all of a relation's rows are in memory once besides
+AFTER = "after-"  # prefix of the folders of restored state; the number of the newest entry follows
+PIECE_ROWS = 20_000  # per tick; all rows of one relation are in memory as well
 BATCH = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
 
 
 def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
-    """The folder below state/ and the ids of the state made again; the caller names both in the log's next entry. No tick may run."""
+    """Returns the folder below state/ and the ids of the restored state.
+
+    The caller names both in the log's next entry. No tick may run meanwhile.
+    """
     folder = f"{AFTER}{engine.newest.n}"
     path = engine.lake.path / STATE / folder
-    files.discard_folder(path)  # of an attempt that did not come to its entry
+    files.discard_folder(path)  # left by an attempt that failed before its entry
     part, channels = restoring(graph, catalog)
     circuit = engine.circuits.build(part)
     ids = ""
@@ -38,7 +41,7 @@ def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
 
 
 def remove_lost(engine: Engine, folder: str) -> None:
-    """Removes all state older than that in the folder, once an entry names it."""
+    """Removes all state older than that folder. An entry must already name the folder."""
     n = int(folder.removeprefix(AFTER))
     for old in (engine.lake.path / STATE).glob("*"):
         if not old.name.startswith(AFTER) or int(old.name.removeprefix(AFTER)) < n:

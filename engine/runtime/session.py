@@ -1,6 +1,6 @@
-"""The Spark session of the engine: bound to loopback, with everything per tick switched off that can be.
+"""The engine's Spark session. It listens on loopback only and omits costs per tick where possible.
 
-Source of the settings: docs/engine.md, "Settings of Spark".
+docs/engine.md, "Settings of Spark", explains the settings.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from pyspark.sql import SparkSession
 
 from engine.runtime.jvm import Jvm, attached
 
-STATE_CACHE_MB = 256  # RocksDB's block cache and write buffers, of all stores of this process together
+# RocksDB's block cache and write buffers, of all state stores of this process together
+STATE_CACHE_MB = 256
 TEN_YEARS_MS = 10 * 365 * 86_400_000
-ENDING_MS = 2000  # longest exit of the JVM
+ENDING_MS = 2000  # longest shutdown of the JVM
 
 STREAMING = "spark.sql.streaming"
 SPARK = "org.apache.spark.sql.execution.streaming"
@@ -23,29 +24,38 @@ SETTINGS: dict[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.variable.substitute": "false",  # '${env:PATH}' in a statement is a text
-    "spark.authenticate": "true",  # by a secret that Spark makes for this session: its ports refuse other users of this machine
-    # Spark removes a block manager, its own driver's too, after two silent minutes by the wall clock, which may jump by days.
+    "spark.sql.variable.substitute": "false",  # '${env:PATH}' in a statement is ordinary text
+    # with a secret per session: Spark's ports refuse other users of this machine
+    "spark.authenticate": "true",
+    # Spark removes a block manager, even its own driver's, after two minutes without a heartbeat.
+    # It uses the wall clock, which may jump by days.
     "spark.storage.blockManagerHeartbeatTimeoutMs": str(TEN_YEARS_MS),
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "false",  # the catalogue's templates say each result's scale
+    # the templates of the function catalog define the scale of each result
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
-    "spark.hadoop.fs.file.impl": "tailgate.DurableFiles",  # state survives a loss of power, and no fork of chmod for each file
+    # makes state survive a loss of power, and saves a fork of chmod for each file
+    "spark.hadoop.fs.file.impl": "tailgate.DurableFiles",
     f"{STREAMING}.checkpointFileManagerClass": f"{SPARK}.checkpointing.FileSystemBasedCheckpointFileManager",
     f"{STREAMING}.stateStore.providerClass": f"{SPARK}.state.RocksDBStateStoreProvider",
-    f"{STREAMING}.stateStore.checkpointFormatVersion": "2",  # versions with unique ids: a tick that is run again spoils nothing
+    # versions have unique ids: a repeated tick does no harm
+    f"{STREAMING}.stateStore.checkpointFormatVersion": "2",
     f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    f"{STREAMING}.stateStore.rocksdb.trackTotalNumberOfRows": "false",  # else every put is also a get
+    # otherwise every put is also a get
+    f"{STREAMING}.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     f"{STREAMING}.stateStore.rocksdb.boundedMemoryUsage": "true",
     f"{STREAMING}.stateStore.rocksdb.maxMemoryUsageMB": str(STATE_CACHE_MB),
-    f"{STREAMING}.pollingDelay": "1ms",  # the look after a ring that finds nothing; the waiting itself is the doorbell's
+    # the delay after a ring without new data; the doorbell does the actual waiting
+    f"{STREAMING}.pollingDelay": "1ms",
     f"{STREAMING}.metricsEnabled": "false",
     f"{STREAMING}.numRecentProgressUpdates": "1",
     f"{STREAMING}.kafka.useDeprecatedOffsetFetching": "false",
-    f"{STREAMING}.checkpoint.fileChecksum.enabled": "false",  # compressed streams and archives have some; two more files a file
-    "spark.sql.codegen.cache.maxEntries": "5000",  # a new circuit finds what the one before had compiled, and the JVM made fast
+    # compressed streams and archives have their own; saves two more files per file
+    f"{STREAMING}.checkpoint.fileChecksum.enabled": "false",
+    # a new circuit reuses the compiled code of the one before
+    "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",
@@ -55,12 +65,16 @@ SETTINGS: dict[str, str] = {
 
 
 PLANNING = {
-    "spark.sql.codegen.wholeStage": "false",  # a tick's plan is a union of scans: its code was written, looked up and run for nothing
+    # a tick's plan is a union of scans, for which generated code is never needed
+    "spark.sql.codegen.wholeStage": "false",
 }
 
 
 def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSession:
-    """A session in this JVM, or else in the one that this process has, or a new one. `scratch` is for what may be lost."""
+    """Returns a Spark session: in the given JVM, else in this process's JVM, else in a new JVM.
+
+    `scratch` is a folder for temporary files.
+    """
     settings = {**SETTINGS, "spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
     builder = SparkSession.builder.master(f"local[{max(2, parallelism)}]").appName("tailgate")
     for name, value in settings.items():
@@ -71,7 +85,8 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSessi
     session = builder.getOrCreate()
     if jvm is not None:
         attached()
-        session.sparkContext._gateway.proc = jvm.process  # type: ignore[union-attr]  # as if PySpark had started it: held as long as used
+        # as if PySpark had started the JVM: it keeps the process as long as it uses it
+        session.sparkContext._gateway.proc = jvm.process  # type: ignore[union-attr]
     session.sparkContext.setLogLevel("ERROR")
     _unwatched(session)
     session._jvm.tailgate.functions.Functions.register(session._jsparkSession)  # type: ignore[union-attr]
@@ -80,7 +95,10 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSessi
 
 
 def _unwatched(session: SparkSession) -> None:
-    """Takes away those who keep books of jobs and stages for Spark's UI, which is off: 5 ms of CPU a tick."""
+    """Removes the listeners that collect jobs and stages for Spark's UI, which is off.
+
+    They take 5 ms of CPU per tick.
+    """
     context = session.sparkContext._jsc.sc()  # type: ignore[union-attr]
     for store in (context.statusStore(), session._jsparkSession.sharedState().statusStore()):
         listener = store.listener()
@@ -89,7 +107,7 @@ def _unwatched(session: SparkSession) -> None:
 
 
 def for_ticks(session: SparkSession) -> SparkSession:
-    """A session like this one whose plans are cheap to make: the same small one is planned for every tick."""
+    """Returns a copy of the session with cheaper planning: all ticks plan the same query."""
     ticking = SparkSession(session.sparkContext, session._jsparkSession.cloneSession())
     for name, value in PLANNING.items():
         ticking.conf.set(name, value)
@@ -97,4 +115,5 @@ def for_ticks(session: SparkSession) -> SparkSession:
 
 
 def jvm_pid(session: SparkSession) -> int:
+    """Returns the process id of the session's JVM."""
     return int(session._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]

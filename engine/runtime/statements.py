@@ -1,8 +1,9 @@
-"""CREATE, DROP and EXPLAIN, from text to an answer.
+"""Runs the statements that gateways send to the engine: CREATE, ALTER, DROP, EXPLAIN and others.
 
     parse ──► engine.ddl: items ──► Installation.install: entry, circuit, fill ──► answer
 
-One statement changes the catalog at a time. A materialized view is answered when it is filled, which does not hold up others.
+One statement at a time changes the catalog. CREATE MATERIALIZED VIEW returns when the view is
+filled; this does not block other statements.
 """
 
 from __future__ import annotations
@@ -78,22 +79,26 @@ TAGS = {
     CreateSecret: "CREATE SECRET",
     CreateConnection: "CREATE CONNECTION",
 }
-WAIT_S = 0.25  # how often a statement that waits for a fill looks whether its client is still there
-TELL_S = 1.0  # how often it says how far the fill is
+WAIT_S = 0.25  # between two checks whether the client of a waiting statement is still connected
+TELL_S = 1.0  # between two progress messages of a fill
 
 
 class Statements:
-    """What the control interface calls; thread safe."""
+    """Executes statements for the control interface. Thread safe."""
 
     def __init__(self, engine: Engine, installation: Installation) -> None:
         self._engine, self._installation = engine, installation
         self._attending = Attending(installation)
         self._registry = ddl.Registry(engine.vault)
 
-    # ---- for control -----------------------------------------------------------------------------------------------------
+    # ---- called by the control interface ---------------------------------------------------------
 
     def execute(self, text: str, settings: dict[str, str], resolution: Resolution, client: Client) -> Answer:
-        """Runs one statement; the answer of `POST /statement`. Its names mean what the resolution says. Raises 40001."""
+        """Executes one statement and returns the answer of `POST /statement`.
+
+        `resolution` says which objects the names in the statement mean. Raises 40001 if one of them
+        has changed since.
+        """
         statement, names = parse(text), resolution
         match statement:
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
@@ -135,12 +140,17 @@ class Statements:
         raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
 
     def newest(self, after: int, timeout: float) -> Answer:
+        """Waits up to `timeout` seconds for an entry after `after`.
+
+        Returns the newest entry's n and time.
+        """
         header = self._engine.wait_newer(after, timeout)
         return {"n": header.n, "time": header.time}
 
-    # ---- creating --------------------------------------------------------------------------------------------------------
+    # ---- creating --------------------------------------------------------------------------------
 
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
+        """Creates the items of a statement and waits for their fills."""
         tag = TAGS[type(statement)]
         if isinstance(statement, CreateView) and statement.materialized:
             tag = "CREATE MATERIALIZED VIEW"
@@ -170,7 +180,7 @@ class Statements:
                 self._await(fill, client)
             finally:
                 self._installation.awaited.difference_update(i.id for i in fill)
-            header = self._engine.newest  # the time from which the view can be read
+            header = self._engine.newest  # the view is readable from this time on
         return {"tag": tag, "n": header.n, "time": header.time, "notices": told}
 
     def _create_index(self, statement: CreateIndex, names: Resolution) -> Answer:
@@ -181,7 +191,10 @@ class Statements:
         return {**self._answer("CREATE INDEX"), "notices": told}
 
     def _await(self, items: tuple[Item, ...], client: Client) -> None:
-        """Until items are filled, telling how far; raises what went wrong, or that nobody waits, and then leaves nothing of them."""
+        """Waits until the items are filled and sends progress notices to the client.
+
+        If the fill fails or the client disconnects, drops the items and raises the error.
+        """
         installation, engine = self._installation, self._engine
         told = time.monotonic()
         while True:
@@ -209,6 +222,7 @@ class Statements:
                 raise UndefinedTable(f'{item.kind} "{item.name}" was dropped while it was filled')
 
     def _leave(self, items: tuple[Item, ...]) -> None:
+        """Drops those of the items that still exist, with their dependents."""
         with self._installation.lock:
             catalog = self._engine.catalog
             there = [catalog[i.id] for i in items if i.id in catalog.items]
@@ -217,6 +231,7 @@ class Statements:
                 self._installation.install(Change(drop=tuple(sorted(going))))
 
     def _items(self, statement: Items, text: str, catalog: Catalog) -> tuple[Item, ...]:
+        """Returns the new items of a CREATE statement, without owners."""
         match statement:
             case CreateSecret():
                 return (ddl.create_secret(statement, text, catalog, self._engine.vault.sealed),)
@@ -243,12 +258,12 @@ class Statements:
                 return (ddl.create_subscription(statement, text, catalog),)
 
     def _filled(self, view: Item) -> tuple[Item, Item]:
-        """A materialized view that is about to be filled, and the relation of its errors."""
+        """Returns a materialized view that is ready to be filled, and its errors relation."""
         (item,) = self._installation.numbered((replace(view, ready=False),))
         return item, ddl.errors_item(item)
 
     def _alter_secret(self, statement: AlterSecret, names: Resolution) -> Answer:
-        """Readers that go by the secret begin anew, and so do sinks."""
+        """Changes the value of a secret. Readers and sinks that use it restart."""
         with self._installation.lock:
             item = ddl.alter_secret(statement, names.over(self._engine.catalog), self._engine.vault.sealed)
             if item is None:
@@ -257,13 +272,20 @@ class Statements:
         return self._answer("ALTER SECRET")
 
     def _refresh(self, statement: RefreshSchema, names: Resolution) -> Answer:
+        """Reads the schema of a source from its registry again.
+
+        Refills views whose plan changes.
+        """
         with self._installation.lock:
             change, said = ddl.refresh_schema(statement, names.over(self._engine.catalog), self._registry)
             again = self._installation.planned_anew(change) if change != Change() else ()
         return {**self._answer("ALTER SOURCE"), "notices": [*said, *(_notice(f'{i.kind} "{i.name}" is filled again') for i in again)]}
 
     def _validate(self, connection: Item) -> None:
-        """08006 if the other side does not answer, 22023 or 55000 for settings that cannot be used."""
+        """Connects to a broker or registry.
+
+        Raises 08006 if it does not answer, 22023 or 55000 if the settings cannot be used.
+        """
         said = connection.options["settings"]
         if connection.options["type"] == "kafka":
             kafka.listed(connection.options["brokers"], self._engine.opened(said))
@@ -271,10 +293,12 @@ class Statements:
             self._registry.latest(connection.options["url"], ddl.ANSWERS, settings(said, self._engine.catalog))
 
     def _on_channel(self, source: Item, catalog: Catalog) -> Item:
-        """The source with the reader that brings its topic.
+        """Returns the source with the channel it reads: a reader and a topic.
 
-        A stored source reads its topic from the beginning, so it shares no reader with another source of that topic; nor does one
-        of a topic that was made anew with those of the topic before.
+        Sources share a reader unless they need one for themselves. A stored source reads its topic
+        from the beginning and shares no reader with another source of that topic. A source of a
+        topic that was deleted and created again does not share a reader with sources of the old
+        topic.
         """
         brokers, topic, access = self._engine.place(source)
         found = kafka.topic(brokers, topic, access)
@@ -296,7 +320,7 @@ class Statements:
             number += 1
         return replace(source, options={**source.options, **start, "topic_id": found.id, "channel": f"{brokers}#{number}/{topic}"})
 
-    # ---- dropping and explaining -----------------------------------------------------------------------------------------
+    # ---- dropping and explaining -----------------------------------------------------------------
 
     def _drop(self, statement: Drop | DropFunction | DropSchema, names: Resolution) -> Answer:
         with self._installation.lock:
@@ -317,7 +341,7 @@ class Statements:
         return {**self._answer(tag), "notices": said}
 
     def _change(self, statement: Changing, creator: str | None, names: Resolution) -> Answer:
-        """What changes nothing that runs."""
+        """Runs a statement that changes the catalog but not the running circuit."""
         said: list[ddl.Notice] = []
         with self._installation.lock:
             catalog = names.over(self._engine.catalog)
@@ -341,6 +365,7 @@ class Statements:
         return {**self._answer(tag), "notices": said}
 
     def _explain(self, target: Name | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
+        """Returns the lines of EXPLAIN for a view that exists or is in the statement."""
         catalog = names.over(self._engine.catalog)
         if isinstance(target, Name):
             item = catalog.relation(target)
@@ -353,6 +378,7 @@ class Statements:
         return explain(item, catalog, Streams(catalog), figures=self._engine.figures() if analyze else None).splitlines()
 
     def _explain_schema(self, target: Name | CreateSink, part: Part, text: str, asker: str | None, names: Resolution) -> list[str]:
+        """Returns the lines of EXPLAIN for the schema of a sink's messages."""
         catalog = names.over(self._engine.catalog)
         if isinstance(target, Name):
             item = ddl.of_kind("sink", target, catalog)
@@ -364,13 +390,16 @@ class Statements:
         return ddl.sink_schema(item, catalog, part).splitlines()
 
     def _answer(self, tag: str, notice: dict[str, Any] | None = None) -> Answer:
+        """Returns the answer to a statement: its tag, the newest entry and at most one notice."""
         newest = self._engine.newest
         return {"tag": tag, "n": newest.n, "time": newest.time, "notices": [notice] if notice else []}
 
 
 def _owner(creator: str | None, catalog: Catalog) -> int:
+    """Returns the id of the role that will own a new item."""
     return catalog.role(creator).id if creator else OPERATOR_ID
 
 
 def _notice(message: str, sqlstate: str = "00000") -> dict[str, Any]:
+    """Returns a notice as the control interface encodes it."""
     return {"severity": "NOTICE", "sqlstate": sqlstate, "message": message, "hint": None}

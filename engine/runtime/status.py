@@ -1,4 +1,4 @@
-"""What the engine says of itself: the answer of `GET /status`."""
+"""The status of the engine: the answer of `GET /status`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from lake.catalog import Item
 from lake.failed import failure
 
 Answer = dict[str, Any]
-RATE_S = 10.0  # messages a second are counted over this and up to twice as long
+RATE_S = 10.0  # message rates are averaged over this time, or up to twice as long
 PERCENTILES = (("p50", 0.5), ("p95", 0.95))
 
 
 class Status:
+    """Collects the status of sources, views, sinks and ticks."""
+
     def __init__(self, installation: Installation) -> None:
         self._installation, self._engine = installation, installation.engine
-        self._errors: dict[int, str] = {}  # the last of each source
-        self._counted: dict[int, tuple[float, int]] = {}  # when, and how many records there were
+        self._errors: dict[int, str] = {}  # the last error of each source
+        # when the records of a source were counted, and how many there were
+        self._counted: dict[int, tuple[float, int]] = {}
 
     def __call__(self) -> Answer:
         engine = self._engine
@@ -42,7 +45,7 @@ class Status:
         }
 
     def _source(self, item: Item, behind: int | None) -> Answer:
-        """`behind`: how many records."""
+        """Returns the status of a source. `behind` is its number of unread records."""
         engine, stall = self._engine, self._engine.stall(item)
         counts = engine.counters.get(nodes.source_node(item), {})
         said = "paused" if item.options.get("paused") else "failed" if stall and stall.lasting else "stalled" if stall else "running"
@@ -57,7 +60,7 @@ class Status:
         return {"status": said, "error": stall.error if stall else None, "records": 0, "dead_letters": 0, "bytes": 0, **counts, **more}
 
     def _view(self, item: Item) -> Answer:
-        """`rows` and `percent`: of the fill that goes on for it, its own or its replacement's."""
+        """Returns the status of a view; `rows` and `percent` are the progress of its fill."""
         engine = self._engine
         error = engine.failing.error(item)
         coming = engine.catalog.replacements().get(item.id)
@@ -73,7 +76,7 @@ class Status:
         return {"status": said, "error": told, **progress}
 
     def _sink(self, item: Item) -> Answer:
-        """What the sinks process has written of it."""
+        """Returns the status of a sink that the sinks process has recorded."""
         try:
             said = json.loads((self._engine.lake.path / "readers" / f"sink-{item.id}").read_bytes())
         except (OSError, ValueError):

@@ -1,8 +1,10 @@
-"""What a tick gives the driver, in one message: every call into the JVM is a round trip, and a tick of twenty views asked sixty times.
+"""The result of a tick, sent to the driver in one message.
+
+Every call into the JVM is a round trip, and a tick of twenty views would need sixty.
 
     length of the JSON (4 bytes, big-endian) │ JSON │ the relations' changes, an Arrow stream each
 
-The other side: engine/java, TickResult.message.
+TickResult.message in engine/java writes the message.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ from engine.plan.sharing import Sum
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """`changes`: of each relation that changed an Arrow stream, or the file that holds a large one; whoever takes that removes it.
+    """The result of a tick.
 
-    `state`: for the next tick, opaque. `counters`: "<source>.<what>" → number. `forgotten`: nodes without state by now. `due`: when there
-    is something to do by the clock, in ms. `sums`: of the operators that ran, by node and partition, the sum of their input, or None if it
-    is not known. `lineage`: versions of the state since the last uploaded snapshot.
+    `changes`: by relation, an Arrow stream, or a file with a large one, which the receiver removes.
+    `state`: opaque value for the next tick. `counters`: "<source>.<what>" → number. `forgotten`:
+    nodes whose state has been removed. `due`: time in ms at which a tick is needed next. `sums`: by
+    operator and partition, the sum of its input, or None if unknown. `lineage`: versions of the
+    state since the last uploaded snapshot.
     """
 
     changes: tuple[tuple[int, memoryview | Path], ...]
@@ -35,6 +39,7 @@ class Ticked:
 
 
 def ticked(message: bytes) -> Ticked:
+    """Parses the message of a tick."""
     (length,) = struct.unpack_from(">I", message)
     head = json.loads(message[4 : 4 + length])
     view, at = memoryview(message), 4 + length

@@ -1,8 +1,11 @@
-"""Sources whose ticks hold whole transactions of their database: those that name one transaction topic share one reader, alone.
+"""Sources whose ticks contain whole transactions of their database.
 
-    sources that name the topic ──► one Reader: their topics and the transaction topic ──► tailgate.TransactedKafka: offsets of a batch
+Sources with the same transaction topic share one reader, which no other source uses.
 
-If one of them cannot be read the others wait with it; one that is paused is left out, and what transactions count of it is not waited for.
+    sources with the topic ──► one Reader: their topics and the transaction topic ──► tailgate.TransactedKafka: offsets of a batch
+
+If one of the topics cannot be read, all these sources wait. A paused source is ignored: its part of
+a transaction is not waited for.
 """
 
 from __future__ import annotations
@@ -18,36 +21,39 @@ FORMAT = "tailgate.TransactedKafka"
 
 
 def of(source: Item) -> Mapping[str, Any] | None:
-    """The option of a source that says so (`engine.ddl.transactions`)."""
+    """Returns the transaction option of a source (`engine.ddl.transactions`), or None."""
     found: Mapping[str, Any] | None = source.options.get(OPTION)
     return found
 
 
 def group(source: Item) -> int | None:
-    """The id of the source of its transaction topic."""
+    """Returns the id of the source of the transaction topic, or None."""
     said = of(source)
     return None if said is None else int(said["source"])
 
 
 def formats(source: Item) -> list[Mapping[str, Any]]:
-    """How its transactions are written."""
+    """Returns the formats of a source's transaction markers and transaction blocks."""
     said = of(source)
     return [] if said is None else [said["marks"], said["block"]]
 
 
 def topics(source: Item) -> tuple[str, ...]:
-    """What a reader has to read for a source: its own topic, and that of its transactions."""
+    """Returns the topics that a reader needs for a source: its own and its transaction topic."""
     said = of(source)
     return (source.options["topic"],) if said is None else (source.options["topic"], said["topic"])
 
 
 def accesses(source: Item) -> list[Mapping[str, Any]]:
-    """How the registries are reached that tell how its transactions are written."""
+    """Returns the access settings of the registries for a source's transaction formats."""
     return [f.get("access", {}) for f in formats(source)]
 
 
 def told(sources: Iterable[Item]) -> str:
-    """What the JVM has to know of a reader's sources (TransactionScan); empty if they have no transaction topic."""
+    """Returns the configuration for the JVM (TransactionScan) of a reader's sources, as JSON.
+
+    It is empty if they have no transaction topic.
+    """
     all = [(s, said) for s in sources if (said := of(s)) is not None]
     if not all:
         return ""
@@ -56,12 +62,12 @@ def told(sources: Iterable[Item]) -> str:
 
 
 def topic(told: str) -> str | None:
-    """The transaction topic of what was told."""
+    """Returns the transaction topic in this configuration, or None."""
     return str(json.loads(told)["topic"]) if told else None
 
 
 def unveiled(told: str, keep: Callable[[str], str]) -> str:
-    """The same, where `keep` has told the JVM how registries are reached."""
+    """Returns the configuration with stored access settings: `keep` stores them in the JVM."""
     said = json.loads(told)
     for format in (said["marks"], *(c["block"] for c in said["changes"].values())):
         format["access"] = keep(json.dumps(format["access"], sort_keys=True)) if "access" in format else ""

@@ -15,7 +15,10 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import tailgate.errors.SqlError;
 
-/** Many weighted rows in one record: an Arrow IPC stream with the row's columns in their order, then `__weight` int64. What fills views, and what tables are written with. */
+/**
+ * Decodes records with many weighted rows: an Arrow IPC stream with the row's columns in order,
+ * then `__weight` int64. Used for fills and writes to tables.
+ */
 final class ArrowDecoder implements Decoder {
   private static final long serialVersionUID = 1;
   private final StructType row;

@@ -9,26 +9,28 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 
 /**
- * The batches of a query, for a thread of the driver's Python, which takes them one at a time.
+ * Passes the batches of a query to a Python thread of the driver, one at a time.
  *
  * <pre>   query's thread:   call(rows, number) ─────────► runs the tick ──────────► returns
  *                                 │                   ▲          │               ▲
  *   Python's thread:          next() ──► Batch.ticked(circuit, …) └─► … ──► Batch.done()</pre>
  *
- * <p>A tick runs in the query's thread, whose session and local properties Spark's tasks see. PySpark's own foreachBatch calls Python instead, through a server
- * socket that Py4J opens without authentication.
+ * <p>A tick runs in the query's thread, because Spark's tasks use the session and local properties
+ * of that thread. PySpark's foreachBatch would instead call Python through a server socket that
+ * Py4J opens without authentication.
  */
 public final class Batches implements VoidFunction2<Dataset<Row>, Long> {
-  private static final long serialVersionUID = 1;  // Spark's interface is serializable; a query's function stays in the driver
+  // Spark's interface is serializable, but a query's function stays in the driver
+  private static final long serialVersionUID = 1;
   private transient Batch offered;
   private transient boolean ended;
 
-  /** One batch, which the query's thread waits for. */
+  /** One batch, for which the query's thread waits. */
   public static final class Batch {
     private final BlockingQueue<Runnable> work = new LinkedBlockingQueue<>();
     private final Dataset<Row> rows;
     private final long number;
-    private boolean done;  // read and written by the query's thread
+    private boolean done;  // used by the query's thread only
 
     private Batch(Dataset<Row> rows, long number) {
       this.rows = rows;
@@ -37,7 +39,7 @@ public final class Batches implements VoidFunction2<Dataset<Row>, Long> {
 
     public long number() { return number; }
 
-    /** {@link Circuit#ticked} of this batch. Throws what that throws. */
+    /** Runs {@link Circuit#ticked} on this batch in the query's thread. Throws its exceptions. */
     public byte[] ticked(Circuit circuit, String statePath, long time, String stateIds, int partitions) throws Throwable {
       FutureTask<byte[]> tick = new FutureTask<>(() -> circuit.ticked(rows, statePath, time, stateIds, partitions));
       work.add(tick);
@@ -48,10 +50,13 @@ public final class Batches implements VoidFunction2<Dataset<Row>, Long> {
       }
     }
 
-    /** The query goes on. */
+    /** Ends the batch, so that the query continues. */
     public void done() { work.add(() -> done = true); }
 
-    /** Runs what is asked for until the batch is done. The query is stopped by an interrupt, which takes effect then. */
+    /**
+     * Runs submitted work until the batch is done. An interrupt, which stops the query, takes
+     * effect after that.
+     */
     private void serve() {
       boolean interrupted = false;
       while (!done) {
@@ -77,7 +82,7 @@ public final class Batches implements VoidFunction2<Dataset<Row>, Long> {
     batch.serve();
   }
 
-  /** Waits for the next batch; null when the query has ended. */
+  /** Waits for the next batch. Returns null when the query has ended. */
   public synchronized Batch next() throws InterruptedException {
     while (offered == null && !ended) wait();
     Batch batch = offered;
@@ -85,7 +90,7 @@ public final class Batches implements VoidFunction2<Dataset<Row>, Long> {
     return batch;
   }
 
-  /** The query has ended: {@link #next} returns null from now on. */
+  /** Records that the query has ended: {@link #next} returns null from now on. */
   public synchronized void end() {
     ended = true;
     if (offered != null) offered.done();

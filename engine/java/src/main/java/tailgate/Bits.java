@@ -6,7 +6,10 @@ import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.*;
 
-/** bool_and, bool_or, bit_and, bit_or, bit_xor: by how many of the values have each bit. */
+/**
+ * bool_and, bool_or, bit_and, bit_or, bit_xor: computed from the number of values that have each
+ * bit set.
+ */
 final class Bits {
   private Bits() {}
 
@@ -86,7 +89,7 @@ final class Bits {
       return ones.length == 32 ? (Object) (int) value : (Object) (short) value;
     }
 
-    /** A bit that no value has is left out. */
+    /** Writes the count of each bit that is set in some value. */
     @Override void write(DataOutput out) throws IOException {
       super.write(out);
       long some = 0;

@@ -4,10 +4,11 @@ import java.io.Serializable;
 import org.apache.spark.sql.types.*;
 
 /**
- * An aggregate or window function over columns of a row, and what it gives.
+ * A call of an aggregate or window function over columns of a row, and its result type.
  *
- * <p>`filter`: a boolean column, or -1; a row for which it is not true does not count. `distinct`: equal values count once. `order`: in which values are taken, before the order of the values
- * themselves. `fraction`: of a percentile.
+ * <p>`filter`: ordinal of a boolean column, or -1; rows for which it is not true do not count.
+ * `distinct`: equal values count once. `order`: the sort order of the values, before that of the
+ * values themselves. `fraction`: the argument of a percentile.
  */
 public final class Call implements Serializable {
   private static final long serialVersionUID = 1;
@@ -37,13 +38,13 @@ public final class Call implements Serializable {
     return false;
   }
 
-  /** The type of an argument, over rows of a schema. */
+  /** Returns the type of an argument for rows of this schema. */
   DataType type(StructType row, int argument) {
     if (argument >= columns.length) throw new IllegalArgumentException(function + " lacks an argument");
     return row.apply(columns[argument]).dataType();
   }
 
-  // ---- for py4j -------------------------------------------------------------------------------------------------------------
+  // ---- for py4j ---------------------------------------------------------------------------------
 
   public static Call of(String function, int[] columns, StructType result, boolean distinct, int filter, int[] order, boolean[] descending, boolean[] nullsFirst, double fraction) {
     return new Call(function, columns, result.apply(0).dataType(), distinct, filter, keys(order, descending, nullsFirst), fraction);

@@ -14,22 +14,27 @@ import tailgate.Tick.Change;
 import tailgate.formats.connect.UnavailableValue;
 
 /**
- * Out = the rows of a database's table with a key, made of its change events ({@link ChangeEvent}), which come at least once.
+ * The rows of a database table with a primary key, computed from its change events
+ * ({@link ChangeEvent}), which are delivered at least once.
  *
- * <pre>   c, u, d        the key's row, unless its position was reached already: a copy, or an old event that comes late
- *   r              the key's row, unless the log has told a newer one
- *   r, of a snapshot that is newer than the last   all other rows of the table go: what was deleted while no connector ran has no event
- *   t              all rows of the table go that stand before it</pre>
+ * <pre>   c, u, d        set or delete the key's row, unless its position was reached before (a copy or a late event)
+ *   r              sets the key's row, unless the log has a newer one
+ *   r, of a newer snapshot   also deletes all other rows of the table: rows deleted while no connector ran have no event
+ *   t              deletes all rows of the table at earlier positions</pre>
  *
- * <p>Events of the log from before the last snapshot are passed over. A value that the connector could not have ({@link #UNAVAILABLE}) is that of the
- * row before; if there is none, the words stay. Between two events of a whole table, a tick emits -old +new once per key.
+ * <p>Log events from before the last snapshot are ignored. If the connector could not read a value
+ * ({@link #UNAVAILABLE}), the value of the previous row is used; without a previous row, the
+ * placeholder stays. Between two events of a whole table, a tick emits -old +new once per key.
  *
- * <p>State: port 0, key → origin, time, place and lanes of the newest event, row; port 1, origin → its snapshot, the position of its truncate, the row
- * of its last delete (a change of a key is a delete and an insert at one position). A deleted key is kept, for its position.
+ * <p>State: port 0, key → origin, time, place and lanes of the newest event, row; port 1, origin →
+ * its snapshot, the position of its truncate, the row of its last delete (a change of a key is a
+ * delete and an insert at one position). The entry of a deleted key is kept for its position.
  */
 final class Captured extends Operator {
   private static final long serialVersionUID = 1;
-  /** What stands in place of a large value which did not change (PostgreSQL's TOAST), as text, as a jsonb and as bytes. */
+  /**
+   * Placeholder for a large value that did not change (PostgreSQL's TOAST), as text and as jsonb.
+   */
   static final UTF8String UNAVAILABLE = UnavailableValue.TEXT, UNAVAILABLE_JSONB = UnavailableValue.JSONB;
   private static final byte[] UNAVAILABLE_BYTES = UNAVAILABLE.getBytes();
   private static final int ROWS = 0, TABLES = 1;
@@ -64,7 +69,7 @@ final class Captured extends Operator {
     work.finish();
   }
 
-  /** One tick's events. */
+  /** Applies the events of one tick. */
   private final class Work {
     private final Tick tick;
     private final Map<Bytes, Slot> slots = new LinkedHashMap<>();
@@ -90,7 +95,8 @@ final class Captured extends Operator {
         return;
       }
       byte[] k = key.bytes(event);
-      if (!tick.here(id, k)) return;  // the event came because it speaks of the table, the row is another partition's
+      // an event about the whole table comes to every partition, but its row belongs to one
+      if (!tick.here(id, k)) return;
       Slot slot = slots.computeIfAbsent(new Bytes(k), b -> new Slot(Kept.parse(tick.state.get(id, ROWS, b.bytes, State.NONE), growing)));
       Kept now = slot.now;
       if (now != null && (e.snapshot() ? !now.lanes.isEmpty() : now.lanes.reached(e))) return;
@@ -102,8 +108,10 @@ final class Captured extends Operator {
     }
 
     /**
-     * Takes away the rows of a table but those to be `spared`; their keys' positions are kept or forgotten. A table may have more rows than memory holds: what the tick has
-     * changed so far is written first, then each row goes as it is read. The walk does not see what is written meanwhile.
+     * Deletes the rows of a table except those that `spared` accepts. Keeps or removes the
+     * positions of their keys. A table may be larger than memory: pending changes are written
+     * first, then each row is deleted as it is read. The scan does not see rows that are written
+     * meanwhile.
      */
     private void clear(String origin, Predicate<Kept> spared, boolean keepPositions) {
       write();
@@ -116,7 +124,7 @@ final class Captured extends Operator {
       }
     }
 
-    /** Writes what the events have changed so far. */
+    /** Writes the pending changes. */
     private void write() {
       slots.forEach((k, slot) -> write(k.bytes, slot.old, slot.now));
       slots.clear();
@@ -140,7 +148,7 @@ final class Captured extends Operator {
     }
   }
 
-  // ---- values that were not sent ----------------------------------------------------------------------------------------------
+  // ---- unavailable values -----------------------------------------------------------------------
 
   private byte[] complete(UnsafeRow event, byte[] before) {
     boolean[] missing = null;
@@ -170,7 +178,7 @@ final class Captured extends Operator {
     return array.numElements() == 1 && !array.isNullAt(0) && array.getUTF8String(0).equals(UNAVAILABLE);
   }
 
-  // ---- what is kept -----------------------------------------------------------------------------------------------------------
+  // ---- entries of the state ---------------------------------------------------------------------
 
   private static final class Slot {
     final Kept old;
@@ -179,9 +187,12 @@ final class Captured extends Operator {
     Slot(Kept kept) { old = now = kept; }
   }
 
-  /** Of a key: its newest event, and its row or null. */
+  /** The entry of a key: its newest event, and its row or null. */
   private record Kept(String origin, long time, byte[] place, Lanes lanes, byte[] row) {
-    /** Rows of state that was made again have no origin: they may be any table's. */
+    /**
+     * Returns whether the row may belong to this table. Rows of restored state have no origin and
+     * may belong to any table.
+     */
     boolean of(String table) { return origin.equals(table) || origin.isEmpty(); }
 
     byte[] bytes(Growing growing) {
@@ -207,7 +218,10 @@ final class Captured extends Operator {
     }
   }
 
-  /** Of a table: where its newest snapshot stands, where a truncate since then does, and the row that its last delete took. */
+  /**
+   * The entry of a table: the position of its newest snapshot and of a truncate since then, and the
+   * row that its last delete removed.
+   */
   private static final class Table {
     byte[] place, deletedAt, deletedRow;
     long time;
@@ -218,7 +232,10 @@ final class Captured extends Operator {
 
     boolean newer(ChangeEvent e) { return place == null || e.time() > time || e.time() == time && ChangeEvent.compare(e.place(), place) > 0; }
 
-    /** Whether the snapshot had this event of the log in it. Places of servers that take over from one another do not compare; GTIDs are for that. */
+    /**
+     * Returns whether the snapshot already contains this log event. Positions of servers that
+     * replace each other cannot be compared; with GTIDs the lanes are used instead.
+     */
     boolean passed(ChangeEvent e) { return place != null && e.lane().isEmpty() && e.place() != null && e.time() <= time && ChangeEvent.compare(e.place(), place) < 0; }
 
     void begin(ChangeEvent e) {
@@ -259,7 +276,7 @@ final class Captured extends Operator {
     }
   }
 
-  // ---- bytes ------------------------------------------------------------------------------------------------------------------
+  // ---- encoding ---------------------------------------------------------------------------------
 
   interface Writing { void to(DataOutputStream out) throws IOException; }
 

@@ -9,16 +9,21 @@ import org.apache.spark.sql.types.*;
 import tailgate.Tick.Change;
 
 /**
- * Out = the rows of a database's table without a key: a row may be there several times, and an event says which row goes and which comes.
+ * The rows of a database table without a primary key, computed from its change events. A row may
+ * occur several times, and an event names the row to delete and the row to insert.
  *
- * <p>Without a key only the order of the log tells a copy from a change: in a partition of the topic, an event at or before the last position is a copy. So
- * the connector has to write a table to one partition or to the same ones (which it does), and a row of a snapshot that the producer wrote twice is
- * twice here. A new snapshot (another place, a first row, or any after the last one) takes all rows of the table away before its own come.
+ * <p>Without a key, only the order of the log tells a copy from a change: in a partition of the
+ * topic, an event at or before the last position is a copy. The connector must therefore write a
+ * table to one partition, or always to the same ones (which it does). A row of a snapshot that the
+ * producer wrote twice occurs twice here. A new snapshot (another place, a first row, or any row
+ * after the last one) deletes all rows of the table before its own rows are inserted.
  *
- * <p>A row may have been kept before its table's new columns were read: the row before a change has their values, and is looked for without them too.
+ * <p>A row may have been stored before new columns of its table were read. The old row of an event
+ * has values for these columns, so it is looked up with and without them.
  *
- * <p>Input: the row after, the row before, {@link ChangeEvent#COLUMNS}. State: port 0, origin and row → copies; port 1, origin → its snapshot; port 2, origin
- * and partition → lanes. All of it is one partition's.
+ * <p>Input: the row after, the row before, {@link ChangeEvent#COLUMNS}. State: port 0, origin and
+ * row → copies; port 1, origin → its snapshot; port 2, origin and partition → lanes. All of it is
+ * in one partition.
  */
 final class CapturedBag extends Operator {
   private static final long serialVersionUID = 1;
@@ -74,7 +79,10 @@ final class CapturedBag extends Operator {
     if (!event.isNullAt(0) && e.op() != 'd' && e.op() != 't') add(tick, origin, event.getStruct(0, row.length()), 1);
   }
 
-  /** A row that goes but never came, because the source began to read after it did, is no change. */
+  /**
+   * Adds or removes copies of a row. The removal of an unknown row is ignored: it was inserted
+   * before the source began to read.
+   */
   private void add(Tick tick, byte[] origin, UnsafeRow of, long weight) {
     if (weight > 0) {
       weigh(tick, origin, growing.kept(of), weight);
@@ -82,7 +90,7 @@ final class CapturedBag extends Operator {
     }
     for (int width = row.length(); width >= growing.first(); width--) {
       byte[] bytes = growing.kept(of, width);
-      for (byte[] from : new byte[][] {origin, State.NONE})  // of none: state that was made again
+      for (byte[] from : new byte[][] {origin, State.NONE})  // restored state has no origin
         if (tick.state.get(id, ROWS, from, bytes) != null) {
           weigh(tick, from, bytes, weight);
           return;
@@ -97,7 +105,8 @@ final class CapturedBag extends Operator {
 
   private void clear(Tick tick, byte[] origin) {
     if (origin.length > 0) clear(tick, State.NONE);
-    try (State.Entries entries = tick.state.entries(id, ROWS, origin)) {  // the walk does not see what is written meanwhile
+    // the scan does not see rows that are written meanwhile
+    try (State.Entries entries = tick.state.entries(id, ROWS, origin)) {
       while (entries.next()) {
         byte[] bytes = entries.row();
         tick.state.remove(id, ROWS, origin, bytes);
@@ -106,7 +115,10 @@ final class CapturedBag extends Operator {
     }
   }
 
-  /** What the partitions have read: after a new snapshot it may be another server's log. */
+  /**
+   * Forgets the positions read in each partition: after a new snapshot the log may be another
+   * server's.
+   */
   private void forget(Tick tick, byte[] origin) {
     List<byte[]> partitions = new ArrayList<>();
     try (State.Entries entries = tick.state.entries(id, READ, origin)) {

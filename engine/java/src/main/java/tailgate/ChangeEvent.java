@@ -6,28 +6,32 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * What a change of a database's table says of itself besides its row: the last columns of what comes to {@link Captured} and {@link CapturedBag}.
+ * Metadata of a change of a database table: the last columns of the input of {@link Captured} and
+ * {@link CapturedBag}.
  *
  * <pre>   op         c, u, d, t, or r: a row that a snapshot read
  *   origin     the connector and its table; several may write to one topic
- *   lane       within a lane, positions order the changes: a GTID's domain or server, otherwise one for all
- *   position   padded, so that bytes compare; NULL of rows of a snapshot and where the connector is not known
- *   place      in the server's own log, padded too: of a snapshot, where its log goes on
- *   time       by the database's clock, milliseconds
- *   marker     of `r`: Debezium's place in the snapshot (first, last, …, incremental)
- *   partition  Kafka's</pre>
+ *   lane       positions order the changes within a lane: a GTID's domain or server, otherwise one for all
+ *   position   padded, so that bytes compare; NULL for rows of a snapshot and for unknown connectors
+ *   place      position in the server's own log, padded too; for a snapshot, where its log continues
+ *   time       time of the database's clock in ms
+ *   marker     for `r`: Debezium's snapshot marker (first, last, …, incremental)
+ *   partition  Kafka's partition</pre>
  */
 record ChangeEvent(char op, String origin, String lane, byte[] position, byte[] place, long time, String marker, int partition) {
   static final StructType COLUMNS = new StructType().add("__op", "string").add("__origin", "string").add("__lane", "string").add("__position", "string")
       .add("__place", "string").add("__time", "long").add("__marker", "string").add("__partition", "int");
 
-  /** The event whose columns begin at `at`. */
+  /** Reads the event whose columns begin at ordinal `at`. */
   static ChangeEvent of(InternalRow row, int at) {
     return new ChangeEvent((char) row.getUTF8String(at).getByte(0), text(row, at + 1), text(row, at + 2), bytes(row, at + 3), bytes(row, at + 4),
         row.isNullAt(at + 5) ? 0 : row.getLong(at + 5), text(row, at + 6), row.getInt(at + 7));
   }
 
-  /** Whether it speaks of the whole table: a truncate, or the begin or end of a snapshot. */
+  /**
+   * Returns whether the event concerns the whole table: a truncate, or the begin or end of a
+   * snapshot.
+   */
   static boolean ofTable(InternalRow row, int at) {
     byte op = row.getUTF8String(at).getByte(0);
     return op == 't' || op == 'r' && !row.isNullAt(at + 6) && (row.getUTF8String(at + 6).startsWith(FIRST) || row.getUTF8String(at + 6).startsWith(LAST));
@@ -35,7 +39,10 @@ record ChangeEvent(char op, String origin, String lane, byte[] position, byte[] 
 
   private static final UTF8String FIRST = UTF8String.fromString("first"), LAST = UTF8String.fromString("last");
 
-  /** Whether a snapshot of the whole table read it; one that was asked for by a signal reads beside the log and has no place in it. */
+  /**
+   * Returns whether a snapshot of the whole table read this row. An incremental snapshot, requested
+   * by a signal, runs concurrently with the log and has no position in it.
+   */
   boolean snapshot() { return op == 'r' && !marker.equals("incremental"); }
 
   boolean first() { return marker.startsWith("first"); }
@@ -46,7 +53,7 @@ record ChangeEvent(char op, String origin, String lane, byte[] position, byte[] 
 
   private static byte[] bytes(InternalRow row, int at) { return row.isNullAt(at) ? null : row.getUTF8String(at).getBytes(); }
 
-  /** Negative if `a` is before `b`; nothing is before all. */
+  /** Compares positions. Null sorts before all others. */
   static int compare(byte[] a, byte[] b) {
     if (a == null || b == null) return a == b ? 0 : a == null ? -1 : 1;
     return Arrays.compareUnsigned(a, b);

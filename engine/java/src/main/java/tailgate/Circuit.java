@@ -12,39 +12,47 @@ import org.apache.spark.sql.types.StructType;
 /**
  * The operators of all views as one graph.
  *
- * <p>Sources, stateful operators and relations; every edge is a chain of filters and projections. A tick pushes the changes of one batch through it in topological
- * order and returns, per relation, its net changes as Arrow.
+ * <p>The nodes are sources, stateful operators and relations. Every edge is a chain of filters and
+ * projections. A tick pushes the changes of one batch through the graph in topological order and
+ * returns the net changes per relation as Arrow.
  *
  * <pre>   Kafka rows ──source──► [operator] ──edge──► [operator] ──edge──► relation ──► Arrow bytes to the driver
  *                 │             │ state                │ state
  *                 ▼             └── stores: (operator, port, key, row) → value
  *            dead letters</pre>
  *
- * <p>A change is a row and a weight: +1 a copy came, -1 a copy went. A row on which an edge or an operator fails becomes a weighted error (SQLSTATE, message)
- * of all relations that can be reached from there; the error goes when the row goes.
+ * <p>A change is a row and a weight: +1 inserts a copy, -1 deletes one. If an edge or operator
+ * fails for a row, the row becomes a weighted error (SQLSTATE, message) of all relations below that
+ * point. The error is deleted when the row is deleted.
  *
- * <p>Built from Python, once per version of the catalog: everything is added in any order, then {@link #seal}. Ids of nodes are the caller's, stable for as
- * long as state is kept; nodes that come and go leave the state of others alone.
+ * <p>Python builds a circuit once per version of the catalog: it adds all parts in any order and
+ * then calls {@link #seal}. The caller chooses the ids of nodes and keeps them stable as long as
+ * state is kept. Adding or removing nodes does not affect the state of others.
  */
 public final class Circuit implements Serializable {
   private static final long serialVersionUID = 1;
-  /** Columns of Kafka's rows. */
+  /** Ordinals of the columns of Kafka's rows. */
   static final int KEY = 0, VALUE = 1, TOPIC = 2, PARTITION = 3, OFFSET = 4, TIMESTAMP = 5, HEADERS = 7;
   static final ArrayType HEADERS_TYPE = DataTypes.createArrayType(new StructType().add("key", "string").add("value", "binary"));
   static final StructType DEAD = new StructType().add("topic", "string").add("partition", "int").add("offset", "long").add("timestamp", "timestamp")
       .add("key", "binary").add("value", "binary").add("error", "string").add("attempts", "int").add("since", "timestamp").add("backfill", "boolean");
   /**
-   * Begins the channel on which dead letters of a source node come again; its id follows. Headers: {@link #ATTEMPTS}, {@link #SINCE}, {@link #BACKFILL} and, if some have its
-   * rows already, {@link #EXCEPT}.
+   * Prefix of the channel on which dead letters of a source node are retried; the node's id
+   * follows. Headers: {@link #ATTEMPTS}, {@link #SINCE}, {@link #BACKFILL} and, if some views
+   * already have its rows, {@link #EXCEPT}.
    */
   static final String RETRY = "$retry/";
-  /** Begins the channel of dead letters that end without being decoded; the id of the operator that keeps them follows. The key is the topic. */
+  /**
+   * Prefix of the channel of dead letters to delete; the id of the operator that keeps them
+   * follows. The record's key is the topic.
+   */
   static final String FORGET = "$forget/";
-  /** Begins the channels on which the history of sources comes to views that are being filled. */
+  /** Prefix of the channels that carry the history of sources to views that are being filled. */
   static final String FILL = "$fill/";
   /**
-   * How often a letter was tried, this time included; since when it is one, in milliseconds; whether it became one in a backfill; the operators and relations that its rows are not
-   * for, with commas between.
+   * Headers of a retried letter: number of attempts including this one; time in ms since which it
+   * is a letter; whether a backfill produced it; ids, separated by commas, of the operators and
+   * relations that must not get its rows.
    */
   static final String ATTEMPTS = "attempts", SINCE = "since", BACKFILL = "backfill", EXCEPT = "except";
   static final StructType ERROR = new StructType().add("sqlstate", "string").add("message", "string");
@@ -53,25 +61,31 @@ public final class Circuit implements Serializable {
   final TreeMap<Integer, Node> nodes = new TreeMap<>();
   final TreeMap<Integer, StructType> relations = new TreeMap<>();
   final TreeSet<Integer> forgotten = new TreeSet<>();
-  /** Operators in the order of running: by level. */
+  /** The operators in the order in which they run: by level. */
   Operator[] order;
   final Map<String, List<Node.Source>> channels = new HashMap<>();
   int levels;
-  /** Levels and partitions that have told how much state there is. */
+  /** Levels and partitions that have reported the size of their state. */
   final Set<Long> told = new HashSet<>();
   private final Map<Integer, Integer> errors = new HashMap<>();
   private final List<Link> links = new ArrayList<>();
   private transient Stages stages;
 
-  /** An edge before its ends are known. */
+  /** An edge that is not yet connected to its ends. */
   private record Link(int from, boolean dead, Node.Edge edge) implements Serializable {}
 
-  // ---- building ---------------------------------------------------------------------------------------------------------------
+  // ---- building ---------------------------------------------------------------------------------
 
-  /** Records of `channel` (the topic column) to rows, first by the decoder, then by `shape`, over its columns. Where either fails the record is a dead letter. */
+  /**
+   * Adds a source: the decoder and then `shape` convert records of `channel` (the topic column) to
+   * rows. If either fails, the record becomes a dead letter.
+   */
   public void source(int node, String channel, Decoder decoder, Dataset<Row> shape) { source(node, channel, decoder, shape, "dead letter"); }
 
-  /** The same; `onError`: "dead letter", "fail" (the source stalls), or "null" (the record is read as if its value were NULL). */
+  /**
+   * Adds a source with an error policy: "dead letter", "fail" (the source stalls), or "null" (the
+   * record is read as if its value were NULL).
+   */
   public void source(int node, String channel, Decoder decoder, Dataset<Row> shape, String onError) {
     Linear linear = new Linear(shape);
     if (linear.expands) throw new IllegalArgumentException("source " + node + ": a record is one row");
@@ -81,14 +95,23 @@ public final class Circuit implements Serializable {
 
   public void operator(int node, Operator operator) { add(node, operator); }
 
-  /** From a source or operator to an operator's port; `shape` is over an empty relation with the output columns of `from`. */
+  /**
+   * Adds an edge from a source or operator to an operator's port. `shape` is over an empty relation
+   * with the output columns of `from`.
+   */
   public void edge(int from, Dataset<Row> shape, int to, int port) { link(from, false, shape, to, port); }
 
-  /** From a source's dead letters: topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int, since timestamp, backfill boolean; one that
-   * is no letter any more has no error. */
+  /**
+   * Adds an edge from a source's dead letters: topic string, partition int, offset bigint,
+   * timestamp timestamp, key binary, value binary, error string, attempts int, since timestamp,
+   * backfill boolean. A deleted letter has no error.
+   */
   public void deadLetters(int source, Dataset<Row> shape, int to, int port) { link(source, true, shape, to, port); }
 
-  /** A target. `errors` is the relation (sqlstate string, message string) of its errors, 0 for none; it need not be declared. */
+  /**
+   * Adds a relation. `errors` is the relation (sqlstate string, message string) of its errors, or
+   * 0; it need not be declared.
+   */
   public void relation(int relation, StructType row, int errors) {
     building();
     if (relations.put(relation, row) != null && !this.errors.containsValue(relation)) throw new IllegalArgumentException("relation " + relation + " twice");
@@ -98,10 +121,13 @@ public final class Circuit implements Serializable {
     }
   }
 
-  /** From a source or operator to a relation. */
+  /** Adds an edge from a source or operator to a relation. */
   public void output(int from, Dataset<Row> shape, int relation) { link(from, false, shape, relation, Node.Edge.RELATION); }
 
-  /** An operator that is gone: its state is removed in the background, some entries a tick, until {@link TickResult#forgotten} names it. */
+  /**
+   * Removes the state of a deleted operator in the background, a number of entries per tick, until
+   * {@link TickResult#forgotten} contains it.
+   */
   public void forget(int node) {
     building();
     forgotten.add(node);
@@ -122,9 +148,12 @@ public final class Circuit implements Serializable {
     if (order != null) throw new IllegalStateException("the circuit is sealed");
   }
 
-  // ---- sealing ------------------------------------------------------------------------------------------------------------------
+  // ---- sealing ----------------------------------------------------------------------------------
 
-  /** Checks that all fits, and finds the order of running, levels, and which relations an error reaches. Immutable afterwards. */
+  /**
+   * Checks that all parts fit, then computes the order and levels of operators and the error
+   * relations of each edge. The circuit is immutable afterwards.
+   */
   public void seal() {
     building();
     for (Link link : links) connect(link);
@@ -173,7 +202,9 @@ public final class Circuit implements Serializable {
     if (!same) throw new IllegalArgumentException(where + ": " + wanted.catalogString() + " expected, not " + given.catalogString());
   }
 
-  /** An operator's level is one more than the highest above it; sources are below zero. */
+  /**
+   * Returns the level of a node: one more than the highest level above it. Sources have level -1.
+   */
   private int level(int node, Map<Integer, Integer> known, Deque<Integer> path) {
     if (nodes.get(node) instanceof Node.Source) return -1;
     Integer level = known.get(node);
@@ -187,7 +218,7 @@ public final class Circuit implements Serializable {
     return highest + 1;
   }
 
-  /** All that lies below the node has been reached before. */
+  /** Computes the error relations of a node. Those of all nodes below it must be known. */
   private void reach(Node node) {
     TreeSet<Integer> all = new TreeSet<>();
     List<Node.Edge> edges = new ArrayList<>(node.out);
@@ -203,18 +234,21 @@ public final class Circuit implements Serializable {
     node.errors = all.stream().mapToInt(i -> i).toArray();
   }
 
-  // ---- running ------------------------------------------------------------------------------------------------------------------
+  // ---- running ----------------------------------------------------------------------------------
 
   /**
-   * One tick: the net changes of all relations that the batch causes.
+   * Runs one tick and returns the net changes of all relations.
    *
-   * @param batch rows with Kafka's columns: key, value, topic, partition, offset, timestamp, timestampType
+   * @param batch rows with Kafka's columns: key, value, topic, partition, offset, timestamp,
+   * timestampType
    * @param statePath folder of the state
-   * @param time the tick's, in milliseconds, never less than that of the tick before: temporal filters go by it, messages name it
-   * @param stateIds what the last tick that entered the log returned, empty or null for no state; it decides which state is read, so a tick that never entered the log is garbage
-   * @param partitions as many as in every tick of this state
+   * @param time the time of the tick in ms, never less than that of the tick before; used by
+   * temporal filters and messages
+   * @param stateIds the result of the last tick in the log, empty or null for no state. It
+   * determines which state is read, so the state of a tick that is not in the log is garbage
+   * @param partitions the same number as in every tick of this state
    * @throws StateLost if state that the ids name is missing or damaged
-   * @throws SourceStalled if something outside that a decoder needs does not answer
+   * @throws SourceStalled if an external system that a decoder needs does not answer
    */
   public TickResult tick(Dataset<Row> batch, String statePath, long time, String stateIds, int partitions) {
     if (order == null) throw new IllegalStateException("the circuit is not sealed");
@@ -222,6 +256,6 @@ public final class Circuit implements Serializable {
     return stages.run(batch, statePath, time, stateIds, partitions);
   }
 
-  /** The same, as {@link TickResult#message}. */
+  /** Runs one tick and returns its result as {@link TickResult#message}. */
   public byte[] ticked(Dataset<Row> batch, String statePath, long time, String stateIds, int partitions) { return tick(batch, statePath, time, stateIds, partitions).message(); }
 }

@@ -11,13 +11,17 @@ import tailgate.errors.SqlError;
 import tailgate.functions.json.Jsonb;
 
 /**
- * Aggregates that are a function of all values in order: arrays, texts and JSON of them, the most frequent, percentiles. The values are kept in order, and the result is made anew from all of them for
- * each group that is touched: cost is the size of the group.
+ * Aggregates that are a function of all values in order: array_agg, string_agg, JSON, mode,
+ * percentiles.
  *
- * <p>Order is that of the call's ORDER BY, and then that of the values themselves, so that the result is a function of the values. With DISTINCT each value is taken once.
+ * <p>The values are kept sorted, and the result is recomputed from all of them for each changed
+ * group: the cost is the size of the group.
+ *
+ * <p>The order is that of the call's ORDER BY and then that of the values themselves, so the result
+ * depends on the values only. With DISTINCT each value is used once.
  */
 final class Collected extends Total.Keeping {
-  private static final int BYTES_MAX = 1 << 28;  // of one result; PostgreSQL's own limit is four times that
+  private static final int BYTES_MAX = 1 << 28;  // limit of one result; PostgreSQL's own limit is four times that
   private static final Set<String> NAMES = Set.of("string_agg", "array_agg", "jsonb_agg", "jsonb_object_agg", "json_agg", "json_object_agg", "mode", "percentile_cont", "percentile_disc");
   private final Call call;
   private final SortOrder order, values;
@@ -54,7 +58,7 @@ final class Collected extends Total.Keeping {
     });
   }
 
-  /** What is kept is no part of the total. */
+  /** Returns true: the values are not part of the total. */
   @Override boolean isZero() { return true; }
 
   @Override Object result(long rows, Values kept) {
@@ -77,7 +81,7 @@ final class Collected extends Total.Keeping {
   }
 
   private interface Each {
-    /** False to see no more. */
+    /** Returns whether to continue. */
     boolean take(Object[] values, long times);
   }
 
@@ -113,7 +117,10 @@ final class Collected extends Total.Keeping {
     return found;
   }
 
-  /** Values that are equal in order count together, in whatever form they are: 0.0 and -0.0, 1 and 1.0 of jsonb. */
+  /**
+   * Returns the most frequent value. Values that compare equal count together, even with different
+   * representations: 0.0 and -0.0, or 1 and 1.0 in jsonb.
+   */
   private Object mode(Values kept) {
     Object best = null;
     long most = 0, times = 0;
@@ -136,7 +143,10 @@ final class Collected extends Total.Keeping {
     return best;
   }
 
-  /** Some values from a place on, counted from 0; the last one again where they end. */
+  /**
+   * Returns `count` values from a position on, counted from 0. After the end the last value is
+   * repeated.
+   */
   private Object[] at(Values kept, long place, int count) {
     Object[] found = new Object[count];
     long[] seen = {0};
@@ -158,7 +168,7 @@ final class Collected extends Total.Keeping {
     if (bytes > BYTES_MAX) throw new SqlError("54000", "result of an aggregate exceeds " + BYTES_MAX + " bytes");
   }
 
-  // ---- texts -------------------------------------------------------------------------------------------------------------------
+  // ---- text and JSON ----------------------------------------------------------------------------
 
   private static final byte[] NULL = "null".getBytes(StandardCharsets.US_ASCII), COMMA = ", ".getBytes(StandardCharsets.US_ASCII), COLON = ": ".getBytes(StandardCharsets.US_ASCII);
 

@@ -10,7 +10,10 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Some columns of a row, as a row of their own. Of a key they are normalised, so that equal values are equal bytes: -0.0 is 0.0, and NaN is NaN. */
+/**
+ * A projection of a row to some of its columns. Keys are normalised, so that equal values have
+ * equal bytes: -0.0 becomes 0.0, and every NaN the same NaN.
+ */
 final class Columns implements Serializable {
   private static final long serialVersionUID = 1;
   final StructType schema;
@@ -31,7 +34,7 @@ final class Columns implements Serializable {
 
   static Columns first(StructType of, int n) { return new Columns(of, IntStream.range(0, n).toArray(), false); }
 
-  /** Valid until the next call. */
+  /** Returns the projected row, valid until the next call. */
   UnsafeRow of(InternalRow row) {
     if (projection == null) {
       List<Expression> columns = new ArrayList<>();

@@ -7,13 +7,16 @@ import org.apache.spark.sql.types.StructType;
 import tailgate.Tick.Change;
 
 /**
- * A join whose pairs have to pass a condition besides having equal keys.
+ * A join with a condition in addition to equal keys.
  *
- * <p>Rows of one key then have different partners, so a watched side keeps their number for each row: m(l) = Σ R(r) over the pairs that pass. Of the law of {@link Join} what is
- * said of a key's rows and n is true of each row and its m. A row that comes counts its partners; from then on each partner that comes or goes is added.
+ * <p>Rows of one key then have different numbers of partners, so a watched side keeps this number
+ * for each row: m(l) = Σ R(r) over the pairs that pass. The law of {@link Join} holds with each row
+ * and its m in place of a key's rows and n. For a new row its partners are counted; later each
+ * added or removed partner changes the number.
  *
- * <p>State: (side, key, row) → weight, and of a watched side the number of partners. Cost: one evaluation for each changed row and each row of the other side under its key. A
- * pair on which the condition fails does not match, and is an error with the pair's weight.
+ * <p>State: (side, key, row) → weight and, on a watched side, the number of partners. Cost: one
+ * evaluation for each pair of a changed row and a row of the other side with its key. If the
+ * condition fails for a pair, the pair does not match, and an error with its weight is emitted.
  */
 final class ConditionalJoin extends Join {
   private static final long serialVersionUID = 1;
@@ -60,7 +63,10 @@ final class ConditionalJoin extends Join {
     }
   }
 
-  /** Asked of every pair that comes or goes, also where only errors can follow, so that an error goes with its pair. */
+  /**
+   * Evaluates the condition for every added or removed pair, even if only errors can result, so
+   * that the error is removed with its pair.
+   */
   private boolean holds(Work work, InternalRow pair, long weight) {
     try {
       return condition.apply(pair) != null;
@@ -70,7 +76,7 @@ final class ConditionalJoin extends Join {
     }
   }
 
-  /** A row that changes, by `weight`. */
+  /** A changed row, with the change of its weight. */
   private final class Mine {
     final byte[] bytes;
     final UnsafeRow row;

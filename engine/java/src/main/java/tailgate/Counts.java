@@ -6,7 +6,7 @@ import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 
-/** count(*), and count(column): NULLs do not count. */
+/** count(*) and count(column), which ignores NULLs. */
 class Counts extends Total {
   final int column;
   long n;
@@ -30,7 +30,7 @@ class Counts extends Total {
 
   @Override void read(DataInput in) throws IOException { n = in.readLong(); }
 
-  /** The number of rows, which the group knows. */
+  /** count(*): the number of rows of the group. */
   private static final class Rows extends Total {
     @Override void add(InternalRow row, long weight) {}
 

@@ -9,19 +9,23 @@ import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * What the trigger waits for, instead of asking every 10 ms.
+ * Wakes the query's trigger when there is new data, so that it need not poll every 10 ms.
  *
- * <p>Anyone rings; one thread, the query's, waits. Rings are hints: one too many costs a look at Kafka's offsets, and a lost one is made good when the clock
- * next moves, because the wait has an end. A ring says whether there is news, or only that it is time to look again.
+ * <p>Any thread may ring; only the query's thread waits. Rings are hints. A superfluous one costs a
+ * look at Kafka's offsets. A lost one only delays a batch until the wait times out. A ring says
+ * whether there is new data, or only that it is time to look again.
  *
- * <p>Kafka rings by its own long poll: a consumer stands at the end of the topics, and its fetch returns when a record comes. It goes to the new end <i>before</i>
- * it rings and fetches again only after the ring was heard. So whatever the woken batch may miss lies after that end and rings again, and a topic under load
- * costs one fetch and one look at its end per batch. The end is asked for on a second connection: a broker answers one request of a connection at a time, and
- * on the first the next fetch is already waiting.
+ * <p>Kafka rings through a long poll: a consumer at the end of the topics has a fetch open, which
+ * returns when a record arrives. The consumer seeks to the new end <i>before</i> it rings, and
+ * fetches again only after the ring was heard. Any record that the woken batch misses is after that
+ * end and rings again. A busy topic costs one fetch and one look at its end per batch. The end is
+ * requested over a second connection: a broker answers the requests of a connection in order, and
+ * on the first one the next fetch is already pending.
  */
 final class Doorbell {
-  private static final int FETCH_WAIT_MS = 5000;   // how long the broker holds a fetch that finds nothing; less than any request timeout
-  private static final long RETRY_MS = 1000;       // after an error of the broker
+  // how long the broker holds a fetch without records; less than any request timeout
+  private static final int FETCH_WAIT_MS = 5000;
+  private static final long RETRY_MS = 1000;       // pause after an error of the broker
   private long rings, heard;
   private boolean news;
 
@@ -31,7 +35,7 @@ final class Doorbell {
     notifyAll();
   }
 
-  /** Waits for a ring since the last call, for some milliseconds at most; returns whether it had news. */
+  /** Waits up to `millis` ms for a ring since the last call. Returns whether there is new data. */
   synchronized boolean await(long millis) throws InterruptedException {
     long end = System.nanoTime() + millis * 1_000_000;
     for (long left = millis; rings == heard && left > 0; left = (end - System.nanoTime() + 999_999) / 1_000_000) wait(left);
@@ -42,7 +46,10 @@ final class Doorbell {
     return had;
   }
 
-  /** Rings when one of the topics has new records, until closed. `options` are Kafka's own of a consumer. */
+  /**
+   * Rings when one of the topics has new records, until closed. `options` are settings of Kafka's
+   * consumer.
+   */
   AutoCloseable watch(String bootstrap, List<String> topics, Map<String, String> options) {
     Watch watch = new Watch(bootstrap, topics, options);
     watch.thread.start();
@@ -62,12 +69,16 @@ final class Doorbell {
       thread.setDaemon(true);
     }
 
-    /** Committed records only: a record of an open transaction would ring when nobody may read it, and not when everybody may. */
+    /**
+     * Returns a consumer that reads only committed records. A record of an open transaction must
+     * ring when it is committed, not when it is written.
+     */
     private static KafkaConsumer<byte[], byte[]> consumer(String bootstrap, Map<String, String> options) {
       Map<String, Object> all = new HashMap<>(Map.of(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed"));
       all.putAll(options);
       all.putAll(Map.of(ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrap, ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
-          ConsumerConfig.FETCH_MAX_BYTES_CONFIG, 1, ConsumerConfig.MAX_PARTITION_FETCH_BYTES_CONFIG, 1,  // one batch of records: only that there is one matters
+          // one batch of records: only its existence matters
+          ConsumerConfig.FETCH_MAX_BYTES_CONFIG, 1, ConsumerConfig.MAX_PARTITION_FETCH_BYTES_CONFIG, 1,
           ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, FETCH_WAIT_MS));
       return new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
@@ -79,14 +90,14 @@ final class Doorbell {
             rounds(partitions());
           } catch (WakeupException e) {
             return;
-          } catch (RuntimeException e) {  // no broker, no topic: the clock starts batches meanwhile
+          } catch (RuntimeException e) {  // no broker or no topic: meanwhile the clock starts batches
             Thread.sleep(RETRY_MS);
           }
         }
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       } finally {
-        fetches.close(Duration.ZERO);  // else it waits for the fetch that the broker holds
+        fetches.close(Duration.ZERO);  // otherwise close waits for the open fetch
         ends.close(Duration.ZERO);
       }
     }
@@ -97,7 +108,7 @@ final class Doorbell {
       return partitions;
     }
 
-    /** Returns when a topic has got partitions. */
+    /** Fetches and rings until a topic has new partitions. */
     private void rounds(Set<TopicPartition> partitions) throws InterruptedException {
       fetches.assign(partitions);
       while (!closed) {

@@ -22,20 +22,25 @@ import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Hadoop's local file system, with files that survive a loss of power below the folders that ask for it ({@link #keep}).
+ * Hadoop's local file system with files that survive a loss of power, in the folders that were
+ * named to {@link #keep}.
  *
- * <p>A file is durable when its content and its name are: after an fsync of the file and one of its folder. Spark writes a file under a temporary name and renames it.
- * In general the content is synced when the file is closed, and the name after the rename, so a file that has its name is whole. A task that commits state does not
- * wait for each file: within {@link #durably} both syncs run beside the rest of the task, and are done when the task ends. A file that was cut short before that has a
- * name that no entry of the log mentions.
+ * <p>A file is durable when its content and its name are: after an fsync of the file and one of its
+ * folder. Spark writes a file under a temporary name and renames it. By default the content is
+ * synced when the file is closed and the folder after the rename, so a file with its final name is
+ * complete. Within {@link #durably}, for a task that commits state, both syncs run concurrently
+ * with the rest of the task and are complete when the task ends. If the power fails before that, no
+ * log entry mentions the incomplete file.
  *
- * <p>Two things that Hadoop does are left out. It calls `chmod` for every file and folder, which is a fork of the whole process each: 25 of 85 ms of a tick; the data
- * folder is mode 0700, so there is nothing to set. And it writes a checksum beside every file; Spark's own compression and archives have checksums.
+ * <p>Two actions of Hadoop are omitted. It runs `chmod` for every file and folder, which forks the
+ * whole process: 25 of 85 ms of a tick. The data folder has mode 0700, so this is not needed. It
+ * also writes a checksum file for every file; Spark's own compression and archives have checksums.
  *
- * <p>On the driver's class path, as `spark.hadoop.fs.file.impl`; it is needed before `spark.jars` are loaded.
+ * <p>This class must be on the driver's class path, as `spark.hadoop.fs.file.impl`: it is needed
+ * before `spark.jars` are loaded.
  */
 public final class DurableFiles extends LocalFileSystem {
-  private static final int THREADS = 4;  // concurrent syncs share the commits of the file system's journal
+  private static final int THREADS = 4;  // concurrent syncs share commits of the file system's journal
   private static final Set<String> KEPT = ConcurrentHashMap.newKeySet();
   private static final ThreadLocal<List<Future<?>>> PENDING = new ThreadLocal<>();
   private static final ExecutorService SYNCS = Executors.newFixedThreadPool(THREADS, work -> {
@@ -50,10 +55,10 @@ public final class DurableFiles extends LocalFileSystem {
     setVerifyChecksum(false);
   }
 
-  /** Files below this folder are durable from now on, in this process. */
+  /** Makes all files below this folder durable from now on, in this process. */
   static void keep(String folder) { KEPT.add(folder.endsWith("/") ? folder : folder + "/"); }
 
-  /** Runs what writes files; they are durable when this returns. */
+  /** Runs `work`. The files that it writes are durable when this method returns. */
   static <T> T durably(Supplier<T> work) {
     List<Future<?>> syncs = new ArrayList<>();
     PENDING.set(syncs);
@@ -79,7 +84,7 @@ public final class DurableFiles extends LocalFileSystem {
 
   private static java.nio.file.Path local(Path path) { return java.nio.file.Path.of(path.toUri().getPath()); }
 
-  /** Makes a file's content durable, or the names in a folder. */
+  /** Syncs the content of a file, or the names in a folder. */
   private static void sync(java.nio.file.Path path) throws IOException {
     try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
       channel.force(true);
@@ -140,7 +145,7 @@ public final class DurableFiles extends LocalFileSystem {
       if (closed) return;
       closed = true;
       super.close();
-      boolean temporary = path.getFileName().toString().startsWith(".");  // renamed next
+      boolean temporary = path.getFileName().toString().startsWith(".");  // it will be renamed
       List<Future<?>> pending = PENDING.get();
       if (pending == null) {
         sync(path);

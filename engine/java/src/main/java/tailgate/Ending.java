@@ -1,20 +1,21 @@
 package tailgate;
 
 /**
- * An end within a time. Native libraries were seen to hang in a JVM's exit, and the next engine waits until this one's JVM is gone. Nothing is lost: what counts is
- * in the log and in the state's files before anyone is told of it.
+ * Limits the duration of the JVM's exit. Native libraries were seen to hang in an exit, and the
+ * next engine waits until this JVM is gone. A forced exit loses nothing: data is in the log and the
+ * state files before any client learns of it.
  */
 public final class Ending {
   private Ending() {}
 
-  /** From now on an exit of this JVM takes at most so many milliseconds. */
+  /** Limits the duration of an exit of this JVM to this many milliseconds, from now on. */
   public static void within(long millis) {
     Runtime.getRuntime().addShutdownHook(new Thread(() -> {
       Thread halt = new Thread(() -> {
         try {
           Thread.sleep(millis);
         } catch (InterruptedException e) {
-          // the end is near either way
+          // the JVM exits in any case
         }
         Runtime.getRuntime().halt(0);
       }, "tailgate-ending");

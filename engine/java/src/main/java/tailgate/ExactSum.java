@@ -7,13 +7,14 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 
 /**
- * A sum of doubles that forgets nothing: what is taken away again leaves exactly what was there before.
+ * An exact sum of doubles: subtracting a value restores exactly the sum from before its addition.
  *
- * <p>A finite double is a whole number times a power of two, and so is any sum of them; it is kept as such, with the smallest exponent seen. Infinities and NaN are counted.
- * The value is the exact sum, rounded once.
+ * <p>A finite double is an integer times a power of two, and so is any sum of doubles. The sum is
+ * stored in this form, with the smallest exponent seen. Infinities and NaN are counted. The value
+ * is the exact sum, rounded once.
  */
 final class ExactSum {
-  private BigInteger mantissa = BigInteger.ZERO;  // the sum is mantissa * 2^exponent
+  private BigInteger mantissa = BigInteger.ZERO;  // sum = mantissa * 2^exponent
   private int exponent;
   private long infinite, negativeInfinite, nan;
 
@@ -32,7 +33,7 @@ final class ExactSum {
     }
   }
 
-  /** Adds the exact product of two doubles; NaN if one of them is not finite. */
+  /** Adds the exact product of two doubles, or NaN if one of them is not finite. */
   void addProduct(double a, double b, long weight) {
     if (!Double.isFinite(a) || !Double.isFinite(b)) nan += weight;
     else {
@@ -65,12 +66,12 @@ final class ExactSum {
 
   boolean isFinite() { return nan == 0 && infinite == 0 && negativeInfinite == 0; }
 
-  /** The sum, if it is finite. */
+  /** Returns the exact sum, which must be finite. */
   BigDecimal exact() {
     return exponent >= 0 ? new BigDecimal(mantissa.shiftLeft(exponent)) : new BigDecimal(mantissa).divide(new BigDecimal(BigInteger.ONE.shiftLeft(-exponent)));
   }
 
-  /** The sum as a double, the nearest one; infinite if it is too large. */
+  /** Returns the sum as the nearest double, infinite if it is too large. */
   double value() {
     if (nan != 0 || infinite != 0 && negativeInfinite != 0) return Double.NaN;
     if (infinite != 0) return Double.POSITIVE_INFINITY;

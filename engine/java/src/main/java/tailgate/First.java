@@ -9,10 +9,12 @@ import org.apache.spark.sql.types.StructType;
 import tailgate.Call.SortKey;
 
 /**
- * The first of the group's values in some order: min, max, and the value of the row with the least or greatest of another column.
+ * The first of a group's values in some order: min, max, and the value of the row with the least or
+ * greatest value of another column.
  *
- * <p>It is remembered, so values are looked through only when it goes, and then the next one is one seek away. Of values that are equal in order the smallest counts.
- * Where no value ever goes none but the first is kept.
+ * <p>The first value is stored separately. The other values are read only when it is deleted, and
+ * then the next one is one seek away. Among values that are equal in the order, the smallest wins.
+ * For append-only input only the first value is kept.
  */
 final class First extends Total.Keeping {
   private final int[] needed;

@@ -9,11 +9,12 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Rows as an operator keeps them whose row may get more columns at its end (ALTER SOURCE … REFRESH SCHEMA): NULLs of later columns at the end are left out, so a row that
- * was kept before there were such columns is kept as it would be now.
+ * Encodes stored rows so that columns can be added at the end (ALTER SOURCE … REFRESH SCHEMA).
+ * Trailing NULLs of added columns are omitted. A row that was stored before a column was added
+ * therefore has the same encoding as one stored afterwards.
  *
- * <pre>   the columns that there were first           the bytes of the row
- *   n columns, which are more                   the bytes of the row, n as four bytes: a row's own are a multiple of eight</pre>
+ * <pre>   the original columns          the bytes of the row
+ *   n columns, more than those    the bytes of the row, then n in four bytes; the length of a row is a multiple of eight</pre>
  */
 final class Growing implements Serializable {
   private static final long serialVersionUID = 1;
@@ -22,7 +23,7 @@ final class Growing implements Serializable {
   private final boolean normalised;
   private final Columns[] columns;
 
-  /** `first`: how many columns there were first. `normalised`: equal rows are equal bytes. */
+  /** `first` is the number of original columns. `normalised`: equal rows have equal bytes. */
   Growing(StructType row, int first, boolean normalised) {
     if (first < 0 || first > row.length()) throw new IllegalArgumentException("first " + first + " of " + row.length() + " columns");
     this.row = row;
@@ -31,20 +32,20 @@ final class Growing implements Serializable {
     this.columns = new Columns[row.length() + 1];
   }
 
-  /** As it is kept; of a wider row the first columns. */
+  /** Encodes a row. Of a wider row, only the first columns are used. */
   byte[] kept(UnsafeRow of) { return kept(of, row.length()); }
 
-  /** The same of the bytes of a row of all columns. */
+  /** Encodes a row that is given as the bytes of all columns. */
   byte[] kept(byte[] of) { return first == row.length() ? of : kept(Rows.row(of, row.length())); }
 
-  /** As it is kept if columns from the `width`th on are NULL. */
+  /** Encodes a row whose columns from ordinal `width` on are NULL. */
   byte[] kept(UnsafeRow of, int width) {
     while (width > first && of.isNullAt(width - 1)) width--;
     byte[] bytes = columns(width).bytes(of);
     return width == first ? bytes : ByteBuffer.allocate(bytes.length + Integer.BYTES).put(bytes).putInt(width).array();
   }
 
-  /** All columns of a kept row. */
+  /** Decodes a row to all columns. */
   byte[] row(byte[] kept) {
     if (first == row.length()) return kept;
     boolean more = kept.length % Long.BYTES != 0;
@@ -57,7 +58,7 @@ final class Growing implements Serializable {
     return columns(row.length()).bytes(new GenericInternalRow(values));
   }
 
-  /** How many columns there were first: rows of fewer were never kept. */
+  /** Returns the number of original columns. Every stored row has at least these. */
   int first() { return first; }
 
   private Columns columns(int width) {

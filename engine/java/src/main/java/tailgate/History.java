@@ -17,31 +17,38 @@ import tailgate.Node.Source;
 import tailgate.Tick.Change;
 
 /**
- * The old records of a topic for a fill, fetched and decoded beside the ticks, so that a tick has only the operators' work left.
+ * The old records of a topic for a fill. They are fetched and decoded outside of ticks, which
+ * leaves only the work of the operators to the ticks.
  *
  * <pre>   broker ──► decode ──► piece n in memory ──┐
- *   driver: next() ─► n ─► inbox: `$piece/channel`, n ─► tick takes the rows of piece n</pre>
+ *   driver: next() ─► n ─► inbox: `$piece/channel`, n ─► tick reads the rows of piece n</pre>
  *
- * <p>One thread, two pieces ahead at most. A piece is kept until the next one is asked for, because a tick that fails is run again. It needs no other safety: after a crash of the
- * process the fill begins anew, on a channel of another name, and what names an old piece reaches nobody. A record that cannot be decoded goes into its piece as it is, and
- * the tick decides what becomes of it.
+ * <p>One thread prepares at most two pieces ahead. A piece is kept until the next one is requested,
+ * because a failed tick is repeated. After a crash of the process the fill restarts on another
+ * channel, so records that refer to old pieces have no receiver. A record that cannot be decoded is
+ * kept in its piece as it is, and the tick applies the source's error policy.
  */
 public final class History implements AutoCloseable {
-  /** Begins the channel of a record that stands for the piece whose number is its offset; the channel of its records follows. */
+  /**
+   * Prefix of the channel of a record that refers to a piece; the channel of the piece's records
+   * follows. The offset of the record is the number of the piece.
+   */
   static final String PIECE = "$piece/";
 
-  private static final int BYTES_MAX = 16 << 20;                      // of keys and values in one piece
+  private static final int BYTES_MAX = 16 << 20;                      // limit of the keys and values in one piece
   private static final int POLL_RECORDS_MAX = 5_000;
-  private static final Duration SILENCE = Duration.ofSeconds(10);     // a fetch that brings nothing for so long has lost its broker
+  // without records for this time, the broker is considered lost
+  private static final Duration SILENCE = Duration.ofSeconds(10);
   private static final Duration POLL = Duration.ofMillis(500);
   private static final Map<Long, Piece> PIECES = new ConcurrentHashMap<>();
   private static final AtomicLong NUMBERS = new AtomicLong();
 
-  /** Where a row of a piece is from. */
+  /** The record that a row of a piece comes from. */
   private record Place(int partition, long offset) {}
 
   /**
-   * Some records. `rows`: of the sources, by node, and where each is from; `failed`: records, in Kafka's columns, that some source could not decode; `at`: the next offset of each
+   * Some decoded records. `rows`: rows by source node, and the records they come from; `failed`:
+   * records, in Kafka's columns, that some source could not decode; `at`: the next offset of each
    * partition.
    */
   public static final class Piece {
@@ -50,17 +57,17 @@ public final class History implements AutoCloseable {
     final List<InternalRow> failed = new ArrayList<>();
     private final long number = NUMBERS.incrementAndGet();
     final Map<String, Long> at = new TreeMap<>();
-    long records, bytes, newest;    // of those that were decoded
+    long records, bytes, newest;    // of the decoded records
     private long size;
 
     public long number() { return number; }
 
-    /** How many, those that failed included. */
+    /** Returns the number of records, including those that failed. */
     public long records() { return records + failed.size(); }
 
     public Map<String, Long> at() { return at; }
 
-    /** Leaves out records of a partition, those that could not be decoded too. */
+    /** Excludes records of a partition, including those that could not be decoded. */
     public void exclude(int partition, Collection<Number> offsets) {
       Set<Long> out = offsets.stream().map(Number::longValue).collect(Collectors.toSet());
       rows.forEach((source, of) -> {
@@ -84,12 +91,16 @@ public final class History implements AutoCloseable {
   private final KafkaConsumer<byte[], byte[]> consumer;
   private final Map<TopicPartition, Long> end = new HashMap<>();
   private final Thread thread = new Thread(this::read, "tailgate-history");
-  private final BlockingQueue<Object> pieces = new SynchronousQueue<>();  // pieces; at the end an exception or this
+  // pieces; at the end an exception, or this object
+  private final BlockingQueue<Object> pieces = new SynchronousQueue<>();
   private volatile int wanted = 1;
   private volatile boolean closed;
   private Piece taken;
 
-  /** The records of [begin, end) of each partition, decoded as the sources of the channel say. `options`: Kafka's own of a consumer. */
+  /**
+   * Reads the records [begin, end) of each partition and decodes them for the sources of the
+   * channel. `options` are settings of Kafka's consumer.
+   */
   public History(Circuit circuit, String channel, String brokers, String topic, Map<String, Number> begin, Map<String, Number> end, Map<String, String> options) {
     this.sources = circuit.channels.getOrDefault(channel, List.of()).stream().map(SerializationUtils::clone).toList();
     this.channel = UTF8String.fromString(channel);
@@ -106,7 +117,11 @@ public final class History implements AutoCloseable {
     thread.start();
   }
 
-  /** The next piece, of about so many rows; null if there is none yet after so long, or none any more: {@link #ended}. Forgets the one before. Throws what the broker says. */
+  /**
+   * Returns the next piece, of about `rows` rows, and drops the one before. Returns null if none is
+   * ready within `millis` ms or all have been read ({@link #ended}). Throws the error of the
+   * broker.
+   */
   public Piece next(int rows, long millis) throws InterruptedException {
     forget();
     wanted = rows;
@@ -123,7 +138,7 @@ public final class History implements AutoCloseable {
 
   public boolean ended() { return closed; }
 
-  /** The piece with this number. */
+  /** Returns the piece with this number. */
   static Piece piece(long number) {
     Piece piece = PIECES.get(number);
     if (piece == null) throw new IllegalStateException("piece " + number + " of a fill is gone");
@@ -141,7 +156,7 @@ public final class History implements AutoCloseable {
     thread.interrupt();
   }
 
-  // ---- the thread -------------------------------------------------------------------------------------------------------------
+  // ---- the thread -------------------------------------------------------------------------------
 
   private void read() {
     try (consumer) {
@@ -169,7 +184,8 @@ public final class History implements AutoCloseable {
       ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
       for (ConsumerRecord<byte[], byte[]> r : records) if (r.offset() < end.getOrDefault(new TopicPartition(r.topic(), r.partition()), 0L)) add(piece, r);
       Map<TopicPartition, Long> before = Map.copyOf(end);
-      end.entrySet().removeIf(e -> consumer.position(e.getKey()) >= e.getValue());  // what is left before the end may be no record: a marker of a transaction
+      // the remaining offsets before the end may be transaction markers, not records
+      end.entrySet().removeIf(e -> consumer.position(e.getKey()) >= e.getValue());
       before.keySet().forEach(p -> piece.at.put(Integer.toString(p.partition()), consumer.position(p)));
       if (end.size() < before.size()) consumer.assign(end.keySet());
       if (!records.isEmpty()) heard = System.nanoTime();

@@ -25,33 +25,42 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * What was written through the gateway, and the clock, as a stream with Kafka's columns.
+ * A stream of the records in the inbox, and of the clock, with Kafka's columns.
  *
- * <p>Put before the Kafka stream in one union: `inbox.union(kafka)`. Its newest offset is two numbers in memory: the last entry of the inbox
- * that is durable, and the clock, which moves when an entry came and when a second passed. A batch starts when either differs from
- * the batch before; Spark asks the sources one after the other, so while this one waits ({@link Doorbell}) nobody polls. The seconds are
- * those of the monotonic clock: batches start as often when somebody sets the wall clock back.
+ * <p>It comes first in a union with the Kafka stream: `inbox.union(kafka)`. Its newest offset is
+ * two numbers in memory: the last durable entry of the inbox, and the clock. The clock advances
+ * when new data arrives or its period has passed. A batch starts when either number has changed.
+ * Spark asks the sources one after the other, so while this one waits ({@link Doorbell}) none of
+ * them polls. The period is measured by the monotonic clock, so changes of the wall clock do not
+ * affect how often batches start.
  *
  * <pre>   writer: entry n durable ──► advance(folder, n) ──ring──┐
  *           Kafka: a new record ─────────────────────ring──┼──► latestOffset() returns ──► Kafka's latestOffset() ──► batch = tick
- *           a second without either ───────────────────────┘</pre>
+ *           a period without either ───────────────────────┘</pre>
  *
- * <p>An entry is a file named by its number, 1 and up without gaps. It is whole before `advance` names it and never changes, so a batch can be read
- * again; its owner removes it when the log has passed it. An entry is records, big-endian: topic, key, value as a length (4, -1 for NULL) and bytes; then partition (4),
- * offset (8) and milliseconds (8), which become Kafka's columns of these names; then the headers, sized as a whole, name and value of each sized too.
+ * <p>An entry is a file named by its number, from 1 without gaps. It is complete before `advance`
+ * names it and never changes, so a batch can be read again. Its owner removes it when the log no
+ * longer needs it. An entry is a sequence of records, big-endian: topic, key and value, each as a
+ * length (4 bytes, -1 for NULL) and bytes; then partition (4), offset (8) and milliseconds (8),
+ * which become Kafka's columns of these names; then the length of all headers, and the name and
+ * value of each header with their lengths.
  *
- * <p>Every batch in which the clock moved has one row of the topic {@link #CLOCK} with the time. A batch that is run again has the same time. The time can be known before the
- * batch is run: it is the second number of this source's line in the checkpoint's `offsets/<batch>`, which is `[entry, clock]`.
+ * <p>Every batch in which the clock advanced has one row of the topic {@link #CLOCK} with the time.
+ * A repeated batch has the same time. The time is known before the batch runs: it is the second
+ * number in this source's line of the checkpoint's `offsets/<batch>`, which is `[entry, clock]`.
  *
- * <p>Options: `path`, the folder; `start`, the last entry that a new checkpoint leaves out (0); `clock`, milliseconds (10000, {@link #clock} changes it);
- * `watch`, JSON, whose records ring: `[{"bootstrap": "…", "topics": ["…"], "options": {consumer's own}}]`. Left out: shared storage that is not a mounted folder.
+ * <p>Options: `path`, the folder; `start`, the last entry that a new checkpoint skips (0); `clock`,
+ * the period in ms (10000, {@link #clock} changes it); `watch`, JSON, the topics whose records
+ * ring: `[{"bootstrap": "…", "topics": ["…"], "options": {settings of the consumer}}]`. Shared
+ * storage that is not a mounted folder is not supported.
  */
 public final class InboxSource implements TableProvider, DataSourceRegister {
-  /** Topic of the one row that tells a batch the time. No Kafka topic can have this name. */
+  /** Topic of the row that holds the time of a batch. No Kafka topic can have this name. */
   public static final String CLOCK = "$clock";
 
-  private static final long DUE_MS = 200;       // between a tick and one that only time causes: events close together share one
-  private static final String TABLE = "$table/";  // begins the channels of tables
+  // minimum pause before a tick that only the clock causes: events close together share one
+  private static final long DUE_MS = 200;
+  private static final String TABLE = "$table/";  // prefix of the channels of tables
   private static final int BUFFER_BYTES = 1 << 16, FIXED_BYTES = 4 + 8 + 8;  // partition, offset, milliseconds
   private static final long CLOCK_MS = 10_000;  // an empty tick costs 70-100 ms of CPU
 
@@ -59,9 +68,9 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
       .add("offset", "long").add("timestamp", "timestamp").add("timestampType", "int")
       .add("headers", Circuit.HEADERS_TYPE);
   private static final Map<String, Inbox> INBOXES = new ConcurrentHashMap<>();
-  static LongSupplier wall = System::currentTimeMillis;  // tests set it
+  static LongSupplier wall = System::currentTimeMillis;  // set by tests
 
-  /** One folder of this process. */
+  /** The inbox in one folder. */
   private static final class Inbox {
     final AtomicLong newest = new AtomicLong();
     final Doorbell doorbell = new Doorbell();
@@ -72,35 +81,40 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
 
   private static Inbox inbox(String folder) { return INBOXES.computeIfAbsent(Path.of(folder).toAbsolutePath().normalize().toString(), f -> new Inbox()); }
 
-  /** Says that all entries up to this one are durable; called by whoever wrote them. */
+  /** Records that all entries up to this one are durable. Called by the writer of the entries. */
   public static void advance(String folder, long entry) {
     Inbox inbox = inbox(folder);
     inbox.newest.accumulateAndGet(entry, Math::max);
     inbox.doorbell.ring(true);
   }
 
-  /** Starts a batch now, even one without records. */
+  /** Starts a batch now, even without records. */
   public static void ring(String folder) { inbox(folder).doorbell.ring(true); }
 
-  /** Looks whether a reader has something now, and starts a batch only if so. */
+  /** Checks whether a reader has new records, and starts a batch only if so. */
   static void look(String folder) { inbox(folder).doorbell.ring(false); }
 
-  /** How long the clock may stand still, from now on: a second while somebody needs time to pass, otherwise ten. */
+  /**
+   * Sets the period of the clock in ms: a second while something depends on time, otherwise ten.
+   */
   public static void clock(String folder, long millis) {
     inbox(folder).period = millis;
     inbox(folder).doorbell.ring(false);
   }
 
-  /** When the circuit has something to do by the clock, in milliseconds; the last call counts. */
+  /** Sets the time in ms at which the circuit needs a tick. A later call replaces it. */
   public static void due(String folder, long millis) {
     inbox(folder).due = millis;
     inbox(folder).doorbell.ring(false);
   }
 
-  /** The channels of tables whose records somebody reads; of others only the driver wants them, and they are passed over here. Not said: all. */
+  /**
+   * Sets the channels of tables that the circuit reads. Records of other tables, which only the
+   * driver needs, are skipped. Without a call, none are skipped.
+   */
   public static void tables(String folder, List<String> channels) { inbox(folder).tables = Set.copyOf(channels); }
 
-  // ---- the table ------------------------------------------------------------------------------------------------------------
+  // ---- the table --------------------------------------------------------------------------------
 
   @Override public String shortName() { return "tailgate-inbox"; }
   @Override public StructType inferSchema(CaseInsensitiveStringMap options) { return ROW; }
@@ -118,7 +132,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     }
   }
 
-  /** A point of the stream: the last entry read, and the clock. */
+  /** An offset of the stream: the last entry read, and the clock. */
   private static final class At extends Offset {
     final long entry, clock;
     At(long entry, long clock) { this.entry = entry; this.clock = clock; }
@@ -129,7 +143,7 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     }
   }
 
-  // ---- the stream, in the driver --------------------------------------------------------------------------------------------
+  // ---- the stream, in the driver ----------------------------------------------------------------
 
   private static final class Entering implements MicroBatchStream {
     private final String folder;
@@ -144,7 +158,8 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
       start = options.getLong("start", 0);
       inbox = inbox(folder);
       if (options.containsKey("clock")) inbox.period = options.getLong("clock", CLOCK_MS);
-      inbox.newest.accumulateAndGet(start, Math::max);  // the folder is not listed: an entry counts when its writer says that it is durable
+      // the folder is not listed: an entry counts when its writer has reported it as durable
+      inbox.newest.accumulateAndGet(start, Math::max);
       if (options.containsKey("watch")) watch(options.get("watch"));
     }
 
@@ -164,21 +179,23 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
 
     @Override public Offset initialOffset() { return new At(start, 0); }
 
-    /** Time never goes back, whatever the machine's clock did while nothing ran. */
+    /**
+     * Restores the clock. Time never goes back, even if the machine's clock was set back meanwhile.
+     */
     @Override public Offset deserializeOffset(String json) {
       At at = At.parse(json);
       if (at.clock > last.clock) last = at;
       return at;
     }
 
-    /** Returns when there is a reason to start a batch, at the latest when the clock has to move. */
+    /** Waits for a reason to start a batch, at the latest until the clock must advance. */
     @Override public Offset latestOffset() {
       long due = Math.min(last.clock + inbox.period, Math.max(last.clock + DUE_MS, inbox.due));
       boolean news;
       try {
         news = inbox.doorbell.await(Math.min(due - wall.getAsLong(), inbox.period - stood()));
       } catch (InterruptedException e) {
-        throw new UncheckedIOException(new InterruptedIOException());  // Spark takes this for a stop, not for a failure
+        throw new UncheckedIOException(new InterruptedIOException());  // Spark treats this as a stop, not as a failure
       }
       long newest = inbox.newest.get(), now = wall.getAsLong();
       if (news || newest > last.entry || now >= due || stood() >= inbox.period) {
@@ -188,19 +205,24 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
       return last;
     }
 
-    /** For how many milliseconds the clock has not moved. */
+    /** Returns for how many ms the clock has not advanced. */
     private long stood() { return (System.nanoTime() - moved) / 1_000_000; }
 
-    /** One partition, also when there is no entry: a batch that only moves the clock is a tick and commits its state. */
+    /**
+     * Plans one partition, even without entries: a batch that only advances the clock is a tick and
+     * commits state.
+     */
     @Override public InputPartition[] planInputPartitions(Offset from, Offset to) {
       return new InputPartition[] {new Range(folder, ((At) from).entry, ((At) to).entry, ((At) to).clock)};
     }
     @Override public PartitionReaderFactory createReaderFactory() { return new Opens(); }
 
     /**
-     * Called while the next batch is made: look again right after it, because a limit on Kafka's batches may leave records that rang before. No news: such a
-     * look finds nothing on most ticks, and a clock that moved would be a batch. Nothing is removed here: the log,
-     * not Spark's checkpoint, says which entries are no longer needed.
+     * Called while the next batch is prepared. Rings so that Kafka is checked again, because a
+     * limit on Kafka's batches may have left records that rang before. The ring does not advance
+     * the clock, since most of these checks find nothing and would otherwise start a batch. No
+     * entries are removed here: the log, not Spark's checkpoint, determines which entries are still
+     * needed.
      */
     @Override public void commit(Offset end) { inbox.doorbell.ring(false); }
 
@@ -213,9 +235,9 @@ public final class InboxSource implements TableProvider, DataSourceRegister {
     }
   }
 
-  // ---- the rows, in a task --------------------------------------------------------------------------------------------------
+  // ---- the rows, in a task ----------------------------------------------------------------------
 
-  /** Entries (after, to], and the time of the batch. */
+  /** The entries (after, to] and the time of a batch. */
   private record Range(String folder, long after, long to, long clock) implements InputPartition {}
 
   private static final class Opens implements PartitionReaderFactory {

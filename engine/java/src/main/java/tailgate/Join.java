@@ -15,29 +15,41 @@ import tailgate.Tick.Change;
 /**
  * Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR, by equal keys
  *
- * <p>It is bilinear: using the new left side once and the old right side once avoids the term ΔL ⋈ ΔR. A side is <i>watched</i> if its rows also come out alone: those without a
- * partner (left, right, full: with NULLs for the other side; anti), or those with one (semi). With n the number of rows of the other side under the key,
+ * <p>Join is bilinear: using the new left side once and the old right side once avoids the term ΔL
+ * ⋈ ΔR. A side is <i>watched</i> if its rows are also emitted alone: those without a partner (left,
+ * right, full: with NULLs for the other side; anti), or those with one (semi). With n the number of
+ * rows of the other side under the key,
  *
- * <pre>   Δ(L alone) = ΔL [n_old] + L_new ([n_new] - [n_old])       [n] = 1 if rows with n partners come out alone, else 0</pre>
+ * <pre>   Δ(L alone) = ΔL [n_old] + L_new ([n_new] - [n_old])       [n] = 1 if rows with n partners are emitted alone, else 0</pre>
  *
- * so the rows of a key are walked through only if their partners' number leaves or reaches zero. Output: the left row, then the right row; of semi and anti joins the left row.
+ * <p>so the rows of a key are scanned only if the number of their partners becomes or leaves zero.
+ * Output: the left row, then the right row; for semi and anti joins the left row.
  *
- * <p>NULL keys never match, and are not kept; key columns that are null-safe take NULL for a value. With no key columns every pair matches.
+ * <p>NULL keys never match and are not stored; null-safe key columns treat NULL as a value. Without
+ * key columns every pair matches.
  *
- * <p>State: (side, key, row) → weight of the sides that are needed again; (2 + side, key) → number of rows of a side whose other side is watched. Cost: the matches of the changed
- * keys. A side that is append-only is written without being read: the rows of a key that a tick brings lie together in entries (side, key, a number of their own) → weights and rows, beside equal
- * ones of other ticks, which changes no sum. A side whose key has one row is one entry (side, key) → weights and rows, which is had by one look-up; of more than one row while history and changes come
- * in any order.
+ * <p>State: (side, key, row) → weight, for sides that are read later; (2 + side, key) → number of
+ * rows, for a side whose other side is watched. Cost: the matches of the changed keys.
+ *
+ * <p>An append-only side is written without a read: the rows of a key and tick are stored in
+ * entries (side, key, unique number) → weights and rows. Equal rows of other ticks are separate,
+ * which does not change any sum. A side with a unique key has one entry (side, key) → weights and
+ * rows, found by one look-up. It may hold several rows while history and changes arrive in any
+ * order.
  */
 class Join extends Operator {
   private static final long serialVersionUID = 1;
-  private static final int CHUNK = 1 << 16;  // bytes of rows in one entry of an append-only side, but for the last row
+  // maximum size in bytes of an entry of an append-only side, except for its last row
+  private static final int CHUNK = 1 << 16;
   private static final ByteBuffer EMPTY = ByteBuffer.allocate(0);
   private static final int COUNT = 2;    // port of the number of rows of side 0
   final StructType[] row;
   private final Columns[] key;
   private final boolean[] nullSafe, appendOnly, unique;
-  /** Whether pairs come out; which sides are watched; whether what is watched comes out with partners, or without. */
+  /**
+   * Whether pairs are emitted; which sides are watched; whether their rows are emitted with or
+   * without partners.
+   */
   final boolean pairs;
   final boolean[] watched;
   final boolean partnered;
@@ -58,7 +70,11 @@ class Join extends Operator {
     this.appendOnly = new boolean[] {appendOnly[0] && !unique[0], appendOnly[1] && !unique[1]};
   }
 
-  /** `unique`: of which sides a key has one row; not asked with a condition. `condition`: a filter over the left's columns, then the right's, that a pair has to pass too; or null. */
+  /**
+   * Creates a join. `unique`: the sides that have one row per key; ignored with a condition.
+   * `condition`: a filter over the left columns, then the right ones, that pairs must pass too; or
+   * null.
+   */
   static Join of(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, boolean[] unique, Dataset<Row> condition) {
     if (condition == null) return new Join(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, unique);
     return new ConditionalJoin(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, new Linear(condition));
@@ -93,7 +109,7 @@ class Join extends Operator {
     });
   }
 
-  /** Each row once. */
+  /** Sums the changes of each row. */
   private static List<Change> net(List<Change> changes) {
     if (changes.size() < 2) return changes;
     Map<Bytes, Change> net = new LinkedHashMap<>();
@@ -107,7 +123,7 @@ class Join extends Operator {
     return true;
   }
 
-  /** The changes of one side under one key, against the other side as it is now. */
+  /** Joins the changes of one side under one key with the current rows of the other side. */
   void change(Work work, byte[] k, int side, List<Change> ours) {
     int other = 1 - side;
     boolean turned = false, met = false;
@@ -128,12 +144,12 @@ class Join extends Operator {
     if (pairs || watched[side]) work.keep(k, side, ours);
   }
 
-  /** A walk over the rows of a side under a key. */
+  /** A scan of the rows of a side under a key. */
   final class Kept implements AutoCloseable {
     UnsafeRow row;
     private final int side;
-    private final State.Entries entries;  // of a side that has more than one of a key
-    private ByteBuffer chunk = EMPTY;  // what is left of an entry that holds rows
+    private final State.Entries entries;  // null for a side with a unique key
+    private ByteBuffer chunk = EMPTY;  // the unread rest of an entry that holds several rows
     private long weight;
 
     Kept(State state, byte[] k, int side) {
@@ -162,13 +178,13 @@ class Join extends Operator {
 
     long weight() { return appendOnly[side] || unique[side] ? weight : State.weight(entries.value()); }
 
-    /** Of a side whose rows have entries of their own. */
+    /** Returns the entry's value, for a side with one entry per row. */
     byte[] value() { return entries.value(); }
 
     @Override public void close() { if (entries != null) entries.close(); }
   }
 
-  /** What one tick of the operator does to state and output. */
+  /** Writes state and output for one tick. */
   final class Work {
     final Tick tick;
     private final JoinedRow pair = new JoinedRow();
@@ -178,14 +194,14 @@ class Join extends Operator {
 
     Work(Tick tick) { this.tick = tick; }
 
-    /** Valid until the next call. */
+    /** Returns the pair, valid until the next call. */
     InternalRow paired(int side, InternalRow mine, InternalRow theirs) { return side == 0 ? pair.apply(mine, theirs) : pair.apply(theirs, mine); }
 
     void pair(int side, InternalRow mine, InternalRow theirs, long weight) { tick.emit(Join.this, paired(side, mine, theirs), weight); }
 
     void alone(int side, InternalRow mine, long weight) { tick.emit(Join.this, pairs ? paired(side, mine, none[1 - side]) : mine, weight); }
 
-    /** The number of rows of a side under a key. */
+    /** Returns the number of rows of a side under a key. */
     private long count(int side, byte[] k) {
       byte[] value = tick.state.get(id, COUNT + side, k, State.NONE);
       return value == null ? 0 : State.weight(value);
@@ -197,7 +213,7 @@ class Join extends Operator {
       else for (Change mine : ours) tick.state.weigh(id, side, k, mine.row().getBytes(), mine.weight());
     }
 
-    /** The entry of a key with what has changed. */
+    /** Writes the entry of a unique key with its changes. */
     private void replace(byte[] k, int side, List<Change> ours) {
       Map<Bytes, Change> now = new LinkedHashMap<>();
       boolean fresh = true;
@@ -210,7 +226,7 @@ class Join extends Operator {
       else if (!fresh) tick.state.remove(id, side, k, State.NONE);
     }
 
-    /** Rows that came together lie together: one entry is written, or a few of CHUNK bytes. */
+    /** Stores the rows of a tick in one entry, or in several of CHUNK bytes. */
     private void append(byte[] k, int side, List<Change> ours) {
       for (int from = 0, to; from < ours.size(); from = to) {
         int size = 0;
@@ -225,7 +241,7 @@ class Join extends Operator {
       return chunk.array();
     }
 
-    /** Never used again: it holds a random part per tick. */
+    /** Returns a number that is never used again: it contains a random part per tick. */
     private byte[] number() { return ByteBuffer.allocate(16).putLong(number.getMostSignificantBits()).putInt((int) number.getLeastSignificantBits()).putInt(numbers++).array(); }
   }
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.types.StructType;
 import tailgate.errors.SqlError;
 import tailgate.formats.Format;
 
-/** One record, one row: its key and value by their formats, and where it came from. */
+/** Decodes a record to one row: its key and value by their formats, and its position in Kafka. */
 final class KafkaDecoder implements Decoder {
   private static final long serialVersionUID = 1;
   private final Format key, value;

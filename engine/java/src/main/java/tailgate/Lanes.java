@@ -6,16 +6,22 @@ import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The highest position of each lane ({@link ChangeEvent}); a value. There is one lane, or one for each server or domain that a GTID named. */
+/**
+ * An immutable map of each lane to its highest position ({@link ChangeEvent}). There is one lane,
+ * or one for each server or domain in the GTIDs.
+ */
 record Lanes(Map<String, byte[]> of) {
   static final Lanes NONE = new Lanes(Map.of());
 
   boolean isEmpty() { return of.isEmpty(); }
 
-  /** Whether the event is at or before the lane's position; one without a position never is. */
+  /**
+   * Returns whether the event is at or before its lane's position. Events without a position are
+   * not.
+   */
   boolean reached(ChangeEvent event) { return event.position() != null && of.containsKey(event.lane()) && ChangeEvent.compare(event.position(), of.get(event.lane())) <= 0; }
 
-  /** With the event's position, which is the highest of its lane. */
+  /** Returns a copy with the position of this event, which must be the highest of its lane. */
   Lanes with(ChangeEvent event) {
     if (event.position() == null) return this;
     Map<String, byte[]> now = new TreeMap<>(of);

@@ -21,28 +21,36 @@ import tailgate.errors.SparkErrors;
 import tailgate.errors.SqlError;
 
 /**
- * Δ(linear(A)) = linear(ΔA): a chain of filters, projections and arrays made rows, row by row; weights pass unchanged.
+ * Δ(linear(A)) = linear(ΔA): a chain of filters, projections and array expansions, applied row by
+ * row. Weights do not change.
  *
- * <p>It is written as a DataFrame over an empty relation. Its analysed and optimised Catalyst expressions are taken out here, travel with the
- * circuit, and run as generated code, compiled when the first row comes. Nothing is planned per tick.
+ * <p>It is defined by a DataFrame over an empty relation. The constructor extracts its analysed and
+ * optimised Catalyst expressions. They are serialized with the circuit and run as generated code,
+ * compiled when the first row arrives. No planning is needed per tick.
  */
 final class Linear implements Serializable {
   private static final long serialVersionUID = 1;
 
-  /** A filter, a projection, or columns and an array whose elements, each after its place, are put behind them; the rest is null. */
+  /**
+   * A filter, a projection, or an expansion of an array: each element's position and value are
+   * appended to the columns in `project`. The other fields are null.
+   */
   private record Step(Expression filter, List<Expression> project, Expression array, boolean outer) implements Serializable {}
 
-  /** The columns kept, and the array. */
+  /** Projections of the columns to keep and of the array. */
   private record Explode(UnsafeProjection kept, UnsafeProjection array, DataType element, boolean outer) {}
 
-  /** What comes in and what goes out; what comes in is not known, and null, where nothing passes. */
+  /** Columns of the input and the output. The input is null, since unknown, if no row passes. */
   final StructType input, output;
   private final List<Step> steps = new ArrayList<>();
   private boolean nothing;
-  /** Whether a row may become several: then {@link #all} is to be called, otherwise {@link #apply}. */
+  /**
+   * Whether a row may become several rows. Then {@link #all} must be called, otherwise
+   * {@link #apply}.
+   */
   boolean expands;
   private transient Object[] compiled;
-  private transient int step;          // where `apply` is, for `error`
+  private transient int step;          // the current step, for `error`
   private transient InternalRow at;
 
   Linear(Dataset<Row> shape) {
@@ -53,7 +61,7 @@ final class Linear implements Serializable {
     if (!nothing && (steps.isEmpty() || (steps.get(steps.size() - 1).project == null || expands))) steps.add(new Step(null, bind(plan.output(), plan.output()), null, false));
   }
 
-  /** The optimizer computes what has constants only; such a computation may fail. */
+  /** Returns the optimised plan. The optimizer evaluates constant expressions, which may fail. */
   private static LogicalPlan optimized(Dataset<Row> shape) {
     try {
       return ((org.apache.spark.sql.classic.Dataset<Row>) shape).queryExecution().optimizedPlan();
@@ -63,10 +71,10 @@ final class Linear implements Serializable {
     }
   }
 
-  /** Adds the steps of a plan; returns the relation that it begins with. */
+  /** Adds the steps of a plan. Returns the relation at its start. */
   private LogicalPlan add(LogicalPlan plan) {
     if (plan.children().isEmpty()) {
-      nothing |= plan instanceof LocalRelation;  // what the optimizer leaves of a filter that is never true
+      nothing |= plan instanceof LocalRelation;  // the optimizer's replacement for a filter that is never true
       return plan;
     }
     LogicalPlan child = plan.children().head(), leaf = add(child);
@@ -100,7 +108,10 @@ final class Linear implements Serializable {
     });
   }
 
-  /** The shaped row, valid until the next call, or null if a filter drops it. Throws what an expression throws. */
+  /**
+   * Returns the resulting row, valid until the next call, or null if a filter drops it. Throws the
+   * errors of expressions.
+   */
   UnsafeRow apply(InternalRow row) {
     if (nothing) return null;
     compile();
@@ -117,7 +128,10 @@ final class Linear implements Serializable {
     return (UnsafeRow) at;
   }
 
-  /** The shaped rows, none if a filter drops them. Throws what an expression throws; then there are no rows at all. */
+  /**
+   * Returns the resulting rows, none if a filter drops them. If an expression throws, there are no
+   * rows at all.
+   */
   List<UnsafeRow> all(InternalRow row) {
     List<UnsafeRow> rows = new ArrayList<>();
     if (nothing) return rows;
@@ -159,7 +173,10 @@ final class Linear implements Serializable {
           : new Explode(projection(s.project), projection(List.of(s.array)), ((ArrayType) s.array.dataType()).elementType(), s.outer)).toArray();
   }
 
-  /** What `apply` or `all` has just thrown, as PostgreSQL would have said it. The type of an overflow is found by evaluating the expressions again, one by one. */
+  /**
+   * Converts the exception that `apply` or `all` has just thrown to the error of PostgreSQL. The
+   * type of an overflow is found by evaluating the expressions again, one by one.
+   */
   SqlError error(RuntimeException e) {
     if (!SparkErrors.isOverflow(e)) return SparkErrors.of(e);
     Step failed = steps.get(step);
@@ -176,7 +193,10 @@ final class Linear implements Serializable {
     }
   }
 
-  /** The type of the innermost part that overflows; of a conditional, among the parts that are evaluated. */
+  /**
+   * Returns the type of the innermost expression that overflows; of a conditional, only evaluated
+   * parts are considered.
+   */
   private DataType overflown(Expression expression) {
     for (Expression part : evaluated(expression)) if (overflows(part)) return overflown(part);
     return expression.dataType();

@@ -12,12 +12,15 @@ import org.apache.spark.sql.types.*;
 import tailgate.functions.numeric.Numbers;
 
 /**
- * Variances, and the functions of a line through pairs of numbers: from the exact sums of the numbers, their squares and their products.
+ * Variances and regression functions, computed from the exact sums of the numbers, their squares
+ * and their products.
  *
- * <p>S_xx below is n Σx² - (Σx)², n times the sum of squared distances from the mean; being exact it is never below zero, and it is zero if and only if all x are equal. A result is computed with 50
- * digits and rounded once.
+ * <p>S_xx below is n Σx² - (Σx)², n times the sum of squared distances from the mean. Since it is
+ * exact, it is never negative, and it is zero if and only if all x are equal. A result is computed
+ * with 50 digits and rounded once.
  *
- * <p>Source: PostgreSQL 15, src/backend/utils/adt/float.c (float8_regr_*), numeric.c (numeric_stddev_internal).
+ * <p>Source: PostgreSQL 15, src/backend/utils/adt/float.c (float8_regr_*), numeric.c
+ * (numeric_stddev_internal).
  */
 final class Moments {
   private static final MathContext DIGITS = new MathContext(50);
@@ -35,13 +38,13 @@ final class Moments {
 
   private static boolean sample(String function) { return !function.endsWith("_pop"); }
 
-  /** From n and S_xx. */
+  /** Returns the variance or standard deviation for n and S_xx. */
   private static BigDecimal variance(String function, long n, BigDecimal sxx) {
     BigDecimal value = sxx.divide(BigDecimal.valueOf(n).multiply(BigDecimal.valueOf(sample(function) ? n - 1 : n)), DIGITS);
     return function.startsWith("stddev") ? value.sqrt(DIGITS) : value;
   }
 
-  /** Variances of whole numbers and decimals. */
+  /** Variances of integers and decimals. */
   private static final class Exact extends Counts {
     private final Call call;
     private final DataType type;
@@ -79,7 +82,7 @@ final class Moments {
     @Override Object result(long rows, Values values) {
       if (n < (sample(call.function) ? 2 : 1)) return null;
       BigInteger sxx = squares.multiply(BigInteger.valueOf(n)).subtract(sum.multiply(sum));
-      if (sxx.signum() < 0) return null;  // only while values are missing whose going was seen before their coming
+      if (sxx.signum() < 0) return null;  // only while the deletion of a value has arrived before its insertion
       return Numbers.of(variance(call.function, n, new BigDecimal(sxx, 2 * scale)), call.result);
     }
 
@@ -105,7 +108,10 @@ final class Moments {
     }
   }
 
-  /** Floating point: of pairs (y, x), and of single numbers, which are x. A pair with a NULL does not count. */
+  /**
+   * Functions of floating-point pairs (y, x), or of single numbers x. Pairs with a NULL are
+   * ignored.
+   */
   private static final class Pairs extends Counts {
     private final Call call;
     private final boolean pairs;
@@ -178,14 +184,17 @@ final class Moments {
       };
     }
 
-    /** With an infinity or NaN among the numbers nothing is known but of the other one's spread. */
+    /**
+     * Returns the result if a number is infinite or NaN: NaN, except for regr_sxx and regr_syy of
+     * finite numbers.
+     */
     private Object unknown() {
       if (call.is("regr_sxx") && sxx.isFinite()) return finite(spread(sxx, sx, sx).divide(BigDecimal.valueOf(n), DIGITS));
       if (call.is("regr_syy") && syy.isFinite()) return finite(spread(syy, sy, sy).divide(BigDecimal.valueOf(n), DIGITS));
       return Double.NaN;
     }
 
-    /** n Σab - Σa Σb */
+    /** Returns n Σab - Σa Σb. */
     private BigDecimal spread(ExactSum products, ExactSum a, ExactSum b) { return products.exact().multiply(BigDecimal.valueOf(n)).subtract(a.exact().multiply(b.exact())); }
 
     private static Double finite(BigDecimal value) {

@@ -16,15 +16,17 @@ import org.apache.spark.sql.types.StructType;
 import tailgate.Rows.Bytes;
 
 /**
- * The net changes of one relation in one tick: each row once, with a weight that is not zero.
+ * The net changes of one relation in one tick: each row once, with a non-zero weight.
  *
- * <p>Beyond some bytes they lie in files of this machine, split by the hash of the row, and are summed a part at a time; the result is then a file too.
+ * <p>Above a size limit they are written to local files, partitioned by the hash of the row, and
+ * summed one partition at a time. The result is then a file, too.
  */
 final class Net {
   static final long MEMORY_MAX = 64L << 20;
-  private static final int PARTS = 32, OVERHEAD = 96;   // bytes of a map's entry, besides the row
+  private static final int PARTS = 32, OVERHEAD = 96;   // overhead of a map entry in bytes, in addition to the row
   private static final int ARROW_BATCH_ROWS = 1 << 16;
-  private static final long ARROW_BATCH_BYTES = 16 << 20;  // a batch is outside the heap, with room for twice as much
+  // a batch is allocated outside the heap, with room for twice as much
+  private static final long ARROW_BATCH_BYTES = 16 << 20;
   private final StructType schema;
   private final long memory;
   private final Map<Bytes, long[]> rows = new LinkedHashMap<>();
@@ -44,7 +46,10 @@ final class Net {
     if (size > memory) spill();
   }
 
-  /** An Arrow stream of the rows and `__weight`: as bytes, or as the name of a file below `results`; null if there is no change. */
+  /**
+   * Returns an Arrow stream of the rows and `__weight`: as bytes, or as the name of a file below
+   * `results`. Returns null if there are no changes.
+   */
   Sent sent(int relation, String results) {
     try {
       if (parts == null) {

@@ -7,24 +7,24 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import tailgate.errors.SqlError;
 
-/** A source or an operator of a circuit, and where its rows go. */
+/** A source or an operator of a circuit, with its outgoing edges. */
 abstract class Node implements Serializable {
   private static final long serialVersionUID = 1;
   int id;
   final List<Edge> out = new ArrayList<>();
-  /** Relations of errors that an error of this node reaches. */
+  /** Relations that receive an error of this node. */
   int[] errors;
 
-  /** From a node to an operator's port, or to a relation. */
+  /** An edge from a node to an operator's port or to a relation. */
   static final class Edge implements Serializable {
     private static final long serialVersionUID = 1;
     /** The port of an edge that ends in a relation. */
     static final int RELATION = -1;
     final Linear linear;
     final int to, port;
-    /** Relations of errors that an error of this edge reaches. */
+    /** Relations that receive an error of this edge. */
     int[] errors;
-    /** Place of the operator `to` in the order of running. */
+    /** Index of the operator `to` in {@link Circuit#order}. */
     int index = -1;
 
     Edge(Linear linear, int to, int port) {
@@ -34,7 +34,7 @@ abstract class Node implements Serializable {
     }
   }
 
-  /** Records of a channel to rows. */
+  /** A source: decodes the records of a channel to rows. */
   static final class Source extends Node {
     private static final long serialVersionUID = 1;
     final String channel;
@@ -50,7 +50,10 @@ abstract class Node implements Serializable {
       this.shape = shape;
     }
 
-    /** Adds the rows of one record, copies of their own. Throws what the decoder or an expression throws; then the rows added do not count. */
+    /**
+     * Adds copies of the rows of one record to `to`. If the decoder or an expression throws, rows
+     * added before do not count.
+     */
     void rows(InternalRow kafka, List<Tick.Change> to) {
       try {
         decoder.decode(kafka, (row, weight) -> {

@@ -8,7 +8,10 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** An aggregate over each value once: the value is added when the first copy of it comes, and taken away when the last one goes. */
+/**
+ * An aggregate with DISTINCT: adds a value when its first copy is inserted and removes it when its
+ * last copy is deleted.
+ */
 final class Once extends Total.Keeping {
   private final Call of;
   private final StructType values;

@@ -7,45 +7,54 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A stateful step of a circuit: takes changes at its ports, emits the changes that they cause.
+ * A stateful step of a circuit: it receives changes at its ports and emits the resulting changes.
  *
- * <p>What an operator has emitted in all is a function of the sum of its input, never of its order or of how it was cut into ticks. Weights may be below zero for a
- * while: a view that is being filled sees live changes before the history they change.
+ * <p>The sum of an operator's output is a function of the sum of its input. It does not depend on
+ * the order of the input or its division into ticks. Weights may be negative for a while: a view
+ * that is being filled receives live changes before the history that they change.
  */
 public abstract class Operator extends Node {
   private static final long serialVersionUID = 1;
-  /** Place in the order of running. */
+  /** Index in {@link Circuit#order}. */
   int index;
-  /** Length of the longest path of operators above. */
+  /** Number of operators on the longest path above this one. */
   int level;
 
-  /** How many ports there are. */
+  /** Number of ports. */
   int inputs;
 
-  /** The columns at each port. */
+  /** Returns the columns of each port. */
   abstract StructType[] ports();
 
-  /** The columns that it emits. */
+  /** Returns the columns of the output. */
   abstract StructType output();
 
-  /** What places a change: all changes of one key meet in one partition. */
+  /**
+   * Returns the key by which a change is partitioned: all changes of a key are in one partition.
+   */
   abstract byte[] key(int port, UnsafeRow row);
 
-  /** Whether a change goes to all partitions, wherever its key would place it. */
+  /** Returns whether a change goes to all partitions, whatever its key. */
   boolean everywhere(int port, UnsafeRow row) { return false; }
 
-  /** Whether it runs in a tick without input, in the partition of its empty key. */
+  /**
+   * Returns whether the operator also runs in ticks without input, in the partition of its empty
+   * key.
+   */
   boolean always() { return false; }
 
-  /** Whether it runs in every tick, in every partition. */
+  /** Returns whether the operator runs in every tick and partition. */
   boolean everywhere() { return false; }
 
-  /** Changes in, by port; out through {@link Tick#emit} and {@link Tick#fail}. */
+  /** Processes changes, by port. Emits results with {@link Tick#emit} and {@link Tick#fail}. */
   abstract void run(Tick tick, List<List<Tick.Change>> input);
 
-  // ---- for py4j -------------------------------------------------------------------------------------------------------------
+  // ---- for py4j ---------------------------------------------------------------------------------
 
-  /** `first`: how many of its columns the row had at first (Growing); all, unless it got more. */
+  /**
+   * Creates an upsert. `first` is the original number of columns (see Growing); all of them, unless
+   * columns were added.
+   */
   public static Operator upsert(StructType row, int[] key, int first) { return new Upsert(row, key, first); }
 
   static Operator upsert(StructType row, int[] key) { return new Upsert(row, key, row.length()); }
@@ -55,25 +64,28 @@ public abstract class Operator extends Node {
   public static Operator capturedBag(StructType row, int first) { return new CapturedBag(row, first); }
 
   /**
+   * Creates a join.
+   *
    * @param kind inner, left, right, full, semi or anti
-   * @param nullSafe of each key column, whether NULL equals NULL
-   * @param condition a filter over an empty relation of the left's columns, then the right's; null for none
+   * @param nullSafe for each key column, whether NULL equals NULL
+   * @param condition a filter over an empty relation of the left columns, then the right ones; or
+   * null
    */
   public static Operator join(String kind, StructType left, int[] leftKey, StructType right, int[] rightKey, boolean[] nullSafe, boolean[] appendOnly, boolean[] unique,
       Dataset<Row> condition) {
     return Join.of(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, unique, condition);
   }
 
-  /** Input: `row`, then from and until, bigint. */
+  /** Creates a temporal filter. Input: `row`, then from and until, bigint. */
   public static Operator timer(StructType row) { return new Timer(row); }
 
-  /** INTERSECT, or EXCEPT; `all`: of bags. */
+  /** Creates an INTERSECT or EXCEPT, with `all` for bags. */
   public static Operator setOperation(StructType row, boolean except, boolean all) { return new SetOperation(row, except, all); }
 
-  /** `appendOnly`: no row of the input ever goes. */
+  /** Creates an aggregation. `appendOnly`: no row of the input is ever deleted. */
   public static Operator reduce(StructType row, int[] group, Call[] calls, boolean appendOnly) { return new Reduce(row, group, calls, appendOnly); }
 
-  /** Functions of one column each, or of none: -1. */
+  /** Creates an aggregation whose functions have one column each, or none: -1. */
   static Operator reduce(StructType row, int[] group, String[] functions, int[] columns, StructType results) {
     if (functions.length != columns.length || functions.length != results.length()) throw new IllegalArgumentException("as many functions as columns and results");
     Call[] calls = new Call[functions.length];
@@ -82,13 +94,19 @@ public abstract class Operator extends Node {
     return new Reduce(row, group, calls, false);
   }
 
-  /** Of each partition the first `count` rows (below zero: all) after `offset`; the row is the first `width` columns. */
+  /**
+   * Creates a limit per partition: the first `count` rows (all if negative) after `offset`. The
+   * output row is the first `width` columns.
+   */
   public static Operator topK(StructType row, int width, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, long count, long offset, boolean ties,
       boolean appendOnly) {
     return new TopK(row, width, partition, Call.keys(order, descending, nullsFirst), count, offset, ties, appendOnly);
   }
 
-  /** Each row, the first `shown` columns, with what window functions say of it. */
+  /**
+   * Creates an operator that adds the results of window functions to each row, its first `shown`
+   * columns.
+   */
   public static Operator recompute(StructType row, int shown, int[] partition, int[] order, boolean[] descending, boolean[] nullsFirst, WindowCall[] calls) {
     return new Recompute(row, shown, partition, Call.keys(order, descending, nullsFirst), calls);
   }

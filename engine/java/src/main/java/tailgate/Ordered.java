@@ -14,11 +14,14 @@ import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Values as bytes whose unsigned order is the values' order, or its reverse; and back.
+ * Encodes values as bytes whose unsigned order is the order of the values, or its reverse, and
+ * decodes them.
  *
- * <p>Whole numbers: big-endian, sign flipped. Floating point: the bits, all flipped below zero; -0.0 is 0.0 and NaN is the greatest. Decimals: the unscaled number in 16 bytes.
- * Text and binary: the bytes, a zero as 0 255, and 0 0 at the end, so that the reverse order is right too. Structs: fields one after the other, NULL last. Arrays: elements one after
- * the other, each marked, so that the shorter of two that begin alike comes first; NULL last.
+ * <p>Integers: big-endian with the sign flipped. Floating point: the bits, all flipped for negative
+ * numbers; -0.0 becomes 0.0, and NaN is the greatest value. Decimals: the unscaled number in 16
+ * bytes. Text and binary: the bytes, with 0 encoded as 0 255, and 0 0 at the end, so that the
+ * reverse order is correct too. Structs: the fields in order, NULL last. Arrays: the elements in
+ * order, each with a marker, so that a prefix sorts before a longer array; NULL last.
  */
 final class Ordered {
   private final DataType type;
@@ -26,7 +29,10 @@ final class Ordered {
 
   Ordered(DataType type, boolean reverse) { this(type, reverse, false); }
 
-  /** `exact`: -0.0 is told from 0.0, and lies below it, so that what is decoded is what was encoded. */
+  /**
+   * `exact`: -0.0 is distinct from 0.0 and sorts before it, so that decoding returns exactly the
+   * encoded value.
+   */
   Ordered(DataType type, boolean reverse, boolean exact) {
     this.exact = exact;
     if (!supported(type)) throw new IllegalArgumentException("no order of " + type.catalogString());
@@ -43,7 +49,10 @@ final class Ordered {
     return size(type) > 0 || type instanceof StringType || type == DataTypes.BinaryType;
   }
 
-  /** Bytes of a whole number or of what is stored like one; 16 for a decimal; 0 for others. */
+  /**
+   * Returns the size in bytes of an integer or a type stored as one; 16 for a decimal; 0 for other
+   * types.
+   */
   private static int size(DataType type) {
     if (type instanceof DecimalType) return 16;
     if (type == DataTypes.BooleanType || type == DataTypes.ByteType) return 1;
@@ -61,13 +70,13 @@ final class Ordered {
 
   Object decode(byte[] bytes) { return decode(new Reader(bytes)); }
 
-  /** The value that comes next. */
+  /** Decodes the next value. */
   Object decode(Reader in) {
     in.mask = reverse ? 255 : 0;
     return decode(in, type);
   }
 
-  /** A place in some bytes. */
+  /** A position in an array of bytes. */
   static final class Reader {
     private final byte[] bytes;
     private int at, mask;
@@ -76,12 +85,12 @@ final class Ordered {
 
     int at() { return at; }
 
-    /** The next byte, as it is. */
+    /** Returns the next byte without a conversion. */
     int plain() { return bytes[at++]; }
 
     private int get() { return (bytes[at++] ^ mask) & 255; }
 
-    /** A whole number of some bytes, big-endian, its sign flipped back. */
+    /** Reads a big-endian integer of `size` bytes with its sign flipped. */
     private long whole(int size) {
       long value = (byte) (get() ^ 0x80);
       for (int i = 1; i < size; i++) value = value << 8 | get();
@@ -123,7 +132,10 @@ final class Ordered {
       }
   }
 
-  /** The bits of a double as a signed number in the same order. Its own inverse, but for -0.0 and NaN. */
+  /**
+   * Converts the bits of a double to a signed number in the same order. It is its own inverse,
+   * except for -0.0 and NaN.
+   */
   private long ordered(double value) {
     long bits = Double.doubleToLongBits(value == 0 && !exact ? 0.0 : value);
     return bits ^ bits >> 63 & Long.MAX_VALUE;

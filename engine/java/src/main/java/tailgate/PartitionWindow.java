@@ -12,12 +12,13 @@ import tailgate.WindowCall.Mode;
 import tailgate.errors.SqlError;
 
 /**
- * One window function over the rows of one partition, in memory. An aggregate's total slides with the frame: rows that leave it are taken away again, which leaves no trace.
+ * Computes one window function over the rows of one partition, in memory. The total of an aggregate
+ * slides with the frame: rows that leave the frame are subtracted, which is exact.
  *
  * <p>Source: PostgreSQL 15, src/backend/executor/nodeWindowAgg.c, utils/adt/windowfuncs.c.
  */
 final class PartitionWindow {
-  /** A row, and the bytes that say what it is sorted by. */
+  /** A row, and the encoding of its sort columns. */
   record Placed(InternalRow row, byte[] sorted) {}
 
   private final StructType row;
@@ -26,14 +27,15 @@ final class PartitionWindow {
   private final SortOrder key, startKey, endKey;
   private List<Placed> rows;
   private int n;
-  private int[] peers, until;    // of each row: the first row that is equal to it in order, and the first behind those
-  private int[] group, starts;   // of each row the number of its group; of each group its first row
+  private int[] peers, until;    // for each row: its first peer, and the first row after its peers
+  private int[] group, starts;   // for each row the number of its peer group; for each group its first row
 
   PartitionWindow(StructType row, SortKey[] keys, WindowCall window) {
     this.row = row;
     this.window = window;
     Call call = window.call;
-    if (window.isAggregate() && Collected.is(call)) {  // values in the order of the frame: the place is a column behind the others
+    // takes values in frame order: the row number is appended as a column to sort by
+    if (window.isAggregate() && Collected.is(call)) {
       StructType placed = row.add("place", DataTypes.LongType);
       call = new Call(call.function, call.columns, call.result, false, call.filter, new SortKey[] {new SortKey(row.length(), false, false)}, call.fraction);
       Total.of(call, placed);
@@ -47,7 +49,10 @@ final class PartitionWindow {
 
   private static SortOrder order(StructType row, SortKey[] keys, int column) { return new SortOrder(row, new SortKey(column, keys[0].descending(), keys[0].nullsFirst())); }
 
-  /** The results for the rows from one on; the others are null. A result that fails is an SqlError. */
+  /**
+   * Returns the results for the rows from index `from` on; the others are null. A failed result is
+   * an SqlError.
+   */
   Object[] over(List<Placed> rows, int from) {
     this.rows = rows;
     this.n = rows.size();
@@ -79,7 +84,7 @@ final class PartitionWindow {
     starts = Arrays.copyOf(starts, groups);
   }
 
-  // ---- functions of the partition ------------------------------------------------------------------------------------------------
+  // ---- functions of the partition ---------------------------------------------------------------
 
   private Object value(int i) {
     return switch (call.function) {
@@ -119,7 +124,7 @@ final class PartitionWindow {
     return rows.get(i).row.get(column, row.apply(column).dataType());
   }
 
-  // ---- frames --------------------------------------------------------------------------------------------------------------------
+  // ---- frames -----------------------------------------------------------------------------------
 
   private Object framed(int i) {
     long wanted = 0;
@@ -130,7 +135,7 @@ final class PartitionWindow {
       wanted--;
     }
     int start = start(i), end = Math.max(end(i), start);
-    int[] out = excluded(i, start, end);  // two ranges that are not seen
+    int[] out = excluded(i, start, end);  // two ranges to exclude
     int[] seen = {start, out[0], out[1], out[2], out[3], end};
     if (call.is("last_value")) {
       for (int s = 4; s >= 0; s -= 2) if (seen[s + 1] > seen[s]) return argument(0, seen[s + 1] - 1);
@@ -144,7 +149,7 @@ final class PartitionWindow {
     return null;
   }
 
-  /** Two ranges within the frame, in order, that EXCLUDE leaves out. */
+  /** Returns the two ranges within the frame, in order, that EXCLUDE removes. */
   private int[] excluded(int i, int start, int end) {
     int a = peers[i], b = until[i];
     int[] ranges = switch (window.exclude) {
@@ -170,7 +175,7 @@ final class PartitionWindow {
     };
   }
 
-  /** The first row behind the frame. */
+  /** Returns the first row after the frame. */
   private int end(int i) {
     return switch (window.end.edge()) {
       case UNBOUNDED_PRECEDING -> 0;
@@ -190,7 +195,7 @@ final class PartitionWindow {
 
   private int groupStart(long number) { return number <= 0 ? 0 : number >= starts.length ? n : starts[(int) number]; }
 
-  /** The first row whose key is not before a value, or the first that is behind it. */
+  /** Returns the first row whose key is not less than a bound or, with `behind`, is greater. */
   private int search(byte[] bound, boolean behind) {
     int low = 0, high = n;
     while (low < high) {
@@ -201,11 +206,11 @@ final class PartitionWindow {
     return low;
   }
 
-  // ---- aggregates ----------------------------------------------------------------------------------------------------------------
+  // ---- aggregates -------------------------------------------------------------------------------
 
   private Total total;
   private Values.Held kept;
-  private int low, high;  // what the total holds
+  private int low, high;  // the range of rows in the total
 
   private void aggregate(Object[] out, int from) {
     begin(0);

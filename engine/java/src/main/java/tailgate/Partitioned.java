@@ -10,14 +10,16 @@ import tailgate.Rows.Bytes;
 import tailgate.Tick.Change;
 
 /**
- * An operator that keeps the rows of each partition in order: (partition, place) → weight. A row's place is what it is sorted by, as bytes in that order, and then its values in their order, so that all
- * rows but equal ones have places of their own, and the place holds the row.
+ * An operator that stores the rows of each partition in order: (partition, place) → weight. The
+ * place of a row is the encoding of its sort columns, then of all its values in order. Different
+ * rows therefore have different places, and a place contains its row.
  *
- * <p>Of the input's columns the first `width` are the row; those behind it are computed from it, to be split or sorted by.
+ * <p>The first `width` columns of the input are the row. The columns after them are computed from
+ * it, for partitioning or sorting.
  */
 abstract class Partitioned extends Operator {
   private static final long serialVersionUID = 1;
-  static final int ROWS = 0;  // the port of the state
+  static final int ROWS = 0;  // port of the state
   final StructType row;
   final int width;
   private final int[] partition;
@@ -30,7 +32,7 @@ abstract class Partitioned extends Operator {
     this.width = width;
     this.partition = partition.clone();
     this.keys = keys.clone();
-    open();  // what has no order is refused here
+    open();  // rejects types without an order
   }
 
   private void open() {
@@ -57,7 +59,10 @@ abstract class Partitioned extends Operator {
     });
   }
 
-  /** Changes of the rows of one partition, by place, none of them zero. They are not yet in the state. */
+  /**
+   * Processes the changes of the rows of one partition, by place. No weight is zero. The changes
+   * are not yet in the state.
+   */
   abstract void run(Tick tick, byte[] partition, Map<Bytes, Long> changes);
 
   private byte[] place(InternalRow of) {
@@ -66,7 +71,7 @@ abstract class Partitioned extends Operator {
     return both;
   }
 
-  /** How many of a place's bytes say what it is sorted by. */
+  /** Returns the length of the prefix of a place that encodes the sort columns. */
   int sorted(byte[] place) {
     Ordered.Reader in = new Ordered.Reader(place);
     order.decode(in);

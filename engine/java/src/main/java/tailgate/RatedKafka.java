@@ -5,13 +5,14 @@ import org.apache.spark.sql.connector.read.streaming.*;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Spark's Kafka source with a limit by the second, which it lacks: options `rate`, records a second, and `inbox`, the folder whose doorbell starts batches.
+ * Spark's Kafka source with a rate limit, which Spark lacks. Options: `rate` in records per second,
+ * and `inbox`, the folder whose doorbell starts batches.
  *
- * <pre>   look ──► is a slice of a second over? ──no──► nothing new, and a ring when it is
- *                └─yes─► as many records as the time since the last of them has earned, of one second at most</pre>
+ * <pre>   look ──► has a slice of a second passed? ──no──► nothing new; ring when it has
+ *                └─yes─► as many records as the rate allows since the last ones, at most those of one second</pre>
  */
 public final class RatedKafka extends WrappedKafka {
-  private static final long SLICE_MS = 200;    // records come in slices of so long: a tick for every few records would be dear
+  private static final long SLICE_MS = 200;  // interval between reads: a tick for every few records would be expensive
   private static final long SECOND_MS = 1000;
   private static final ScheduledExecutorService TIMER = Executors.newSingleThreadScheduledExecutor(r -> {
     Thread thread = new Thread(r, "tailgate-rate");
@@ -26,7 +27,7 @@ public final class RatedKafka extends WrappedKafka {
   private static final class Rated extends Stream {
     private final long rate;
     private final String inbox;
-    private long last = System.currentTimeMillis() - SECOND_MS;  // when records were let in
+    private long last = System.currentTimeMillis() - SECOND_MS;  // time of the last read
 
     Rated(MicroBatchStream stream, long rate, String inbox) {
       super(stream);

@@ -12,10 +12,12 @@ import tailgate.errors.SqlError;
 /**
  * Δω(A) = ω(A_new) - ω(A_old), of the partitions that ΔA touches
  *
- * <p>Each row with what window functions say of it ({@link WindowCall}). Rows that are equal in order are in the order of their values. A row for which a function fails is an error.
+ * <p>Emits each row with the results of window functions ({@link WindowCall}). Peers are ordered by
+ * their values. A row for which a function fails is an error.
  *
- * <p>State: the partition's rows in order ({@link Partitioned}). Cost: the partition, computed as it was and as it is; where no function looks ahead, only rows from the first changed one on are
- * compared and emitted.
+ * <p>State: the partition's rows in order ({@link Partitioned}). Cost: the partition, computed
+ * before and after the changes. If no function looks ahead, only rows from the first changed one on
+ * are compared and emitted.
  */
 final class Recompute extends Partitioned {
   private static final long serialVersionUID = 1;
@@ -25,14 +27,14 @@ final class Recompute extends Partitioned {
   private final boolean looksBack;
   private transient UnsafeProjection projection;
 
-  /** `shown`: the first columns of the input, which are the row. */
+  /** `shown`: number of columns at the start of the input that are the row. */
   Recompute(StructType row, int shown, int[] partition, SortKey[] keys, WindowCall[] calls) {
     super(row, row.length(), partition, keys);
     this.shown = shown;
     this.keys = keys.clone();
     this.calls = calls.clone();
     this.looksBack = Arrays.stream(calls).allMatch(WindowCall::looksBack);
-    for (WindowCall call : calls) new PartitionWindow(row, keys, call);  // what cannot be computed is refused here
+    for (WindowCall call : calls) new PartitionWindow(row, keys, call);  // rejects functions that cannot be computed
   }
 
   @Override StructType output() {
@@ -60,7 +62,7 @@ final class Recompute extends Partitioned {
     errors.forEach((error, weight) -> tick.fail(this, error, weight));
   }
 
-  /** Adds the partition's rows from a place on, with a weight each. */
+  /** Adds the results for the partition's rows from a place on, each with this weight. */
   private void compute(State state, byte[] partition, byte[] from, long weight, Map<Bytes, Long> out, Map<SqlError, Long> errors) {
     List<PartitionWindow.Placed> rows = new ArrayList<>();
     int first = -1;
@@ -92,7 +94,7 @@ final class Recompute extends Partitioned {
     }
   }
 
-  /** Errors are equal if they say the same. */
+  /** Adds to the weight of an error. Errors are equal if SQLSTATE and message are. */
   private static void count(Map<SqlError, Long> errors, SqlError error, long weight) {
     for (var e : errors.entrySet())
       if (e.getKey().sqlstate().equals(error.sqlstate()) && e.getKey().getMessage().equals(error.getMessage())) {

@@ -14,14 +14,17 @@ import tailgate.errors.SqlError;
 /**
  * Δγ(A) = γ(A_new) - γ(A_old), over the groups that ΔA touches
  *
- * <p>One row per group that has rows: the group columns, then the results. NULL keys group together. With no group columns there is exactly one row, also for empty input. With no
- * aggregates it is DISTINCT. A result that its type cannot hold makes the group's row an error until the group changes.
+ * <p>Emits one row per group that has rows: the group columns, then the results. NULL keys group
+ * together. Without group columns there is exactly one row, also for empty input. Without
+ * aggregates it is DISTINCT. If a result does not fit its type, the group's row is an error until
+ * the group changes.
  *
- * <p>State: group → number of rows, totals ({@link Total}); where values or their order matter also (group, value) → weight, in order. Cost: a get and a put for each touched group.
+ * <p>State: group → number of rows, totals ({@link Total}); (group, value) → weight, in order, for
+ * aggregates that need the values. Cost: one get and one put for each changed group.
  */
 final class Reduce extends Operator {
   private static final long serialVersionUID = 1;
-  private static final int CALLS_MAX = 250;  // ports that values are kept at
+  private static final int CALLS_MAX = 250;  // limit of the ports for values
   private final StructType row, results;
   private final Columns group;
   private final Call[] calls;
@@ -36,7 +39,7 @@ final class Reduce extends Operator {
     StructType results = new StructType();
     for (Call call : calls) results = results.add(call.function, call.result);
     this.results = results;
-    totals();  // what cannot be computed is refused here
+    totals();  // rejects aggregates that cannot be computed
   }
 
   private Total[] totals() {
@@ -63,7 +66,7 @@ final class Reduce extends Operator {
     for (Change c : input.get(0)) changes.computeIfAbsent(new Bytes(group.bytes(c.row())), k -> new Group()).add(c);
     changes.forEach((k, change) -> {
       byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
-      if (appendOnly && calls.length == 0 && stored != null) return;  // how often a row came is of no use
+      if (appendOnly && calls.length == 0 && stored != null) return;  // the number of copies is not needed
       Group now = new Group();
       if (stored != null) now.read(stored);
       Member member = new Member(tick.state, k.bytes);
@@ -121,7 +124,7 @@ final class Reduce extends Operator {
 
     boolean isZero() { return rows == 0 && Arrays.stream(totals).allMatch(Total::isZero); }
 
-    /** The results, an error, or null if the group has no row. */
+    /** Returns the results, an error, or null if the group has no row. */
     Object row(Member member) {
       if (rows <= 0 && !always()) return null;
       Object[] values = new Object[totals.length];

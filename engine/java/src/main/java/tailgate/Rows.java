@@ -5,18 +5,21 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
-/** Rows as bytes and back. */
+/** Converts rows to bytes and back. */
 final class Rows {
   private Rows() {}
 
-  /** A copy of its own: a projection reuses its buffer, and getBytes() may hand out that buffer itself. */
+  /**
+   * Returns a copy of the row's bytes. A projection reuses its buffer, which getBytes() may return
+   * directly.
+   */
   static byte[] bytes(UnsafeRow row) {
     byte[] bytes = new byte[row.getSizeInBytes()];
     Platform.copyMemory(row.getBaseObject(), row.getBaseOffset(), bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length);
     return bytes;
   }
 
-  /** Reads bytes of a row with `width` columns, without copying. */
+  /** Returns a row of `width` columns over these bytes, without copying. */
   static UnsafeRow row(byte[] bytes, int width) {
     UnsafeRow r = new UnsafeRow(width);
     r.pointTo(bytes, bytes.length);
@@ -25,7 +28,7 @@ final class Rows {
 
   static int hash(byte[] bytes, int seed) { return Murmur3_x86_32.hashUnsafeBytes2(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length, seed); }
 
-  /** Bytes with value equality, for maps. */
+  /** Bytes with value equality, for use as map keys. */
   static final class Bytes {
     final byte[] bytes;
     private final int hash;

@@ -7,22 +7,22 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 
 /**
- * What travels between the stages of a tick and, at the end, to the driver.
+ * A message between the stages of a tick or, at the end, to the driver.
  *
- * <p>From zero up `kind` is a port: a change on its way to the operator `to`. Below zero it is one of
+ * <p>If `kind` is 0 or above, it is a port: a change for the operator `to`. Below 0 it is one of
  *
  * <pre>   Edge.RELATION  a change of relation `to`; at the end, all its changes as an Arrow stream of n rows
  *   FILE           the same, with the name of a file that holds the stream
  *   STATE          the id of the version that store `to` committed in partition n
- *   COUNT          source `to` read n records; the bytes are how many dead letters, how many bytes, and the newest time in ms
+ *   COUNT          source `to` read n records; the bytes are the number of dead letters, the number of bytes, and the newest time in ms
  *   REMAINS        the forgotten node `to` still has state
- *   DUE            there is something to do at time n
- *   STATISTICS     what the operator `to` did and holds in partition n, as {@link Statistics} counts it</pre>
+ *   DUE            a tick is needed at time n
+ *   STATISTICS     work and state size of the operator `to` in partition n, as {@link Statistics} defines them</pre>
  */
 record Sent(int kind, int to, byte[] bytes, long n) implements Serializable {
   static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7;
 
-  /** Where it goes: all of one node and key to one place. */
+  /** Returns the place of a key: all messages of one node and key go to one partition. */
   static int place(int to, byte[] key) { return Rows.hash(key, to); }
 
   static int place(InternalRow row) { return row.getInt(0); }
@@ -43,7 +43,7 @@ record Sent(int kind, int to, byte[] bytes, long n) implements Serializable {
 
   UnsafeRow row(byte[] key) { return row(place(to, key)); }
 
-  /** To this place. */
+  /** Encodes the message for this place. */
   UnsafeRow row(int place) {
     UnsafeRowWriter out = new UnsafeRowWriter(WIDTH, bytes.length + 8);
     out.resetRowWriter();

@@ -7,14 +7,16 @@ import tailgate.Rows.Bytes;
 import tailgate.Tick.Change;
 
 /**
- * Δ(L op R) = f(l_new, r_new) - f(l_old, r_old), over the rows that ΔL and ΔR touch; l and r are how often a row is there on either side
+ * Δ(L op R) = f(l_new, r_new) - f(l_old, r_old), over the rows that ΔL and ΔR touch; l and r are a
+ * row's number of copies on each side
  *
  * <pre>   INTERSECT ALL  min(l, r)        EXCEPT ALL  max(l - r, 0)
  *   INTERSECT      [l > 0 ∧ r > 0]  EXCEPT      [l > 0 ∧ r = 0]</pre>
  *
- * <p>A number below zero, as there may be while a view is filled, counts as none. NULLs are equal, and so are -0.0 and 0.0: rows come out normalised, as those of a group do.
+ * <p>A negative number, possible while a view is being filled, counts as zero. NULLs are equal, and
+ * so are -0.0 and 0.0: rows are emitted in normalised form, as those of a group are.
  *
- * <p>State: row → l, r. Cost: a get and a put for each touched row.
+ * <p>State: row → l, r. Cost: one get and one put for each changed row.
  */
 final class SetOperation extends Operator {
   private static final long serialVersionUID = 1;

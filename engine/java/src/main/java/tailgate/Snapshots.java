@@ -8,19 +8,25 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.spark.sql.execution.streaming.state.RocksDB;
 
 /**
- * Uploads of the state's snapshots beside the ticks, and how many versions of the state have come since the last one.
+ * Uploads snapshots of the state concurrently with ticks, and counts the versions of the state
+ * since the last upload.
  *
- * <p>Spark writes the ids of all versions since the last uploaded snapshot into every changelog file, as text of at most 65,535 bytes: some 800 versions. With more, no store can be opened.
- * Spark itself uploads once a minute, and less often where an upload is slow. So an upload begins here after some versions, and the driver waits before a tick when there are many
+ * <p>Spark writes the ids of all versions since the last uploaded snapshot into every changelog
+ * file, as text of at most 65,535 bytes: about 800 versions. With more, no store can be opened.
+ * Spark itself uploads once a minute, and less often if uploads are slow. This class therefore
+ * starts an upload after a number of versions, and the driver delays ticks when there are many
  * (engine/runtime/pacing.py).
  *
- * <pre>   tick ─commit─► version n ─every 10th─► snapshot on the local disk ─► upload ─► versions before it are no longer named</pre>
+ * <pre>   tick ─commit─► version n ─every 10th─► snapshot on the local disk ─► upload ─► older versions are no longer listed</pre>
  */
 public final class Snapshots {
-  /** Versions since an uploaded snapshot that ticks may come to: with numbers of ten digits, 65,535 bytes hold 789. */
+  /**
+   * Maximum number of versions since an uploaded snapshot. With numbers of ten digits, 65,535 bytes
+   * hold 789.
+   */
   private static final int LIMIT = Integer.getInteger("tailgate.lineage.max", 700);
-  private static final int EVERY = Math.max(1, LIMIT / 14);  // versions from which on an upload is due
-  private static final int AGAIN = 10;                       // versions between two attempts: as many as between two snapshots
+  private static final int EVERY = Math.max(1, LIMIT / 14);  // versions after which an upload is due
+  private static final int AGAIN = 10;  // versions between two attempts: as many as between two snapshots
   private static final Map<RocksDB, Store> STORES = Collections.synchronizedMap(new WeakHashMap<>());
   private static final ExecutorService UPLOADS = Executors.newCachedThreadPool(r -> {
     Thread thread = new Thread(r, "tailgate-snapshots");
@@ -30,12 +36,12 @@ public final class Snapshots {
 
   private Snapshots() {}
 
-  /** One store of one partition, as long as it is open. */
+  /** One store of one partition, while it is open. */
   private static final class Store implements Runnable {
     private final WeakReference<RocksDB> db;
     private final AtomicBoolean running = new AtomicBoolean();
     private int waited = AGAIN;
-    volatile long time;  // of its newest tick
+    volatile long time;  // time of the newest tick that committed
 
     Store(RocksDB db) { this.db = new WeakReference<>(db); }
 
@@ -64,10 +70,13 @@ public final class Snapshots {
     }
   }
 
-  /** A tick at this time has committed a version of a store. */
+  /** Records that a tick at this time has committed a version of a store. */
   static void committed(RocksDB db, long time) { STORES.computeIfAbsent(db, Store::new).committed(time); }
 
-  /** The most versions since an uploaded snapshot that a store of the newest tick has. */
+  /**
+   * Returns the highest number of versions since an uploaded snapshot among the stores of the
+   * newest tick.
+   */
   public static int lineage() {
     synchronized (STORES) {
       long newest = STORES.values().stream().mapToLong(s -> s.time).max().orElse(0);
@@ -75,6 +84,6 @@ public final class Snapshots {
     }
   }
 
-  /** How many there may be. */
+  /** Returns the maximum number of these versions. */
   public static int limit() { return LIMIT; }
 }

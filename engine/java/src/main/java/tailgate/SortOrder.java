@@ -7,9 +7,11 @@ import org.apache.spark.sql.types.StructType;
 import tailgate.Call.SortKey;
 
 /**
- * Some columns of a row as bytes whose unsigned order is that of the columns, each in its direction and with NULLs where they belong; and back.
+ * Encodes some columns of a row as bytes whose unsigned order is that of the columns, each with its
+ * direction and its order of NULLs, and decodes them.
  *
- * <p>No encoding of a column begins another one's, so rows with equal first columns have equal first bytes, and only they.
+ * <p>No encoding of a column is a prefix of another one. Rows therefore have equal encodings of
+ * their first columns if and only if these columns are equal.
  */
 final class SortOrder {
   private static final int NULL_FIRST = 0, VALUE = 1, NULL_LAST = 2;
@@ -24,10 +26,10 @@ final class SortOrder {
     for (int i = 0; i < keys.length; i++) values[i] = new Ordered(row.apply(keys[i].column()).dataType(), keys[i].descending(), exact);
   }
 
-  /** Of columns that are to be had back as they were: {@link Ordered}'s exact form. */
+  /** Returns an order for columns that must be decoded exactly ({@link Ordered}). */
   static SortOrder exact(StructType row, int... columns) { return new SortOrder(row, true, ascending(columns)); }
 
-  /** Columns from the smallest value on, NULLs last. */
+  /** Returns sort keys for ascending columns, NULLs last. */
   static SortKey[] ascending(int... columns) {
     SortKey[] keys = new SortKey[columns.length];
     for (int i = 0; i < keys.length; i++) keys[i] = new SortKey(columns[i], false, false);
@@ -50,7 +52,7 @@ final class SortOrder {
     return out.toByteArray();
   }
 
-  /** The columns, in the order of the keys, that bytes begin with. */
+  /** Decodes the columns at the start of these bytes, in the order of the keys. */
   Object[] decode(byte[] bytes) { return decode(new Ordered.Reader(bytes)); }
 
   Object[] decode(Ordered.Reader in) {

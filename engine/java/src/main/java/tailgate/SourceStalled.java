@@ -1,6 +1,9 @@
 package tailgate;
 
-/** Something outside that the records of a channel need does not answer (a schema registry). No property of the records: the same tick may succeed later. */
+/**
+ * An external system that the records of a channel need, such as a schema registry, does not
+ * answer. The records are not the cause: the same tick may succeed later.
+ */
 public final class SourceStalled extends RuntimeException {
   private static final long serialVersionUID = 1;
   private final String channel;
@@ -14,9 +17,12 @@ public final class SourceStalled extends RuntimeException {
     this.lasting = lasting;
   }
 
-  /** That a record cannot be decoded and the source is to fail then: trying again does not help. */
+  /**
+   * Returns whether a retry does not help: a record cannot be decoded, and the source's policy is
+   * to fail.
+   */
   public boolean lasting() { return lasting; }
 
-  /** The channel of the source, as given to {@link Circuit#source}. */
+  /** Returns the channel of the source, as passed to {@link Circuit#source}. */
   public String channel() { return channel; }
 }

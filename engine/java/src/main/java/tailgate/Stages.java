@@ -31,17 +31,20 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
 
 /**
- * A tick as RDDs: one task with one partition, otherwise a stage per level with exchanges between.
+ * Runs a tick as RDDs: as a single task with one partition, otherwise as a stage per level with
+ * exchanges between.
  *
  * <pre>   1: batch ─coalesce─► store 0, all operators ─► driver
  *   n: batch ─► sources ═exchange═► store 0, level 0 ═exchange═► store 1, level 1 … ═exchange═► results ─► driver</pre>
  *
- * <p>Nothing of it is planned by Catalyst: one DataFrame exchange costs more planning than an ordinary tick takes in all.
+ * <p>Catalyst is not involved: the planning of one DataFrame exchange takes longer than an ordinary
+ * tick.
  */
 final class Stages {
   static final StructType BYTES = new StructType().add("bytes", "binary", false);
   private static final int STREAM_BUFFER_COLUMNS = Sent.WIDTH;
-  private static final String RESULTS = "/results";  // folder below the state's, for what is too large to be sent
+  // folder below the state folder, for changes that are too large to send
+  private static final String RESULTS = "/results";
   private final Circuit circuit;
   private final SparkContext context;
   private final Broadcast<Circuit> shipped;
@@ -66,7 +69,10 @@ final class Stages {
     return result(sent, ids, statePath);
   }
 
-  /** What `collect` does, without looking twice for what its own closure refers to, in the bytes of its class: 3 ms of CPU a tick. */
+  /**
+   * Collects the results as `collect` does, but without Spark's two scans of the closure's class
+   * file: saves 3 ms of CPU per tick.
+   */
   private List<Sent> collected(JavaRDD<Sent> sent) {
     int n = sent.getNumPartitions();
     Object[] all = new Object[n];
@@ -112,7 +118,9 @@ final class Stages {
     return exchange(sent, partitions).mapPartitions(rows -> circuits.with(c -> Tick.results(c, results, rows)).iterator());
   }
 
-  /** How many levels a tick runs: also those where nothing is left but state to forget. */
+  /**
+   * Returns the number of levels that a tick runs, including those that only have state to forget.
+   */
   static int levels(Circuit circuit, StateIds ids) {
     return circuit.forgotten.isEmpty() ? circuit.levels : Math.max(circuit.levels, ids.stores().stream().mapToInt(s -> s + 1).max().orElse(0));
   }
@@ -149,7 +157,10 @@ final class Stages {
     return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray(), due, statistics);
   }
 
-  /** A batch of a streaming query is a LogicalRDD, which is taken as it is: even planning that takes a millisecond. */
+  /**
+   * Returns the rows of a batch. A batch of a streaming query is a LogicalRDD, which is used
+   * directly: planning it would take a millisecond.
+   */
   private static RDD<InternalRow> rows(Dataset<Row> batch) {
     var execution = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution();
     return execution.logical() instanceof LogicalRDD rdd ? rdd.rdd() : execution.toRdd();
@@ -157,7 +168,9 @@ final class Stages {
 
   static <T> ClassTag<T> tag(Class<T> type) { return scala.reflect.ClassTag$.MODULE$.apply(type); }
 
-  /** What a task threw, if the caller has an answer to it; otherwise the failure of the job. */
+  /**
+   * Returns the exception of a task if the caller can handle it, otherwise the failure of the job.
+   */
   private static RuntimeException recognised(Exception failure, long time) {
     for (Throwable e = failure; e != null; e = e.getCause()) {
       if (e instanceof StateLost lost) return lost;
@@ -167,12 +180,16 @@ final class Stages {
     return failure instanceof RuntimeException r ? r : new IllegalStateException("tick at " + time, failure);
   }
 
-  // ---- in tasks -----------------------------------------------------------------------------------------------------------------
+  // ---- in tasks ---------------------------------------------------------------------------------
 
-  /** Compiled circuits, kept between ticks: generated projections are costly to make and not thread safe, so each task borrows one. */
+  /**
+   * Compiled circuits, kept between ticks. Generated projections are expensive to create and not
+   * thread safe, so each task borrows a circuit.
+   */
   private static class Borrower implements Serializable {
     private static final long serialVersionUID = 1;
-    private static final int CIRCUITS_MAX = 4;  // the last ones of this process: an old one is used no more when its tick is over
+    // circuits of this process to keep: an old one is not used after its tick
+    private static final int CIRCUITS_MAX = 4;
     private static final Map<String, Deque<Circuit>> IDLE = new LinkedHashMap<>() {
       private static final long serialVersionUID = 1;
 
@@ -186,7 +203,7 @@ final class Stages {
       this.shipped = shipped;
     }
 
-    /** A circuit whose use failed is not used again. */
+    /** Applies a function to a circuit. A circuit is not reused if the function fails. */
     <T> T with(Function<Circuit, T> use) {
       Deque<Circuit> idle;
       synchronized (IDLE) {
@@ -199,7 +216,7 @@ final class Stages {
     }
   }
 
-  /** What a stage does with its partition of the store. */
+  /** The work of a stage on its partition of the store. */
   private abstract static class Use<T> implements Serializable {
     private static final long serialVersionUID = 1;
     private final Borrower circuits;
@@ -244,7 +261,7 @@ final class Stages {
     }
   }
 
-  /** What all stores are opened with. */
+  /** The settings with which all stores are opened. */
   private static final class Opening implements Serializable {
     private static final long serialVersionUID = 1;
     private final StateStoreConf conf;
@@ -259,8 +276,9 @@ final class Stages {
   }
 
   /**
-   * A stage over a state store, opened at exactly the version that the ids name. What Spark's StateStoreRDD is, but for Hadoop's configuration, which that ships anew for each
-   * stage of each tick: 6 ms of CPU.
+   * A stage over a state store, which is opened at exactly the version that the ids name. It
+   * replaces Spark's StateStoreRDD, which sends Hadoop's configuration for each stage of each tick:
+   * 6 ms of CPU.
    */
   private static final class Stage<U> extends RDD<U> {
     private static final long serialVersionUID = 1;
@@ -284,7 +302,7 @@ final class Stages {
 
     @Override public Partition[] getPartitions() { return rows.partitions(); }
 
-    /** Where the store was opened last, and is in memory. */
+    /** Returns the executor that last opened the store and still has it in memory. */
     @Override public scala.collection.immutable.Seq<String> getPreferredLocations(Partition split) { return opening.coordinator.getLocation(id(split)).toList(); }
 
     private StateStoreProviderId id(Partition split) {

@@ -18,21 +18,24 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * One partition of a store: (operator, port, key, row) → value, in the order of the bytes.
  *
- * <p>The bytes go to the RocksDB under Spark's state store as they are, past its row encoders. So the rows of a key lie in the order of their own bytes,
- * which makes the best value of a group one seek; all entries of an operator lie together, which makes forgetting it a scan; and two projections
- * and copies a look-up are saved. Versions, changelog, snapshots and their ids remain Spark's.
+ * <p>The bytes are written directly to the RocksDB under Spark's state store, without its row
+ * encoders. The rows of a key are therefore in the order of their bytes, so the best value of a
+ * group is one seek. All entries of an operator are adjacent, so its state is removed by one scan.
+ * Each look-up also saves two projections and copies. Spark still manages versions, changelog,
+ * snapshots and their ids.
  *
  * <pre>   operator (4) | port (1) | length of key (4) | key | row  →  value</pre>
  */
 final class State {
   static final byte[] NONE = new byte[0];
-  private static final int SIZE = 127;  // the port of what is counted of an operator
-  private static final long SEED = 0x9e3779b97f4a7c15L, SEED2 = 0xc2b2ae3d27d4eb4fL;  // any two numbers; kept sums go by them
+  private static final int SIZE = 127;  // the port of an operator's statistics
+  // arbitrary, but stored sums depend on them
+  private static final long SEED = 0x9e3779b97f4a7c15L, SEED2 = 0xc2b2ae3d27d4eb4fL;
   private static final String FAMILY = StateStore.DEFAULT_COL_FAMILY_NAME();
   private final StateStore store;
   private final RocksDB db;
   private final Map<Integer, Size> sizes = new HashMap<>();
-  private int sized = -1;  // whose size is the one at hand
+  private int sized = -1;  // the operator that `size` belongs to
   private Size size;
 
   State(StateStore store) {
@@ -40,23 +43,23 @@ final class State {
     this.db = ((RocksDBStateStoreProvider.RocksDBStateStore) store).dbInstance();
   }
 
-  /** The value, or null. */
+  /** Returns the value, or null. */
   byte[] get(int operator, int port, byte[] key, byte[] row) { return db.get(place(operator, port, key, row), FAMILY); }
 
-  /** `fresh`: there is no such entry yet. */
+  /** Writes an entry. `fresh`: the entry does not exist yet. */
   void put(int operator, int port, byte[] key, byte[] row, byte[] value, boolean fresh) {
     byte[] place = place(operator, port, key, row);
     db.put(place, value, FAMILY, false, false, false);
     size(operator).put(place.length + value.length, fresh);
   }
 
-  /** Of an entry that is there. */
+  /** Removes an existing entry. */
   void remove(int operator, int port, byte[] key, byte[] row) {
     db.remove(place(operator, port, key, row), FAMILY, false, false, false);
     size(operator).removed();
   }
 
-  /** Adds to the weight of a row; returns the new weight. A weight of zero is no entry. */
+  /** Adds to the weight of a row and returns the new weight. An entry of weight zero is removed. */
   long weigh(int operator, int port, byte[] key, byte[] row, long weight) {
     byte[] place = place(operator, port, key, row), old = db.get(place, FAMILY);
     long now = (old == null ? 0 : weight(old)) + weight;
@@ -71,16 +74,19 @@ final class State {
     return now;
   }
 
-  /** The rows of a key, in the order of their bytes. */
+  /** Scans the rows of a key, in the order of their bytes. */
   Entries entries(int operator, int port, byte[] key) { return new Entries(place(operator, port, key, NONE)); }
 
-  /** All entries of an operator's port; their {@link Entries#row} is what {@link #key} takes. */
+  /**
+   * Scans all entries of an operator's port. Their {@link Entries#row} can be passed to
+   * {@link #key}.
+   */
   Entries entries(int operator, int port) { return new Entries(ByteBuffer.allocate(5).putInt(operator).put((byte) port).array()); }
 
-  /** The key, of an entry without a row. */
+  /** Returns the key of an entry without a row. */
   static byte[] key(byte[] entry) { return Arrays.copyOfRange(entry, 4, entry.length); }
 
-  /** Removes some entries of an operator; false if none is left. */
+  /** Removes up to `limit` entries of an operator. Returns whether there are more. */
   boolean forget(int operator, int limit) {
     try (Entries entries = new Entries(ByteBuffer.allocate(4).putInt(operator).array())) {
       for (int n = 0; entries.next(); n++) {
@@ -91,7 +97,7 @@ final class State {
     return false;
   }
 
-  // ---- how much there is --------------------------------------------------------------------------------------------------
+  // ---- statistics -------------------------------------------------------------------------------
 
   private Size size(int operator) {
     if (operator != sized) {
@@ -102,8 +108,9 @@ final class State {
   }
 
   /**
-   * How many entries an operator has here, about how many bytes, and its {@link #received input's sum}: 1 and two numbers, or 0 where it is not known. What was counted is
-   * kept with the entries.
+   * Returns the number of an operator's entries in this partition, their approximate size in bytes,
+   * and the {@link #received sum of its input}: 1 and two numbers, or 0 if unknown. Stores changed
+   * statistics with the entries.
    */
   long[] sized(int operator) {
     Size size = size(operator);
@@ -114,8 +121,9 @@ final class State {
   }
 
   /**
-   * Adds changes to the sum of an operator's input: of each row two hashes, times its weight. What an operator holds is a function of the sum of its input, so two operators that do the
-   * same hold the same if these are equal.
+   * Adds changes to the sum of an operator's input: two hashes of each row, times its weight. The
+   * state of an operator is a function of the sum of its input, so two equal operators have the
+   * same state if these sums are equal.
    */
   void received(int operator, int port, List<Tick.Change> changes) {
     Size size = size(operator);
@@ -130,7 +138,10 @@ final class State {
     size.changed = true;
   }
 
-  /** Entries are counted. Their bytes, before compression, are taken to be those of what was written on average. */
+  /**
+   * The statistics of an operator. The size in bytes, before compression, is estimated from the
+   * average size of its writes.
+   */
   private static final class Size {
     long entries, writes, written, sum, sum2;
     boolean changed, summed = true;
@@ -154,7 +165,7 @@ final class State {
       size.entries = in.getLong();
       size.writes = in.getLong();
       size.written = in.getLong();
-      size.summed = in.hasRemaining();  // not of an operator that received rows before there were sums
+      size.summed = in.hasRemaining();  // unknown for an operator that received rows before sums existed
       if (!size.summed) return size;
       size.sum = in.getLong();
       size.sum2 = in.getLong();
@@ -167,7 +178,7 @@ final class State {
     }
   }
 
-  /** Commits the next version, in the tick at this time; returns its id. */
+  /** Commits the next version, in the tick at this time. Returns its id. */
   String commit(long time) {
     store.commit();
     Snapshots.committed(db, time);
@@ -182,7 +193,7 @@ final class State {
     return w;
   }
 
-  /** As few bytes as hold it. */
+  /** Encodes a weight in as few bytes as possible. */
   static byte[] weight(long weight) {
     int length = 1;
     while (length < 8 && weight >> 8 * length - 1 != weight >> 63) length++;
@@ -195,7 +206,10 @@ final class State {
     return ByteBuffer.allocate(9 + key.length + row.length).putInt(operator).put((byte) port).putInt(key.length).put(key).put(row).array();
   }
 
-  /** A walk over the entries that begin with some bytes. To be closed: RocksDB keeps what an open walk may still read. */
+  /**
+   * A scan of the entries with a prefix. It must be closed: RocksDB retains all that an open scan
+   * may read.
+   */
   final class Entries implements AutoCloseable {
     private final int prefix;
     private final NextIterator<ByteArrayPair> scan;

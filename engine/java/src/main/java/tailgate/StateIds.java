@@ -7,10 +7,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.*;
 
 /**
- * Which version of every store the last tick of the log left.
+ * The version of every store that the last tick in the log committed.
  *
- * <p>A store has versions of its own, because the store of a new level begins at 0 in whatever tick that level appears, and a level without operators rests. Every version
- * has an id per partition, made when it was committed: running a tick again gives other ids, and nobody will name the first ones.
+ * <p>Each store numbers its own versions, because the store of a new level starts at 0 in a later
+ * tick, and a level without operators does not commit. Every version has an id per partition,
+ * created at its commit. A repeated tick creates other ids, and the first ones are never used.
  *
  * <pre>   {"partitions": 2, "stores": {"0": {"version": 17, "ids": ["…", "…"]}}}</pre>
  */
@@ -43,10 +44,13 @@ final class StateIds {
 
   Set<Integer> stores() { return stores.keySet(); }
 
-  /** Version 0 if there is none yet. */
+  /** Returns the version of a store, 0 if it has none yet. */
   Store store(int store) { return stores.getOrDefault(store, new Store(0, null)); }
 
-  /** What a tick committed replaces what it read; a store that it did not open stays. */
+  /**
+   * Returns the ids after a tick: those that it committed, and unchanged ones of stores that it did
+   * not open.
+   */
   StateIds after(List<Sent> committed) {
     StateIds next = new StateIds(partitions);
     next.stores.putAll(stores);

@@ -1,6 +1,9 @@
 package tailgate;
 
-/** State that the log names is missing or damaged: the views have to be filled again. Running the tick again does not help. */
+/**
+ * State that the log names is missing or damaged, so the views must be filled again. Repeating the
+ * tick does not help.
+ */
 public final class StateLost extends RuntimeException {
   private static final long serialVersionUID = 1;
 

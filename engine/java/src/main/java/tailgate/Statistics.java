@@ -5,21 +5,23 @@ import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What the operators of a lake have done lately and hold, on the driver. Nothing is asked of it while ticks run; {@link #told} answers who wants to know.
+ * Recent work and state sizes of a lake's operators, kept on the driver. {@link #told} returns
+ * them.
  *
- * <p>Each partition tells of the operators that ran in a tick, and of all at its first tick with a circuit: how many entries they have is kept in the state itself.
+ * <p>In a tick, each partition reports the operators that ran. In its first tick with a circuit it
+ * reports all of them. The number of entries is stored in the state itself.
  */
 public final class Statistics {
-  /** Ticks that are summed up. */
+  /** Number of ticks that are summed up. */
   static final int TICKS = 60;
-  /** Longs of one {@link Sent}: rows in and out, time, then {@link State#sized}. */
+  /** Indexes of the numbers in a {@link Sent}: rows in and out, time, then {@link State#sized}. */
   static final int IN = 0, OUT = 1, NANOS = 2, ENTRIES = 3, BYTES = 4, SUMMED = 5, WIDTH = 8;
   private static final int SHOWN = 5;
   private static final Map<String, Statistics> ALL = new ConcurrentHashMap<>();
   private final Deque<Map<Integer, long[]>> ticks = new ArrayDeque<>();
   private final Map<Integer, Map<Long, long[]>> held = new TreeMap<>();  // per node and partition: entries, bytes
 
-  /** By the path of the state. */
+  /** Returns the statistics for the path of a state. */
   static Statistics of(String path) { return ALL.computeIfAbsent(path, p -> new Statistics()); }
 
   static byte[] bytes(long[] counts) {
@@ -28,7 +30,7 @@ public final class Statistics {
     return out.array();
   }
 
-  /** One tick. */
+  /** Adds the report of one tick. */
   synchronized void add(Circuit circuit, List<Sent> told) {
     Map<Integer, long[]> sums = new TreeMap<>();
     for (Sent s : told) {
@@ -42,7 +44,10 @@ public final class Statistics {
     held.keySet().retainAll(circuit.nodes.keySet());
   }
 
-  /** JSON: the number of ticks, and by node [rows in, rows out, nanoseconds, entries of state, bytes of state]. */
+  /**
+   * Returns JSON: the number of ticks, and by node [rows in, rows out, nanoseconds, entries of
+   * state, bytes of state].
+   */
   public static String told(String path) {
     Statistics of = of(path);
     synchronized (of) {

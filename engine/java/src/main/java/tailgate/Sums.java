@@ -25,7 +25,10 @@ final class Sums {
     return new Whole(call.columns[0], type, call.result, average);
   }
 
-  /** Sums and averages of whole numbers and decimals: a count, and a whole number of units of the column's scale. */
+  /**
+   * Sums and averages of integers and decimals: a count, and the sum as an integer at the column's
+   * scale.
+   */
   private static final class Whole extends Counts {
     private final DataType type, result;
     private final boolean average;
@@ -96,7 +99,7 @@ final class Sums {
     }
   }
 
-  /** Sums and averages of intervals: months, days and microseconds each by itself, as PostgreSQL adds them. */
+  /** Sums and averages of intervals: months, days and microseconds separately, as in PostgreSQL. */
   private static final class Intervals extends Counts {
     static final DataType TYPE = DataType.fromDDL("struct<months:int,days:int,micros:bigint>");
     private final boolean average;

@@ -15,34 +15,36 @@ import tailgate.errors.SqlError;
 /**
  * One partition's part of one tick.
  *
- * <p>With one partition it is all of it: {@link #all}. With more, {@link #sources} runs where the batch is read, {@link #level} once per level, {@link #results} at the
- * end, and {@link Sent} rows travel between them, placed by node and key.
+ * <p>With a single partition, {@link #all} runs the whole tick. With more, {@link #sources} runs
+ * where the batch is read, {@link #level} once per level and {@link #results} at the end.
+ * {@link Sent} rows travel between them, partitioned by node and key.
  */
 final class Tick {
-  private static final int FORGET_MAX = 2000;          // entries of a forgotten operator removed per tick and store: about 5 ms
-  private static final long WAITING_MAX = 32L << 20;    // bytes that wait for an operator before it is run
-  private static final int OVERHEAD = 64;               // bytes of a change, besides the row
+  // entries of a forgotten operator to remove per tick and store: about 5 ms
+  private static final int FORGET_MAX = 2000;
+  private static final long WAITING_MAX = 32L << 20;  // bytes of waiting changes at which an operator is run early
+  private static final int OVERHEAD = 64;  // overhead of a change in bytes, in addition to the row
 
-  /** A row and how many copies of it came or went. */
+  /** A row and the change in its number of copies. */
   record Change(UnsafeRow row, long weight) {}
 
   private final Circuit circuit;
   final State state;
-  /** The tick's, in milliseconds. */
+  /** The time of the tick in ms. */
   final long time;
   private final int partition, partitions;
   private long due = Long.MAX_VALUE;
   private final boolean exchanged;
-  private final List<List<List<Change>>> waiting = new ArrayList<>();            // per operator and port
+  private final List<List<List<Change>>> waiting = new ArrayList<>();  // changes to process, per operator and port
   private final TreeMap<Integer, Net> relations = new TreeMap<>();
-  private final long[] held;                                                       // bytes that wait, per operator
-  private final long[][] done;                                                     // per operator, as Statistics counts
-  private long inside;                                                             // nanoseconds of operators within the one that runs
-  private final List<Sent> notes = new ArrayList<>();                            // counts and state ids on their way to the driver
-  private final List<InternalRow> onward = new ArrayList<>();                    // what goes to other partitions or later levels
-  private final Map<Integer, long[]> counts = new TreeMap<>();                   // per source: records, dead letters
-  private final List<Change> rows = new ArrayList<>();                           // of one record
-  private UnsafeProjection errors;                                               // made when there is one: it takes as long as a hundred rows
+  private final long[] held;  // bytes of waiting changes, per operator
+  private final long[][] done;  // per operator, laid out as in Statistics
+  private long inside;  // nanoseconds spent in operators that ran inside the current one
+  private final List<Sent> notes = new ArrayList<>();  // counts and state ids for the driver
+  private final List<InternalRow> onward = new ArrayList<>();  // changes for other partitions or later levels
+  private final Map<Integer, long[]> counts = new TreeMap<>();  // per source: records, dead letters
+  private final List<Change> rows = new ArrayList<>();  // the rows of one record
+  private UnsafeProjection errors;  // created on first use: that takes as long as a hundred rows
 
   private Tick(Circuit circuit, State state, long time, int partition, int partitions, boolean exchanged) {
     this.circuit = circuit;
@@ -60,7 +62,7 @@ final class Tick {
     }
   }
 
-  /** The whole circuit, in the only partition. */
+  /** Runs the whole circuit in the only partition. */
   static List<Sent> all(Circuit circuit, State state, long time, String results, Iterator<InternalRow> batch) {
     Tick tick = new Tick(circuit, state, time, 0, 1, false);
     batch.forEachRemaining(tick::record);
@@ -71,7 +73,7 @@ final class Tick {
     return tick.notes;
   }
 
-  /** Kafka's rows to changes on their way to the first operators. */
+  /** Converts Kafka's rows to changes for the first operators. */
   static List<InternalRow> sources(Circuit circuit, long time, int partitions, Iterator<InternalRow> batch) {
     Tick tick = new Tick(circuit, null, time, 0, partitions, true);
     batch.forEachRemaining(tick::record);
@@ -80,7 +82,7 @@ final class Tick {
     return tick.onward;
   }
 
-  /** The operators of one level: changes in, changes out. */
+  /** Runs the operators of one level on its incoming changes. Returns the outgoing changes. */
   static List<InternalRow> level(Circuit circuit, State state, long time, int level, int partition, int partitions, Iterator<InternalRow> changes) {
     Tick tick = new Tick(circuit, state, time, partition, partitions, true);
     while (changes.hasNext()) {
@@ -95,7 +97,7 @@ final class Tick {
     return tick.onward;
   }
 
-  /** Changes of relations to Arrow. All changes of a relation are in one partition. */
+  /** Encodes the changes of relations as Arrow. All changes of a relation are in one partition. */
   static List<Sent> results(Circuit circuit, String results, Iterator<InternalRow> changes) {
     Tick tick = new Tick(circuit, null, 0, 0, 1, false);
     while (changes.hasNext()) {
@@ -107,9 +109,9 @@ final class Tick {
     return tick.notes;
   }
 
-  // ---- records -----------------------------------------------------------------------------------------------------------------
+  // ---- records ----------------------------------------------------------------------------------
 
-  /** A record enters whole or not at all. */
+  /** Processes a record. It takes effect as a whole or not at all. */
   private void record(InternalRow kafka) {
     String channel = kafka.getUTF8String(Circuit.TOPIC).toString();
     if (channel.startsWith(History.PIECE)) {
@@ -134,7 +136,7 @@ final class Tick {
       try {
         enter(source, kafka, except);
         if (again) dead(source, kafka, null);
-      } catch (SourceStalled | OperatorFailed e) {  // an operator may run while a record enters: drain
+      } catch (SourceStalled | OperatorFailed e) {  // drain() may run an operator while a record is processed
         throw e;
       } catch (UncheckedIOException e) {
         throw new SourceStalled(source.channel, e.getCause().getMessage());
@@ -145,7 +147,7 @@ final class Tick {
     }
   }
 
-  /** `except`: the operators and relations that the rows are not for. */
+  /** Decodes a record and sends its rows, except to the operators and relations in `except`. */
   private void enter(Source source, InternalRow kafka, Set<Integer> except) {
     rows.clear();
     source.rows(kafka, rows);
@@ -159,7 +161,10 @@ final class Tick {
     return ids;
   }
 
-  /** Ends a dead letter, whether or not its source is read: the operator that keeps it gets the deletion of its key. */
+  /**
+   * Deletes a dead letter, whether or not its source is read: sends the deletion of its key to the
+   * operator that keeps it.
+   */
   private void forget(int keeper, InternalRow kafka) {
     if (!(circuit.nodes.get(keeper) instanceof Upsert upsert)) return;
     StructType port = upsert.ports()[0];
@@ -173,7 +178,10 @@ final class Tick {
     arrive(edge, UnsafeProjection.create(port).apply(new GenericInternalRow(values)), 1);
   }
 
-  /** Records that were decoded beside the ticks; those that could not be are tried again here, where it is decided what becomes of them. */
+  /**
+   * Processes a piece of a fill, decoded outside of ticks. Records that could not be decoded are
+   * decoded again here, where `onError` is applied.
+   */
   private void piece(String channel, long number) {
     List<Source> sources = circuit.channels.get(channel);
     if (sources == null) return;
@@ -197,7 +205,7 @@ final class Tick {
         try {
           enter(source, without, except);
           if (again(kafka)) dead(source, kafka, null);
-        } catch (SqlError e) {  // of the key
+        } catch (SqlError e) {  // the key cannot be decoded either
           dead(source, kafka, e);
         }
       }
@@ -211,7 +219,7 @@ final class Tick {
 
   private static int size(InternalRow kafka, int column) { return kafka.isNullAt(column) ? 0 : kafka.getBinary(column).length; }
 
-  /** The last header of this name, of a record from the inbox; null if there is none. */
+  /** Returns the last header of this name of an inbox record, or null. */
   private static String header(InternalRow kafka, String name) {
     var all = headers(kafka);
     for (int i = all == null ? -1 : all.numElements() - 1; i >= 0; i--) {
@@ -221,10 +229,13 @@ final class Tick {
     return null;
   }
 
-  /** Whether it is a dead letter that is retried. */
+  /** Returns whether the record is a dead letter that is retried. */
   private static boolean again(InternalRow kafka) { return kafka.getUTF8String(Circuit.TOPIC).toString().startsWith(Circuit.RETRY); }
 
-  /** A dead letter; without an error, the end of one. Of those that come again the headers tell how often, and since when and why it is one. */
+  /**
+   * Emits a dead letter, or without an error, the deletion of one. The headers of a retried letter
+   * hold its number of attempts, its time and whether a backfill produced it.
+   */
   private void dead(Source source, InternalRow kafka, SqlError error) {
     boolean again = again(kafka);
     String tried = again ? header(kafka, Circuit.ATTEMPTS) : null, begun = again ? header(kafka, Circuit.SINCE) : null;
@@ -241,7 +252,7 @@ final class Tick {
     counts.forEach((source, n) -> notes.add(new Sent(Sent.COUNT, source, ByteBuffer.allocate(24).putLong(n[1]).putLong(n[2]).putLong(n[3]).array(), n[0])));
   }
 
-  // ---- operators ---------------------------------------------------------------------------------------------------------------
+  // ---- operators --------------------------------------------------------------------------------
 
   private void run(Operator operator) {
     List<List<Change>> input = waiting.set(operator.index, null);
@@ -249,7 +260,10 @@ final class Tick {
     if (here || operator.everywhere() || input.stream().anyMatch(port -> !port.isEmpty())) timed(operator, input);
   }
 
-  /** Runs it; what it takes includes the filters and projections behind it, not the operators that are drained meanwhile. */
+  /**
+   * Runs an operator and measures its time. The time includes the filters and projections after it,
+   * but not other operators that are drained meanwhile.
+   */
   private void timed(Operator operator, List<List<Change>> input) {
     long[] did = done[operator.index];
     for (int i = 0; i < input.size(); i++) {
@@ -268,7 +282,9 @@ final class Tick {
     inside = outside + took;
   }
 
-  /** What the operators of a level did, and what they hold; those that did nothing tell it once. */
+  /**
+   * Reports the work and the state size of a level's operators. Idle operators are reported once.
+   */
   private void tell(int level) {
     boolean first = circuit.told.add((long) level << 32 | partition);
     for (Operator o : circuit.order) {
@@ -286,17 +302,17 @@ final class Tick {
     notes.add(new Sent(Sent.STATE, store, state.commit(time).getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));
   }
 
-  /** A change of the output of an operator. The row may be reused afterwards. */
+  /** Emits a change of an operator's output. The caller may reuse the row afterwards. */
   void emit(Operator from, InternalRow row, long weight) {
     if (weight == 0) return;
     done[from.index][Statistics.OUT]++;
     for (Edge edge : from.out) send(edge, row, weight);
   }
 
-  /** Says that an operator has something to do at a later time, without input. */
+  /** Requests a tick at a later time, for an operator that must act without input. */
   void due(long millis) { due = Math.min(due, millis); }
 
-  /** An error of an operator's output. */
+  /** Emits an error of an operator's output. */
   void fail(Operator from, SqlError error, long weight) { fail(from.errors, error, weight); }
 
   private void fail(int[] targets, SqlError error, long weight) {
@@ -332,7 +348,10 @@ final class Tick {
     }
   }
 
-  /** Runs an operator before its inputs have ended, because much waits for it: what it emits in all does not depend on how its input was cut. */
+  /**
+   * Runs an operator early because many changes wait for it. Its total output does not depend on
+   * how its input is split.
+   */
   private void drain(Operator operator) {
     List<List<Change>> input = waiting.get(operator.index), next = new ArrayList<>();
     for (int i = 0; i < input.size(); i++) next.add(new ArrayList<>());
@@ -351,10 +370,10 @@ final class Tick {
     }
   }
 
-  /** Whether a key of an operator is this partition's. */
+  /** Returns whether a key of an operator belongs to this partition. */
   boolean here(int operator, byte[] key) { return partitions == 1 || Math.floorMod(Sent.place(operator, key), partitions) == partition; }
 
-  // ---- relations ---------------------------------------------------------------------------------------------------------------
+  // ---- relations --------------------------------------------------------------------------------
 
   private void relation(int relation, UnsafeRow row, long weight) {
     if (exchanged) onward.add(new Sent(Edge.RELATION, relation, Rows.bytes(row), weight).row());

@@ -10,7 +10,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.*;
 
-/** What a tick did: the net changes of relations, and the ids of the state that it left. */
+/** The result of a tick: the net changes of relations, and the ids of the new state. */
 public final class TickResult {
   private static final ObjectMapper JSON = new ObjectMapper();
   private final List<Sent> relations;
@@ -29,31 +29,48 @@ public final class TickResult {
     this.statistics = statistics;
   }
 
-  /** The relations that changed, ascending; the methods below take an index into it. */
+  /**
+   * Returns the ids of the relations that changed, ascending. The methods below take an index into
+   * this array.
+   */
   public int[] relations() { return relations.stream().mapToInt(Sent::to).toArray(); }
 
-  /** An Arrow IPC stream: the relation's columns and `__weight` int64, never zero; equal rows are one row. Null if {@link #file} holds it. */
+  /**
+   * Returns an Arrow IPC stream: the relation's columns and `__weight` int64, never zero; equal
+   * rows are one row. Null if it is in {@link #file}.
+   */
   public byte[] changes(int i) { return relations.get(i).kind() == Sent.FILE ? null : relations.get(i).bytes(); }
 
-  /** The name of the file with that stream, where it is large; whoever takes it removes it. Null if {@link #changes} holds it. */
+  /**
+   * Returns the name of the file with a large stream, which the receiver removes. Null if
+   * {@link #changes} returns the stream.
+   */
   public String file(int i) { return relations.get(i).kind() == Sent.FILE ? new String(relations.get(i).bytes(), java.nio.charset.StandardCharsets.UTF_8) : null; }
 
-  /** Rows of that stream. */
+  /** Returns the number of rows in the stream. */
   public long rows(int i) { return relations.get(i).n(); }
 
-  /** For the next tick. Opaque. */
+  /** Returns the opaque ids to pass to the next tick. */
   public String stateIds() { return stateIds; }
 
-  /** `<source>.records`, `.dead_letters`, `.bytes` and `.last_message` (the newest time, ms), for each source that read something. */
+  /**
+   * Returns `<source>.records`, `.dead_letters`, `.bytes` and `.last_message` (the newest time in
+   * ms) for each source that read records.
+   */
   public Map<String, Long> counters() { return counters; }
 
-  /** Those of the circuit's forgotten nodes that have no state any more: they need not be named again. */
+  /**
+   * Returns the circuit's forgotten nodes that no longer have state. They need not be passed again.
+   */
   public int[] forgotten() { return forgotten; }
 
-  /** When the next tick has something to do even without input, in milliseconds; `Long.MAX_VALUE` for never. */
+  /** Returns the time in ms at which a tick is needed even without input, or `Long.MAX_VALUE`. */
   public long due() { return due; }
 
-  /** Of the operators that ran: node, partition, whether the {@link State#received sum of its input} is known, and the sum, two numbers. */
+  /**
+   * Returns for each operator that ran: node, partition, whether the
+   * {@link State#received sum of its input} is known, and the sum as two numbers.
+   */
   public long[][] sums() {
     return statistics.stream().map(s -> {
       ByteBuffer in = ByteBuffer.wrap(s.bytes());
@@ -63,7 +80,8 @@ public final class TickResult {
   }
 
   /**
-   * All of it at once, for the driver, to whom every call is a round trip: length of the JSON (4, big-endian), JSON, and the streams of the relations one after the other.
+   * Returns the whole result in one message, since every call from the driver is a round trip:
+   * length of the JSON (4 bytes, big-endian), JSON, and the streams of the relations.
    *
    * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…}, "forgotten": […], "due": …, "sums": […], "lineage": n}</pre>
    */

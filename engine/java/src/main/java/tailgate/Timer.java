@@ -8,13 +8,16 @@ import org.apache.spark.sql.types.StructType;
 import tailgate.Tick.Change;
 
 /**
- * Out at time t = the rows with from ≤ t < until: temporal filters.
+ * Output at time t = the rows with from ≤ t < until: temporal filters.
  *
- * <p>Input: the row, then `from` and `until` in milliseconds, where NULL is no bound. A row of weight w is two events, +w at `from` and -w at `until`. An event that is due
- * is emitted, one that is not is kept and emitted when the clock passes it; a row that is retracted brings the opposite events. So the operator is linear, and what it
- * has emitted is a function of the sum of its input and of the time.
+ * <p>Input: the row, then `from` and `until` in ms, where NULL means no bound. A row of weight w is
+ * two events, +w at `from` and -w at `until`. A due event is emitted; a later one is stored and
+ * emitted when the clock reaches it. The retraction of a row creates the opposite events. The
+ * operator is therefore linear, and the sum of its output is a function of the sum of its input and
+ * the time.
  *
- * <p>State: (time, row) → weight, in the order of time. Cost: a get and a put for each event to come, and a seek for each tick.
+ * <p>State: (time, row) → weight, in the order of time. Cost: one get and one put for each future
+ * event, and one seek per tick.
  */
 final class Timer extends Operator {
   private static final long serialVersionUID = 1;
@@ -63,6 +66,9 @@ final class Timer extends Operator {
     else tick.state.weigh(id, 0, State.NONE, ByteBuffer.allocate(TIME + bytes.length).putLong(at ^ Long.MIN_VALUE).put(bytes).array(), weight);
   }
 
-  /** Kept with the sign turned, so that the bytes are in the order of time. */
+  /**
+   * Decodes the time of an event. It is stored with the sign flipped, so that the bytes are in the
+   * order of time.
+   */
   private static long time(byte[] event) { return ByteBuffer.wrap(event).getLong() ^ Long.MIN_VALUE; }
 }

@@ -8,10 +8,13 @@ import tailgate.Rows.Bytes;
 /**
  * Δτ(A) = τ(A_new) - τ(A_old), of the partitions that ΔA touches
  *
- * <p>Of each partition the rows from `offset` on, `count` of them at most, in order; with `ties` also those that are equal in order to the last one. A count below zero is no limit.
+ * <p>Emits the rows of each partition from `offset` on, at most `count` of them, in order; with
+ * `ties` also the peers of the last one. A negative count means no limit.
  *
- * <p>State: the partition's rows in order ({@link Partitioned}). Cost: the rows up to the last that is shown, before and after, and the changes; changes behind the last one shown cost themselves alone.
- * Where no row ever goes, those behind the last one shown are never shown, and are not kept; without a count there are none.
+ * <p>State: the partition's rows in order ({@link Partitioned}). Cost: the rows up to the last one
+ * shown, before and after, and the changes; changes after the last one shown cost only themselves.
+ * For append-only input with a count, rows after the last one shown are never shown later and are
+ * not stored.
  */
 final class TopK extends Partitioned {
   private static final long serialVersionUID = 1;
@@ -29,7 +32,7 @@ final class TopK extends Partitioned {
   @Override StructType output() { return first(width); }
 
   @Override void run(Tick tick, byte[] partition, Map<Bytes, Long> changes) {
-    boolean all = count < 0;  // then it is all rows but the first ones
+    boolean all = count < 0;  // the result is computed as all rows except the first ones
     long from = all ? 0 : offset, until = all ? offset : offset + Math.min(count, Long.MAX_VALUE - offset);
     Shown old = shown(tick.state, partition, from, until);
     Map<Bytes, Long> net = new LinkedHashMap<>();
@@ -52,7 +55,7 @@ final class TopK extends Partitioned {
     });
   }
 
-  /** What is behind the last row that is shown now, of those shown before and of those that came. */
+  /** Removes rows after the last one shown now: rows that were shown before, and new ones. */
   private void forget(State state, byte[] partition, Shown old, Shown next, Set<Bytes> came) {
     Set<Bytes> behind = new HashSet<>(old.rows.keySet());
     for (Bytes place : came) if (!old.endsBefore(place.bytes)) behind.add(place);
@@ -60,7 +63,7 @@ final class TopK extends Partitioned {
     for (Bytes place : behind) state.remove(id, ROWS, partition, place.bytes);
   }
 
-  /** The rows of a partition from a number on until another one, and those equal to the last. */
+  /** Returns the rows of a partition in [from, until) and, with ties, the peers of the last one. */
   private Shown shown(State state, byte[] partition, long from, long until) {
     Shown shown = new Shown();
     if (until <= from) {
@@ -93,9 +96,12 @@ final class TopK extends Partitioned {
 
   private static final class Shown {
     final Map<Bytes, Long> rows = new LinkedHashMap<>();
-    /** The place of the last row, or what rows equal to it begin with; null if there is none. */
+    /**
+     * The place of the last row, or with ties, the prefix that its peers share; null if there is
+     * none.
+     */
     byte[] last;
-    /** Whether no row that comes behind the last one can be shown. */
+    /** Whether no row after the last one can be shown. */
     boolean full;
 
     boolean endsBefore(byte[] place) { return full && (last == null || Arrays.compareUnsigned(place, last) > 0 && !SortOrder.begins(place, last)); }

@@ -10,23 +10,28 @@ import org.apache.spark.sql.types.*;
 import tailgate.Rows.Bytes;
 
 /**
- * One aggregate of one group, as something that can be added and taken away again without a trace.
+ * One aggregate of one group. Values can be added and exactly removed again.
  *
- * <p>Totals are exact: whole numbers and decimals as whole numbers of any size, floating point as {@link ExactSum}. So what was retracted is gone, and the result does
- * not depend on the order of arrival. A total of no values is NULL, but for counts.
+ * <p>Totals are exact: integers and decimals are stored as integers of any size, floating point as
+ * {@link ExactSum}. Retracted values leave no trace, and the result does not depend on the order of
+ * arrival. A total of no values is NULL, except for counts.
  *
- * <p>The families: {@link Counts}, {@link Sums}, {@link Bits}, {@link Moments}; with values that are kept in order: {@link First}, {@link Collected}; and {@link Once} for DISTINCT.
+ * <p>The implementations: {@link Counts}, {@link Sums}, {@link Bits}, {@link Moments}; with stored
+ * values: {@link First}, {@link Collected}; and {@link Once} for DISTINCT.
  */
 abstract class Total {
   abstract void add(InternalRow row, long weight);
 
-  /** Adds what has changed. `values` is where the values of the group are kept in order, for those who need it. */
+  /** Adds a change. `values` holds the values of the group in order, for totals that need them. */
   abstract void merge(Total change, Values values);
 
-  /** Whether nothing is left, kept values aside. */
+  /** Returns whether nothing is left, apart from stored values. */
   abstract boolean isZero();
 
-  /** Catalyst's form of the result, or null. Throws SqlError if the type cannot hold it. `rows`: of the group. */
+  /**
+   * Returns the result in Catalyst's form, or null. `rows` is the number of rows of the group.
+   * Throws SqlError if the type cannot hold the result.
+   */
   abstract Object result(long rows, Values values);
 
   void write(DataOutput out) throws IOException {}
@@ -35,13 +40,13 @@ abstract class Total {
 
   static Total of(Call call, StructType row) { return of(call, row, false); }
 
-  /** `appendOnly`: no row of the input ever goes. */
+  /** Creates the total for a call. `appendOnly`: no row of the input is ever deleted. */
   static Total of(Call call, StructType row, boolean appendOnly) {
     Total total = call.distinct && !call.is("min", "max") && !Collected.is(call) ? new Once(call, row) : plain(call, row, appendOnly);
     return call.filter < 0 ? total : new Filtered(total, call.filter);
   }
 
-  /** Without its DISTINCT and FILTER. */
+  /** Creates the total for a call, ignoring its DISTINCT and FILTER. */
   static Total plain(Call call, StructType row, boolean appendOnly) {
     if (Collected.is(call)) return new Collected(call, row);
     return switch (call.function) {
@@ -56,7 +61,7 @@ abstract class Total {
 
   static IllegalArgumentException none(Call call) { return new IllegalArgumentException("no function " + call.function + " that gives " + call.result.catalogString()); }
 
-  /** Only rows for which a column is true. */
+  /** A total with FILTER: uses only rows for which a column is true. */
   private static final class Filtered extends Total {
     private final Total of;
     private final int filter;
@@ -79,7 +84,7 @@ abstract class Total {
     @Override void read(DataInput in) throws IOException { of.read(in); }
   }
 
-  /** A total whose values are kept; of a change, the values that changed. */
+  /** A total with stored values. That of a change holds the changed values. */
   abstract static class Keeping extends Total {
     final Map<Bytes, Long> changes = new HashMap<>();
 

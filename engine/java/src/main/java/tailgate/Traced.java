@@ -6,7 +6,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** Tells a test what was made durable: one line for each sync, in the file that the property `tailgate.traced` names. */
+/**
+ * Reports syncs to tests: one line for each sync, in the file that the property `tailgate.traced`
+ * names.
+ */
 final class Traced {
   private static final String FILE = System.getProperty("tailgate.traced");
 

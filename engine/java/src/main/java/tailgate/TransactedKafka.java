@@ -13,15 +13,18 @@ import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Spark's Kafka source of change topics whose batches hold whole transactions of the database. Its topics are those and the transaction topic, whose offsets go
- * along and whose messages no batch reads: {@link TransactionScan} does. Options: `transactions`, what that wants, `reader`, which begins the channels, and `inbox`, the folder whose doorbell starts batches.
+ * Spark's Kafka source for change topics, with batches that contain whole transactions of the
+ * database. It reads the change topics and the transaction topic. The offsets of the latter are
+ * part of a batch, but not its messages, which {@link TransactionScan} reads. Options:
+ * `transactions`, the configuration of the scan; `reader`, the prefix of the channels; `inbox`, the
+ * folder whose doorbell starts batches.
  */
 public final class TransactedKafka extends WrappedKafka {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final String KAFKA = "kafka.";
   private static final Map<String, TransactionScan> SCANS = new ConcurrentHashMap<>();
 
-  /** What is to be said of the reader of this name, or null: {@link TransactionScan#warning}. */
+  /** Returns the warning of this reader, or null ({@link TransactionScan#warning}). */
   public static String warning(String reader) {
     TransactionScan scan = SCANS.get(reader);
     return scan == null ? null : scan.warning();
@@ -71,7 +74,7 @@ public final class TransactedKafka extends WrappedKafka {
     }
   }
 
-  // ---- offsets as Spark writes them: {topic: {partition: offset}} ---------------------------------------------------------------------
+  // ---- offsets in Spark's JSON: {topic: {partition: offset}} ------------------------------------
 
   private static Map<TopicPartition, Long> partitions(String json) {
     Map<TopicPartition, Long> at = new LinkedHashMap<>();

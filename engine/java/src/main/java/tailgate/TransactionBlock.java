@@ -19,12 +19,14 @@ import tailgate.formats.Formats;
 import tailgate.functions.json.Jsonb;
 
 /**
- * What Debezium says of transactions: the block of a change event, and the messages of the transaction topic, in Avro or JSON (with a schema in front or without).
+ * Parses Debezium's transaction metadata: the block of a change event, and the messages of the
+ * transaction topic, in Avro or JSON (with or without an embedded schema).
  *
  * <pre>   {…, "transaction": {"id": "571:5319", "total_order": 3, "data_collection_order": 2}}
  *   {"status": "END", "id": "571:5322", "event_count": 3, "data_collections": [{"data_collection": "public.users", "event_count": 2}, …]}</pre>
  *
- * <p>PostgreSQL's ids hold the place of each message behind the transaction's number (seen with Debezium 3), so what follows the colon is left out. One thread.
+ * <p>PostgreSQL's ids contain the position of each message after the transaction's number (seen
+ * with Debezium 3), so the part from the colon on is removed. Used by one thread.
  *
  * <p>Source: Debezium 3, "Transaction metadata".
  */
@@ -32,15 +34,21 @@ final class TransactionBlock {
   private static final Pattern POSTGRES = Pattern.compile("\\d+:\\d+");
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
-  /** Of a change. */
+  /** The block of a change event. */
   record Change(String id, long order) {}
 
-  /** Of the transaction topic. `counts`: of an END, by collection; null of another message. */
+  /**
+   * A message of the transaction topic. `counts`: number of events by collection in an END message,
+   * null for other messages.
+   */
   record Mark(String id, Map<String, Long> counts) {}
 
   private final Format avro;
 
-  /** `said`: {"type": "json"}, or {"type": "avro", "schema", "registry", "wire", "access"} as of {@link Format}. */
+  /**
+   * `said`: {"type": "json"}, or {"type": "avro", "schema", "registry", "wire", "access"} as for
+   * {@link Format}.
+   */
   TransactionBlock(JsonNode said) {
     if (said.get("type").textValue().equals("json")) avro = null;
     else if (said.path("registry").asText().isEmpty()) avro = Formats.avroInline(said.get("schema").textValue(), said.path("wire").asBoolean(true));
@@ -49,7 +57,10 @@ final class TransactionBlock {
 
   private static String id(String said) { return POSTGRES.matcher(said).matches() ? said.substring(0, said.indexOf(':')) : said; }
 
-  /** The block of a change event; null without one, and of what is none. Throws UncheckedIOException if the registry does not answer. */
+  /**
+   * Returns the block of a change event, or null if there is none or it is invalid. Throws
+   * UncheckedIOException if the registry does not answer.
+   */
   Change change(byte[] value) {
     if (value == null) return null;
     try {
@@ -60,11 +71,11 @@ final class TransactionBlock {
       String id = text(block, type, "id");
       return id == null ? null : new Change(id(id), number(block, type, "data_collection_order"));
     } catch (SqlError | IOException e) {
-      return null;  // a dead letter when it has entered
+      return null;  // becomes a dead letter when a tick reads it
     }
   }
 
-  /** A message of the transaction topic; null if it is none. */
+  /** Returns a message of the transaction topic, or null if it is invalid. */
   Mark mark(byte[] value) {
     if (value == null) return null;
     try {
@@ -80,7 +91,7 @@ final class TransactionBlock {
         StructType of = (StructType) ((ArrayType) type.apply(at).dataType()).elementType();
         ArrayData all = row.getArray(at);
         for (int i = 0; i < all.numElements(); i++) {
-          if (all.isNullAt(i)) continue;  // Debezium's schema allows it
+          if (all.isNullAt(i)) continue;  // Debezium's schema allows nulls
           InternalRow one = all.getStruct(i, of.length());
           counts.put(text(one, of, "data_collection"), number(one, of, "event_count"));
         }
@@ -118,7 +129,7 @@ final class TransactionBlock {
     return row.isNullAt(at) ? 0 : row.getLong(at);
   }
 
-  // ---- JSON -----------------------------------------------------------------------------------------------------------------------
+  // ---- JSON -------------------------------------------------------------------------------------
 
   private static Change json(byte[] value) throws IOException {
     try (JsonParser p = Jsonb.FACTORY.createParser(value)) {

@@ -11,18 +11,25 @@ import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** Reads change topics and their transaction topic ahead of the ticks, in a thread of its own, and says how far a tick may go ({@link Transactions}). */
+/**
+ * Reads change topics and their transaction topic ahead of the ticks, in a background thread, and
+ * determines how far a tick may read ({@link Transactions}).
+ */
 final class TransactionScan implements AutoCloseable {
-  static final long BYTES_MAX = 256L << 20;          // of a transaction that is kept whole: a tick holds it in memory
-  private static final int WAITING_MAX = 500_000;    // stretches of all partitions together, about 100 bytes each
-  private static final int WAITING_MIN = 1_000;      // of one
-  private static final long WAIT_MS = 60_000;        // for what a transaction lacks: how often Kafka Connect says where it is, so how long it may be silent
-  private static final int DONE_MAX = 10_000;        // transactions whose copies are known as such, also after a restart
+  static final long BYTES_MAX = 256L << 20;  // limit of a transaction that is kept whole: a tick holds it in memory
+  private static final int WAITING_MAX = 500_000;    // runs of records of all partitions together, about 100 bytes each
+  private static final int WAITING_MIN = 1_000;      // minimum per partition
+  // wait for the missing part of a transaction: Kafka Connect reports its position this often, so
+  // it may be silent for that long
+  private static final long WAIT_MS = 60_000;
+  // remembered transactions, whose copies are recognised, also after a restart
+  private static final int DONE_MAX = 10_000;
   private static final long POLL_MS = 500;
-  private static final long PROBE_MS = 2_000;        // how often it is asked where partitions end, which also tells whether the broker is there
+  // interval of requests for the ends of partitions, which also detect a broker that is down
+  private static final long PROBE_MS = 2_000;
   private static final Duration ANSWER = Duration.ofSeconds(3);
-  private static final String METADATA_MS = "10000"; // partitions that were added are seen so late
-  private static final long WARN_MS = 10_000;        // between warnings
+  private static final String METADATA_MS = "10000"; // delay until added partitions are seen
+  private static final long WARN_MS = 10_000;        // between two warnings
 
   private final String topic;
   private final TransactionBlock marks;
@@ -39,10 +46,13 @@ final class TransactionScan implements AutoCloseable {
   private RuntimeException failure;
 
   /**
-   * @param reader begins the channels of its topics
-   * @param said {"topic", "marks": how its messages are written, "changes": {topic: {"collection", "block": how it is written}}}, see {@link TransactionBlock}
-   * @param at where each partition goes on
-   * @param look called when a tick may have something to take
+   * Starts the scan.
+   *
+   * @param reader prefix of the channels of its topics
+   * @param said {"topic", "marks": format of its messages, "changes": {topic: {"collection",
+   * "block": format}}}, see {@link TransactionBlock}
+   * @param at the offset at which to continue each partition
+   * @param look called when a tick may have something to read
    */
   TransactionScan(String reader, JsonNode said, Map<String, Object> options, Map<TopicPartition, Long> at, Runnable look) {
     this.reader = reader;
@@ -58,7 +68,7 @@ final class TransactionScan implements AutoCloseable {
     Map<String, Object> all = new HashMap<>(options);
     all.putAll(Map.of(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed", ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
         ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest", ConsumerConfig.METADATA_MAX_AGE_CONFIG, METADATA_MS));
-    all.remove(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG);  // it may wait as long as the broker likes
+    all.remove(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG);  // this consumer may wait for the broker's default
     consumer = new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     partitions.addAll(at.keySet());
     at.forEach(transactions::partition);
@@ -66,7 +76,10 @@ final class TransactionScan implements AutoCloseable {
     thread.start();
   }
 
-  /** Goes on by about so many records; where each partition is then. Throws what the reading has failed with. */
+  /**
+   * Advances by about `rows` records and returns the resulting offset of each partition. Throws the
+   * error that ended the background thread.
+   */
   synchronized Map<TopicPartition, Long> enter(long rows) {
     if (failure != null) throw failure;
     Map<TopicPartition, Long> at = transactions.enter(rows);
@@ -77,7 +90,10 @@ final class TransactionScan implements AutoCloseable {
     return at;
   }
 
-  /** How many transactions were let in that were not whole, and the last of them; null if there are none since the last call, or it was a moment ago. */
+  /**
+   * Returns the number of incomplete transactions admitted since the last call, and the last of
+   * them. Returns null if there were none or the last warning is recent.
+   */
   synchronized String warning() {
     long now = System.currentTimeMillis();
     if (letIn == 0 || now - warned < WARN_MS) return null;
@@ -87,7 +103,7 @@ final class TransactionScan implements AutoCloseable {
     return told;
   }
 
-  // ---- the thread -----------------------------------------------------------------------------------------------------------------
+  // ---- the thread -------------------------------------------------------------------------------
 
   private void run() {
     try {
@@ -120,7 +136,10 @@ final class TransactionScan implements AutoCloseable {
     }
   }
 
-  /** Of the transaction topic some messages before are read, too: they tell what is in. */
+  /**
+   * Seeks to the start offsets. Some earlier messages of the transaction topic are read as well, to
+   * learn which transactions have been admitted.
+   */
   private void seek() {
     Map<TopicPartition, Long> at;
     synchronized (this) { at = transactions.enter(0); }
@@ -129,7 +148,7 @@ final class TransactionScan implements AutoCloseable {
     for (TopicPartition p : partitions) consumer.seek(p, !p.topic().equals(topic) ? at.get(p) : Math.max(first.get(p), at.get(p) - 2L * DONE_MAX));
   }
 
-  /** Whether a tick may have something to take. */
+  /** Processes records. Returns whether a tick may have something to read. */
   private boolean take(ConsumerRecords<byte[], byte[]> records) {
     long now = System.currentTimeMillis();
     for (TopicPartition p : records.partitions()) {
@@ -144,7 +163,7 @@ final class TransactionScan implements AutoCloseable {
             int bytes = Math.max(r.serializedKeySize(), 0) + Math.max(r.serializedValueSize(), 0);
             synchronized (this) { transactions.change(p, r.offset(), bytes, r.timestamp(), now, change == null ? null : change.id(), change == null ? 0 : change.order()); }
           }
-        } catch (UncheckedIOException e) {  // the registry
+        } catch (UncheckedIOException e) {  // the registry does not answer
           throw new SourceStalled(reader + "/" + p.topic(), e.getCause().getMessage());
         }
       }
@@ -155,7 +174,7 @@ final class TransactionScan implements AutoCloseable {
     }
   }
 
-  /** Partitions that were read to their ends, and those that have come. */
+  /** Records which partitions have been read to their ends, and adds new partitions. */
   private void probe(long now) {
     Set<TopicPartition> there = new LinkedHashSet<>();
     for (TopicPartition p : partitions) there.add(p);

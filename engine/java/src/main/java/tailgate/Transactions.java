@@ -5,39 +5,50 @@ import org.apache.kafka.common.TopicPartition;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
- * How far change topics may be read without showing half of a database's transaction. Decides alone: no Kafka, no clock, no threads.
+ * Determines how far change topics may be read without showing part of a database transaction. Pure
+ * logic: no Kafka, clock or threads.
  *
- * <pre>   transaction topic   BEGIN 7 · END 7 {users: 2, items: 1} · BEGIN 8 · …      the order in which transactions enter
- *   users, partition 0  7/1 · 8/1 ┐                                             7 is whole: both of users and the one of items were seen,
- *   users, partition 1  7/2 ──────┤ ◄── enter() goes to here                    so all partitions go on to behind their last record of it
- *   items, partition 0  7/1 · 8/1 ┘</pre>
+ * <pre>   transaction topic   BEGIN 7 · END 7 {users: 2, items: 1} · BEGIN 8 · …      the order in which transactions are admitted
+ *   users, partition 0  7/1 · 8/1 ┐                                             7 is whole: both records of users and the one of items
+ *   users, partition 1  7/2 ──────┤ ◄── enter() advances to here                were read, so all partitions advance past their last
+ *   items, partition 0  7/1 · 8/1 ┘                                             record of it</pre>
  *
- * <p>A transaction is <i>whole</i> when its END was read and as many different records of each collection that is read as END counts. Whole ones enter in
- * the order of their ENDs, each with all that stands before it, so what has entered is the database as it once was. Records of no transaction (snapshots, tombstones) enter as they come. What has
- * entered is told by offsets alone: those of the change topics, and that of the transaction topic, which is behind the last END that entered. A reader that starts there reads some ENDs before it,
- * too ({@link Limits#done}): they say which transactions are in, whose copies, after a connector's crash, may pass.
+ * <p>A transaction is <i>whole</i> when its END has been read, and as many different records of
+ * each collection as END counts, for the collections that are read. Whole transactions are admitted
+ * in the order of their ENDs, each with all records before its own, so the admitted records always
+ * show a state that the database once had. Records without a transaction (snapshots, tombstones)
+ * are admitted on arrival.
  *
- * <p>A transaction that cannot become whole is let in all the same, when every partition that could still bring what it lacks has been read to a time that is {@link Limits#waitMs} later: records that were compacted away, or that
- * a transform dropped; an END that was deleted before the topic of its records was read, or that never came because its connector lost its place. So is one of more than {@link Limits#bytes}, and one for which so much waits that no more can be kept.
+ * <p>Offsets alone record what has been admitted: those of the change topics, and that of the
+ * transaction topic, which is after the last admitted END. A reader that starts there also reads
+ * some earlier ENDs ({@link Limits#done}). They identify admitted transactions, whose copies, after
+ * a crash of the connector, need not wait.
+ *
+ * <p>An incomplete transaction is admitted when every partition that could still supply its missing
+ * part has been read to a time {@link Limits#waitMs} later. Reasons are records that were compacted
+ * away or dropped by a transform; an END that was deleted before the topic of its records was read,
+ * or that was never written because its connector lost its position. A transaction is also admitted
+ * early if it has more than {@link Limits#bytes}, or if the limit of waiting records is reached.
  */
 final class Transactions {
   /**
-   * What is kept and how long it is waited.
+   * Limits of memory and waiting time.
    *
-   * @param waiting stretches of records of one transaction, or ENDs, that a partition may be ahead by
-   * @param bytes of one transaction, keys and values as they are in Kafka: it enters in one tick
-   * @param done transactions remembered as in
+   * @param waiting runs of records of one transaction, or ENDs, by which a partition may be ahead
+   * @param bytes keys and values of one transaction, as in Kafka: a tick reads it as a whole
+   * @param waitMs time to wait for the missing part of a transaction
+   * @param done number of admitted transactions to remember
    */
   record Limits(int waiting, long bytes, long waitMs, int done) {}
 
-  private static final long SKEW_MS = 600_000;  // by which the clocks of two machines differ at most
+  private static final long SKEW_MS = 600_000;  // maximum difference between the clocks of two machines
 
-  /** Different numbers from 1 up. */
+  /** A set of numbers from 1 up. */
   private static final class Orders {
-    private int upTo;  // all of 1 to here
+    private int upTo;  // contains all numbers from 1 to this one
     private RoaringBitmap beyond;
 
-    /** Whether it is new. */
+    /** Adds a number. Returns whether it is new. */
     boolean add(int order) {
       if (order <= upTo) return false;
       if (order > upTo + 1) {
@@ -55,9 +66,9 @@ final class Transactions {
   private static final class Transaction {
     final String id;
     final Orders[] seen;        // by topic
-    final Map<Partition, Run> last = new HashMap<>();  // of each partition that has something of it
-    Map<String, Long> counts;   // of its END, by collection; null until that is read
-    long bytes, stamp, heard;   // its newest record: by Kafka, by our clock
+    final Map<Partition, Run> last = new HashMap<>();  // its last run in each partition
+    Map<String, Long> counts;   // counts of its END by collection; null until END is read
+    long bytes, stamp, heard;   // times of its newest record: Kafka's and ours
     boolean in;
 
     Transaction(String id, int topics) {
@@ -66,7 +77,10 @@ final class Transactions {
     }
   }
 
-  /** Records of a partition that follow one another: of one transaction, or of none (null). `next`: behind the last. Of the transaction topic: what goes to an END. */
+  /**
+   * Consecutive records of a partition that belong to one transaction, or to none (null). `next` is
+   * the offset after the last one. In the transaction topic, a run ends with an END.
+   */
   private static final class Run {
     final Transaction of;
     long next, rows;
@@ -77,10 +91,11 @@ final class Transactions {
   }
 
   private static final class Partition {
-    final int topic;  // -1: the transaction topic
+    final int topic;  // -1 for the transaction topic
     final ArrayDeque<Run> runs = new ArrayDeque<>();
-    long next;                                  // up to where all has entered
-    long stamp = Long.MIN_VALUE / 2, caughtUp = Long.MIN_VALUE / 2;  // the last record's time, and when nothing was left to be read
+    long next;                                  // all records before this offset have been admitted
+    // time of the last record, and time when the end was last reached
+    long stamp = Long.MIN_VALUE / 2, caughtUp = Long.MIN_VALUE / 2;
 
     Partition(int topic, long next) {
       this.topic = topic;
@@ -98,37 +113,47 @@ final class Transactions {
   private final List<String> warnings = new ArrayList<>();
   private boolean news;
 
-  /** `collections`: of each topic of changes, what ENDs call it. */
+  /** `collections`: for each change topic, its collection name in ENDs. */
   Transactions(Map<String, String> collections, Limits limits) {
     this.topics = List.copyOf(collections.keySet());
     this.collections = topics.stream().map(collections::get).toList();
     this.limits = limits;
   }
 
-  /** A partition, and up to where it has entered. Of another topic than those with changes: the transaction topic. */
+  /**
+   * Adds a partition and the offset up to which it has been admitted. A topic that is not a change
+   * topic is the transaction topic.
+   */
   void partition(TopicPartition p, long next) { partitions.put(p, new Partition(topics.indexOf(p.topic()), next)); }
 
-  /** Whether so much of a partition waits that no more is to be read of it. */
+  /** Returns whether so many records of a partition wait that reading must pause. */
   boolean full(TopicPartition p) { return full(partitions.get(p)); }
 
-  /** Whether {@link #enter} may go on by something that was read; without, only time can tell. */
+  /**
+   * Returns whether records read since the last {@link #enter} allow it to advance. Otherwise only
+   * the passing of time can.
+   */
   boolean news() { return news; }
 
-  /** Whether something is waited for. */
+  /** Returns whether any transaction waits. */
   boolean waits() { return !waiting.isEmpty(); }
 
   private boolean full(Partition p) { return p.runs.size() >= limits.waiting; }
 
-  /** Why transactions were let in that were not whole, since the last call. */
+  /** Returns and clears the reasons why incomplete transactions were admitted. */
   List<String> warnings() {
     List<String> told = List.copyOf(warnings);
     warnings.clear();
     return told;
   }
 
-  // ---- what is read ---------------------------------------------------------------------------------------------------------------
+  // ---- reading ----------------------------------------------------------------------------------
 
-  /** A record of changes, in its partition's order. `id`: of its transaction or null; `order`: its number among those of its collection there. `stamp`: Kafka's time of it, `now`: ours. */
+  /**
+   * Adds a change record, in the order of its partition. `id`: its transaction, or null; `order`:
+   * its number in the transaction among those of its collection. `stamp`: its time in Kafka; `now`:
+   * our time.
+   */
   void change(TopicPartition tp, long offset, int bytes, long stamp, long now, String id, long order) {
     Partition p = partitions.get(tp);
     p.stamp = stamp;
@@ -142,14 +167,18 @@ final class Transactions {
       return;
     }
     if (t.seen[p.topic] == null) t.seen[p.topic] = new Orders();
-    if (order > 0 && order < Integer.MAX_VALUE && !t.seen[p.topic].add((int) order)) return;  // a copy, which may stay behind
+    // a copy, which need not be admitted with the transaction
+    if (order > 0 && order < Integer.MAX_VALUE && !t.seen[p.topic].add((int) order)) return;
     t.last.put(p, run);
     t.bytes += bytes;
     if (t.bytes > limits.bytes) letIn(t, "has more than " + limits.bytes + " bytes");
     if (t.in || t.counts != null && whole(t)) news = true;
   }
 
-  /** A record of the transaction topic, in its partition's order; some before where it is to begin may come first. `counts`: of an END; null of any other. */
+  /**
+   * Adds a record of the transaction topic, in the order of its partition. Records from before the
+   * start offset may come first. `counts`: those of an END, null for other records.
+   */
   void mark(TopicPartition tp, long offset, long stamp, long now, String id, Map<String, Long> counts) {
     Partition p = partitions.get(tp);
     p.stamp = stamp;
@@ -169,7 +198,10 @@ final class Transactions {
     if (t.in || whole(t)) news = true;
   }
 
-  /** All before an offset of a topic of changes was read: what stands behind its last record is none (a marker of Kafka's transactions). */
+  /**
+   * Records that a change topic was read up to an offset. Offsets after its last record are markers
+   * of Kafka transactions.
+   */
   void read(TopicPartition tp, long next) {
     Partition p = partitions.get(tp);
     Run last = p.runs.peekLast();
@@ -177,7 +209,7 @@ final class Transactions {
     else p.next = Math.max(p.next, next);
   }
 
-  /** All that could be read of a partition at a time by our clock has been read. */
+  /** Records that the end of a partition was reached at this time of our clock. */
   void caughtUp(TopicPartition p, long at) { partitions.get(p).caughtUp = at; }
 
   private Transaction heard(String id, long stamp, long now) {
@@ -189,9 +221,12 @@ final class Transactions {
     return t;
   }
 
-  // ---- what enters ----------------------------------------------------------------------------------------------------------------
+  // ---- admission --------------------------------------------------------------------------------
 
-  /** Goes on by about so many records, by more only for one transaction that has more; returns where each partition is then. */
+  /**
+   * Advances by about `rows` records, or by more for a single larger transaction. Returns the
+   * resulting offset of each partition.
+   */
   Map<TopicPartition, Long> enter(long rows) {
     news = false;
     long left = rows - pass(rows);
@@ -222,7 +257,10 @@ final class Transactions {
     return at;
   }
 
-  /** What may enter by itself at the heads of partitions, in equal shares; how many records. */
+  /**
+   * Admits records at the heads of partitions that need not wait, in equal shares. Returns their
+   * number.
+   */
   private long pass(long rows) {
     long passed = 0;
     int others = (int) partitions.values().stream().filter(p -> !p.runs.isEmpty()).count();
@@ -235,7 +273,7 @@ final class Transactions {
           if (!expired(run.of)) break;
           letIn(run.of, reason(run.of));
         }
-        if (run.rows > share) {  // numbers may be left out, so it may be fewer records
+        if (run.rows > share) {  // offsets may have gaps, so these may be fewer records
           if (share == 0) break;
           long next = Math.min(run.next, p.next + share);
           run.rows = Math.max(0, run.rows - share);
@@ -253,7 +291,10 @@ final class Transactions {
     return passed;
   }
 
-  /** The next transactions that are whole and have none before them that is not: a single one, but for what a connector's crash has left. Null if it must be waited. */
+  /**
+   * Returns the next whole transactions without incomplete ones before them, or null to wait. It is
+   * a single transaction, except after a crash of the connector.
+   */
   private Set<Transaction> next() {
     for (Partition p : partitions.values())
       if (p.topic < 0 && !p.runs.isEmpty() && !p.runs.peek().of.in) {
@@ -281,7 +322,7 @@ final class Transactions {
     return all;
   }
 
-  /** Of each partition that has something of these transactions, the last that it has. */
+  /** Returns the last run of these transactions in each partition. */
   private static Map<Partition, Run> through(Set<Transaction> all) {
     Map<Partition, Run> through = new LinkedHashMap<>();
     for (Transaction t : all) t.last.forEach((p, run) -> through.merge(p, run, (one, other) -> one.next > other.next ? one : other));
@@ -298,7 +339,7 @@ final class Transactions {
     return t.counts.getOrDefault(collections.get(topic), 0L) > (t.seen[topic] == null ? 0 : t.seen[topic].count());
   }
 
-  /** Whether it cannot be hoped any more that it becomes whole. */
+  /** Returns whether a transaction can no longer be expected to become whole. */
   private boolean expired(Transaction t) {
     if (whole(t)) return false;
     for (Partition p : partitions.values()) {

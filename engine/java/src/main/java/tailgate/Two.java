@@ -3,7 +3,7 @@ package tailgate;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
-/** Two numbers as a value of the state, in as few bytes as hold them. */
+/** A value of the state that consists of two numbers, encoded in as few bytes as possible. */
 record Two(long first, long second) {
   static Two of(byte[] value) {
     int cut = 1 + value[0];

@@ -9,11 +9,15 @@ import tailgate.Rows.Bytes;
 import tailgate.Tick.Change;
 
 /**
- * Out = for each key, the row of its event with the highest position, unless that event deletes.
+ * Output = for each key, the row of its event with the highest position, unless that event is a
+ * deletion.
  *
- * <p>Input: the row, `__deleted` boolean, `__position` string. Positions compare as bytes, those with a slash within their lane only: what is before the slash. Delivery is at least once and may repeat old events, so those at or below the
- * position already applied to their key are dropped; a deleted key keeps its position. An event without a position always applies, in order of arrival,
- * and leaves the position as it was. A tick emits -old +new once per key, whatever happened in between.
+ * <p>Input: the row, `__deleted` boolean, `__position` string. Positions compare as bytes. A
+ * position with a slash is compared only within its lane, the part before the slash. Delivery is at
+ * least once and may repeat old events, so events at or below the position applied to their key are
+ * ignored. A deleted key keeps its position. An event without a position always applies, in order
+ * of arrival, and does not change the position. A tick emits -old +new once per key, whatever
+ * happens in between.
  *
  * <p>State: key → position, row.
  */
@@ -60,7 +64,10 @@ final class Upsert extends Operator {
     return new Kept(position == null ? kept.position : position, deleted ? null : columns.bytes(event));
   }
 
-  /** At or before another one, of the same lane: what is before the first slash. */
+  /**
+   * Returns whether a position is at or before another one of the same lane, which is the part
+   * before the first slash.
+   */
   private static boolean old(byte[] position, byte[] than) {
     int slash = 0;
     while (slash < position.length && position[slash] != '/') slash++;
@@ -68,7 +75,7 @@ final class Upsert extends Operator {
     return Arrays.compareUnsigned(position, than) <= 0;
   }
 
-  /** The position applied to a key, and its row, all of its columns; either may be null. */
+  /** The position applied to a key and its full row; either may be null. */
   private record Kept(byte[] position, byte[] row) {}
 
   private byte[] bytes(Kept kept) {

@@ -5,15 +5,15 @@ import java.util.Iterator;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The values of one group that a total keeps, each with a weight, in the order of their bytes. */
+/** The values of one group that a total stores, each with a weight, in the order of their bytes. */
 interface Values {
-  /** Adds to the weight of a value; returns the new one. */
+  /** Adds to the weight of a value. Returns the new weight. */
   long weigh(byte[] value, long weight);
 
-  /** A walk over all of them. */
+  /** Returns a scan of all values. */
   Walk walk();
 
-  /** The first value whose weight is above zero, or null. */
+  /** Returns the first value with a positive weight, or null. */
   default byte[] first() {
     try (Walk walk = walk()) {
       while (walk.next()) if (walk.weight() > 0) return walk.value();
@@ -21,7 +21,7 @@ interface Values {
     }
   }
 
-  /** To be closed. */
+  /** A scan, which must be closed. */
   interface Walk extends AutoCloseable {
     boolean next();
 
@@ -32,7 +32,7 @@ interface Values {
     @Override void close();
   }
 
-  /** In an operator's state. */
+  /** Values in an operator's state. */
   record Kept(State state, int operator, int port, byte[] group) implements Values {
     @Override public long weigh(byte[] value, long weight) { return state.weigh(operator, port, group, value, weight); }
 
@@ -50,7 +50,7 @@ interface Values {
     }
   }
 
-  /** In memory, for as long as a partition is computed. */
+  /** Values in memory, while a partition is computed. */
   final class Held implements Values {
     private final TreeMap<byte[], Long> weights = new TreeMap<>(Arrays::compareUnsigned);
 

@@ -3,10 +3,11 @@ package tailgate;
 import java.io.Serializable;
 
 /**
- * A window function over a row's partition, or an aggregate over a frame of it.
+ * A window function over the partition of a row, or an aggregate over a frame of it.
  *
- * <p>A frame reaches from one bound to another one, among the rows counted one by one (rows), by groups of rows that are equal in order (groups), or by values (range). Offsets of rows and groups are
- * numbers; those of range are columns that hold, for each row, the value up to which its frame reaches, beside the `key` that it is compared with.
+ * <p>A frame extends between two bounds, counted in rows (rows), in groups of peers (groups), or by
+ * values (range). Offsets of rows and groups are numbers. Offsets of range are columns that hold,
+ * for each row, the value at which its frame begins or ends; `key` is the column compared with it.
  */
 public final class WindowCall implements Serializable {
   private static final long serialVersionUID = 1;
@@ -17,7 +18,7 @@ public final class WindowCall implements Serializable {
 
   enum Exclude { NO_OTHERS, CURRENT_ROW, GROUP, TIES }
 
-  /** `offset`: of rows and groups; `column`: of range. */
+  /** `offset` is used for rows and groups, `column` for range. */
   record Bound(Edge edge, long offset, int column) implements Serializable {
     boolean isOffset() { return edge == Edge.PRECEDING || edge == Edge.FOLLOWING; }
   }
@@ -37,7 +38,7 @@ public final class WindowCall implements Serializable {
     this.key = key;
   }
 
-  /** Whether it sees nothing behind the last row that is equal in order to its own. */
+  /** Returns whether the function depends on no row after the last peer of its row. */
   boolean looksBack() {
     if (call.is("row_number", "rank", "dense_rank")) return true;
     return !call.is("percent_rank", "cume_dist", "ntile", "lag", "lead") && end.edge.compareTo(Edge.CURRENT_ROW) <= 0;
@@ -45,9 +46,9 @@ public final class WindowCall implements Serializable {
 
   boolean isAggregate() { return !call.is("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"); }
 
-  // ---- for py4j -------------------------------------------------------------------------------------------------------------
+  // ---- for py4j ---------------------------------------------------------------------------------
 
-  /** Modes, bounds and exclusions by PostgreSQL's words. */
+  /** Creates a call. Modes, bounds and exclusions are PostgreSQL's keywords. */
   public static WindowCall of(Call call, String mode, String start, long startOffset, int startColumn, String end, long endOffset, int endColumn, String exclude, int key) {
     return new WindowCall(call, Mode.valueOf(name(mode)), new Bound(Edge.valueOf(name(start)), startOffset, startColumn), new Bound(Edge.valueOf(name(end)), endOffset, endColumn),
         Exclude.valueOf(name(exclude)), key);

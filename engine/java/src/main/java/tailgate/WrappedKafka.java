@@ -13,7 +13,7 @@ import org.apache.spark.sql.kafka010.KafkaSourceProvider;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Spark's Kafka source with another say in how far a batch goes. */
+/** Spark's Kafka source with a different choice of the end of a batch. */
 abstract class WrappedKafka implements TableProvider {
   private final KafkaSourceProvider kafka = new KafkaSourceProvider();
 
@@ -37,7 +37,10 @@ abstract class WrappedKafka implements TableProvider {
     };
   }
 
-  /** All but {@link #latestOffset(Offset, ReadLimit)} is Kafka's. One thread, the query's. */
+  /**
+   * Delegates to Kafka's stream, except for {@link #latestOffset(Offset, ReadLimit)}. Used by the
+   * query's thread only.
+   */
   abstract static class Stream implements MicroBatchStream, SupportsAdmissionControl {
     final MicroBatchStream stream;
 
