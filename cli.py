@@ -56,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--presto", type=int, metavar="PORT", help="answer Presto's (Trino's) HTTP on this port of loopback")
     up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
     _scratch(up)
+    _memory(up)
     _parallelism(up)
 
     demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
@@ -78,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
     _data(gateway)
     _listen(gateway)
+    _memory(gateway)
 
     presto = _command(commands, "presto", "Presto's HTTP in front of a gateway, on loopback", _presto)
     presto.add_argument("--port", type=int, default=8080, help="of loopback (8080)")
@@ -122,6 +124,12 @@ def _listen(command: argparse.ArgumentParser) -> None:
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
 
 
+def _memory(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--memory", metavar="SIZE", help="what a gateway may take: 1GB or more (half of the machine's memory, 8GB at most)"
+    )
+
+
 def _scratch(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--scratch", type=Path, metavar="FOLDER", help="the folder for the engine's working files, on a local disk (scratch in --data)"
@@ -139,6 +147,13 @@ def _check_listen(options: argparse.Namespace) -> None:
     host, _, port = options.listen.rpartition(":")
     if not port.isdigit():
         raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
+    if getattr(options, "memory", None) is not None:
+        from gateway.memory import parsed
+
+        try:
+            parsed(options.memory)
+        except ValueError as error:
+            raise InvalidParameterValue(f"--memory {error}") from None
     if (options.tls_cert is None) != (options.tls_key is None) or (options.tls_ca is not None and options.tls_cert is None):
         raise InvalidParameterValue("--tls-cert and --tls-key belong together, and --tls-ca needs them")
     if host not in LOOPBACK and options.tls_cert is None and not options.insecure:
@@ -151,6 +166,8 @@ def _check_listen(options: argparse.Namespace) -> None:
 def _listening(options: argparse.Namespace) -> tuple[str, ...]:
     """Returns the options of listening, as arguments for child gateways."""
     words = _given(options, "--tls-cert", "--tls-key", "--tls-ca")
+    if getattr(options, "memory", None) is not None:
+        words += ("--memory", options.memory)
     return (*words, "--insecure") if options.insecure else words
 
 
@@ -206,12 +223,14 @@ def _engine(options: argparse.Namespace) -> int:
 
 def _gateway(options: argparse.Namespace) -> int:
     from gateway.main import Options, run
+    from gateway.memory import parsed
     from gateway.tls import Files
 
     _check_listen(options)
     host, _, port = options.listen.rpartition(":")
     tls = Files(options.tls_cert, options.tls_key, options.tls_ca) if options.tls_cert is not None else None
-    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls))
+    memory = parsed(options.memory) if options.memory is not None else None
+    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, memory))
 
 
 def _presto(options: argparse.Namespace) -> int:

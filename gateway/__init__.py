@@ -15,3 +15,9 @@ What happens to a follower: `tail` walks the log's changes from a time, a batch 
 out: plain rows, `copy`, or a cursor (`portals`) that FETCH reads with a timeout. Of a subscription (`subscriptions`)
 the lake remembers the time.
 """
+
+import os
+
+# Before DuckDB is loaded, which reads it once: memory that it frees goes back to the system at once. By itself it keeps what it had at
+# most, and a gateway would not come back from the first statement that takes much.
+os.environ.setdefault("DUCKDB_JE_MALLOC_CONF", "retain:false,dirty_decay_ms:0,muzzy_decay_ms:0")

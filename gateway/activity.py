@@ -38,12 +38,12 @@ class Activity:
         self.running = False
 
     def asked(self, query: bytes) -> None:
-        self.query, self.running = query, True
+        self.query, self.running = query[:QUERY_BYTES_MAX], True
         self.asked_at = self.changed_at = time.time()
 
     def polled(self, query: bytes) -> None:
         """Asked and answered at once."""
-        self.query = query
+        self.query = query[:QUERY_BYTES_MAX]
         self.asked_at = self.changed_at = time.time()
 
     def ended(self, in_block: bool) -> None:

@@ -77,6 +77,7 @@ def _block(session: Session, words: str) -> None:
 async def _savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
     _block(session, "SAVEPOINT")
     await committing.settle(session)
+    session.charge_savepoints(1)
     session.transaction.savepoints.append((statement.name, len(session.transaction.writes), session.settings.mark()))
     return "SAVEPOINT"
 

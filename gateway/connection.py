@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gateway import simple
 from gateway.authentication import Peer
+from gateway.budgets import Charged
 from gateway.protocol import messages as m
 from gateway.protocol.frames import Decoder
-from gateway.protocol.limits import AUTHENTICATION_BYTES_MAX, RECEIVE_BYTES_MAX
+from gateway.protocol.limits import AUTHENTICATION_BYTES_MAX, MESSAGE_FACTOR, RECEIVE_BYTES_MAX
 from gateway.protocol.states import Phase
 from gateway.session import Session, Work
+from lake.errors import OutOfMemory
 
 if TYPE_CHECKING:
     from gateway.server import Gateway
@@ -35,8 +37,11 @@ log = logging.getLogger("tailgate.gateway")
 # Bytes on their way to a client before its statement waits: enough for a full pipe at 10 Gbit/s and 1 ms, and 5,000
 # clients that stop reading cost 1.3 GB at most.
 WRITE_BYTES_HIGH = 256 * 1024
+UNSENT_BYTES = 1024 * 1024  # what a client that does not read is charged for: that, and a slice that was encoded meanwhile
+RECEIVED_FREE = 64 * 1024  # of what is received, for which nobody is charged
+RETRY_S = 0.005  # until it is looked again whether a client has read
 SEND_BYTES = 64 * 1024  # collected before it is sent without being asked to
-CONNECTIONS_MAX = 20_000  # signed in or not; whoever comes then is hung up on
+CONNECTIONS_MAX = 20_000  # signed in or not; then the oldest that is not signed in makes room for the next
 STARTUP_TIMEOUT_S = 60.0  # PostgreSQL's authentication_timeout: a client that says nothing does not hold a connection
 AUTHENTICATED = (Phase.READY, Phase.EXTENDED, Phase.SKIPPING)
 KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # s: a machine that vanished is noticed in a minute
@@ -74,6 +79,8 @@ class Connection(asyncio.Protocol):
         self._arrived: asyncio.Future[None] | None = None  # a statement waits for the client's next message
         self._transport: asyncio.Transport | None = None
         self._accepted = False  # an SSLRequest, and the handshake has not begun
+        self._received: Charged | None = None  # bytes of messages, incomplete ones among them, that the session is charged for
+        self._unsent: Charged | None = None
         self._early: list[bytes] | None = None  # what comes inside TLS before asyncio has told that it stands
         self.session = Session(gateway, self)
 
@@ -90,8 +97,11 @@ class Connection(asyncio.Protocol):
                 if hasattr(socket, name):
                     peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         if len(self._gateway.connections) >= CONNECTIONS_MAX:
-            self._transport.abort()
+            oldest = next(iter(self._gateway.strangers), self)
+            self._gateway.strangers.pop(oldest, None)
+            oldest.abort()
         self._gateway.connections.add(self)
+        self._gateway.strangers[self] = None
         self.session.peer = peer_of(transport, self._gateway.insecure)
         self._impatience = self._loop.call_later(STARTUP_TIMEOUT_S, self._give_up)
 
@@ -110,6 +120,7 @@ class Connection(asyncio.Protocol):
         if (
             data[0] == 0x51  # Query
             and self._task is None
+            and self._writable is None
             and not self._queue
             and not self._decoder.buffered
             and session.machine.phase is Phase.READY
@@ -128,10 +139,22 @@ class Connection(asyncio.Protocol):
             if self._arrived is not None and not self._arrived.done():
                 self._arrived.set_result(None)
             self._pump()
+        held = self._decoder.buffered + MESSAGE_FACTOR * self._waiting
+        if held > RECEIVED_FREE or self._received is not None:
+            self._hold_received(held)
         limit = RECEIVE_BYTES_MAX if self._decoder.authenticated else AUTHENTICATION_BYTES_MAX
         if self._waiting > limit and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
+
+    def _hold_received(self, size: int) -> None:
+        """Charges the session for what was received and not yet worked on; one that may not hold it is ended."""
+        if self._received is None:
+            self._received = Charged(self.session.budget)
+        try:
+            self._received.set(size if size > RECEIVED_FREE else 0)
+        except OutOfMemory as error:
+            self.session.fatal(error.sqlstate, error.message, error.detail)
 
     def eof_received(self) -> bool:
         """The client sends no more. What it asked before is still answered, unless that would never end."""
@@ -154,13 +177,24 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
         self.session.end()
         self._gateway.connections.discard(self)
+        self._gateway.strangers.pop(self, None)
 
     def pause_writing(self) -> None:
         if self._writable is None:
             self._writable = self._loop.create_future()
+            self._unsent = Charged(self.session.budget)
+            try:
+                self._unsent.set(UNSENT_BYTES)
+            except OutOfMemory:
+                log.warning("a connection of %s is closed: its client does not read, and memory is short", self.session.user)
+                self.abort()
 
     def resume_writing(self) -> None:
         self._wake()
+        if self._unsent is not None:
+            self._unsent.set(0)
+            self._unsent = None
+        self._loop.call_soon(self._pump)
 
     def _wake(self) -> None:
         if self._writable is not None:
@@ -211,8 +245,13 @@ class Connection(asyncio.Protocol):
     # --- messages
 
     def _pump(self) -> None:
-        """Works on what was received until something takes time."""
+        """Works on what was received until something takes time, or the client is to read first."""
         while self._queue and self._task is None and self._transport is not None:
+            if self._writable is not None:
+                return  # until `resume_writing`
+            if self._transport.get_write_buffer_size() > WRITE_BYTES_HIGH:
+                self._loop.call_later(RETRY_S, self._pump)  # it may be sent before it is paused
+                return
             work = self.session.receive(self._queue.popleft())
             if not self._decoder.authenticated:
                 self._start_up()
@@ -226,12 +265,16 @@ class Connection(asyncio.Protocol):
     def _start_up(self) -> None:
         """Decodes the next message of the start-up, or all that is buffered once the client is authenticated."""
         self._decoder.authenticated = self.session.machine.phase in AUTHENTICATED
+        if self._decoder.authenticated:
+            self._gateway.strangers.pop(self, None)
         if self._early is None:  # inside TLS the bytes come from elsewhere
             self._queue.extend(self._decoder.feed(b""))
 
     def _resume(self) -> None:
         """Nothing waits any more."""
         self._waiting = 0
+        if self._received is not None:
+            self._hold_received(self._decoder.buffered)
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()

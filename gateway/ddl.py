@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from gateway import temporary
 from gateway.control import Done, Tell
 from gateway.ownership import check_change
-from gateway.parsed import beside
 from gateway.portals import Bound
 from gateway.writing import committing
 from gateway.writing.pending import Pending
 from lake import errors as e
+from lake.catalog import SUBSCRIPTION
 from lake.passwords import kept
 from sql import statements as s
 from sql.resolving import resolve
@@ -32,6 +32,7 @@ CHANGING = (
     s.CreateSubscription, s.CreateSecret, s.AlterSecret, s.CreateConnection, s.ValidateConnection,
 )  # fmt: skip
 ATTEMPTS_MAX = 5  # of one statement, whose names others change between the check and the execution
+SUBSCRIPTIONS_EACH = 100  # of one role that is no superuser
 MIRROR_TIMEOUT_S = 5.0  # a statement's own entry is in this gateway's mirrors within milliseconds; 5 s is a machine in trouble
 
 
@@ -39,7 +40,7 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     if session.transaction.in_block:
         if session.transaction.savepoints and temporary.is_about_one(session, bound.statement):
             raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")
-        if (tag := temporary.answer(session, bound)) is not None:
+        if (tag := await temporary.answer(session, bound)) is not None:
             return tag
         words = bound.text.split(None, 3)[:3]
         verb = " ".join(words[: 3 if words[1].lower() == "materialized" else 2]).upper()
@@ -48,8 +49,10 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     session.transaction.writes = Pending()
     session.out.flush()
     await _caught_up(session)
-    if (tag := temporary.answer(session, bound)) is not None:
+    if (tag := await temporary.answer(session, bound)) is not None:
         return tag
+    if isinstance(bound.statement, s.CreateSubscription):
+        _check_subscriptions(session)
 
     def tell(notice: dict[str, Any]) -> None:
         severity, sqlstate = notice.get("severity", "NOTICE"), notice.get("sqlstate", "00000")
@@ -64,11 +67,21 @@ async def change_catalog(session: Session, bound: Bound) -> str:
     return done.tag
 
 
+def _check_subscriptions(session: Session) -> None:
+    """53400 if the role has its share: each holds back what the log may forget."""
+    role = session.access.role
+    count = sum(item.kind == SUBSCRIPTION and item.owner == role.id for item in session.serving.catalog.items.values())
+    if count >= SUBSCRIPTIONS_EACH and not role.superuser:
+        raise e.ConfigurationLimitExceeded(
+            "too many subscriptions", detail=f"A role can own {SUBSCRIPTIONS_EACH}.", hint="Drop those that nobody fetches from."
+        )
+
+
 async def sent(session: Session, bound: Bound, tell: Tell | None = None) -> Done:
     """What the engine answers to a statement. Its names are looked up here, and the engine relies on what was checked of them."""
     for attempt in range(1, ATTEMPTS_MAX + 1):
         base = session.serving.catalog
-        resolution = await beside(bound.text, resolve, bound.text, session.catalog, base)
+        resolution = await session.serving.workers.aside(resolve, bound.text, session.catalog, base)
         check_change(bound.statement, session.role, resolution.over(base), session.database)
         try:
             return await session.control.statement(without_password(bound), session.statement_settings(), resolution, tell)

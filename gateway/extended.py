@@ -15,6 +15,7 @@ from gateway import delivery, parsed, portals, routes
 from gateway.copying import CopyOut
 from gateway.encode.parameters import decode, utf8
 from gateway.encode.rows import description
+from gateway.encode.style import Style
 from gateway.lookups import answer_rows
 from gateway.polls import Poll
 from gateway.portals import Bound, Portal, Statement, TableRows
@@ -22,13 +23,18 @@ from gateway.protocol import backend
 from gateway.protocol import messages as m
 from gateway.transactions import Move
 from lake import errors as e
+from lake.types import Type
 from sql import statements as s
 
 if TYPE_CHECKING:
     from gateway.serving.prepared import Seen
     from gateway.session import Session
 
-WRITES = (s.Insert, s.Update, s.Delete, s.Truncate, s.CopyFrom)
+LONG_VALUE_BYTES = 16 << 10  # of a parameter whose value is read in another process, 5 ms for an array
+COPIED = frozenset({"text", "varchar", "bpchar", "name", "bytea"})  # types whose values need no reading
+LONG_VALUES = 20_000  # parameters of one message
+LONG_LIST, LIST_MAX = 1_000, 100_000  # elements of an array that is a parameter
+WRITES = (s.Insert, s.Update, s.Delete, s.Truncate, s.CopyFrom, parsed.LongWrite)
 
 
 def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
@@ -45,7 +51,7 @@ def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
 
 async def _parse(session: Session, message: m.Parse) -> None:
     _check_new(session, message.statement)
-    parts = await parsed.read(utf8(message.text))
+    parts = await session.gateway.texts.read(utf8(message.text))
     if len(parts) > 1:
         raise e.SyntaxError_("cannot insert multiple commands into a prepared statement")
     empty: tuple[parsed.Known, s.StatementText] = (s.Empty(), s.StatementText("", 0))
@@ -86,7 +92,8 @@ def bind(session: Session, message: m.Bind) -> Awaitable[None] | None:
     statement = _statement(session, message.statement)
     routes.check_failed(session, statement.bound.statement)
     seen = session.naming.seen
-    if statement.bound.catalog is seen.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute)):
+    same = statement.bound.catalog is seen.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute))
+    if same and not _is_long(message, statement.bound.parameters):
         _bind(session, message, statement, statement.bound, seen)
         return None
     return _rebind(session, message, statement)
@@ -94,7 +101,11 @@ def bind(session: Session, message: m.Bind) -> Awaitable[None] | None:
 
 async def _rebind(session: Session, message: m.Bind, statement: Statement) -> None:
     bound = await rebound(session, statement)
-    _bind(session, message, statement, bound, session.naming.seen)
+    workers = session.serving.workers
+    values = None
+    if _is_long(message, bound.parameters):
+        values = await workers.aside(decoded, message, bound.parameters, session.settings.style, long=True)
+    _bind(session, message, statement, bound, session.naming.seen, values)
 
 
 async def rebound(session: Session, statement: Statement) -> Bound:
@@ -106,31 +117,60 @@ async def rebound(session: Session, statement: Statement) -> Bound:
     if not isinstance(old.statement, (s.Fetch, s.Execute)):
         portals.check_result(old, bound)
     statement.bound = bound
+    session.statements[statement.name] = statement  # it may have become larger
     return bound
 
 
-def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound, seen: Seen) -> None:
-    given, wanted, codes = message.parameters, bound.parameters, message.parameter_formats
+def _is_long(message: m.Bind, wanted: Sequence[Type]) -> bool:
+    """Whether its values take longer to read than others are to wait."""
+    if len(message.parameters) > LONG_VALUES:
+        return True
+    return any(
+        data is not None and len(data) > LONG_VALUE_BYTES and (type.is_array or type.name not in COPIED)
+        for data, type in zip(message.parameters, wanted, strict=False)
+    )
+
+
+def decoded(message: m.Bind, wanted: Sequence[Type], style: Style) -> list[object]:
+    """The values of a Bind message's parameters."""
+    given, codes = message.parameters, message.parameter_formats
     if len(codes) > 1 and len(codes) != len(given):
         raise e.ProtocolViolation(f"bind message has {len(codes)} parameter formats but {len(given)} parameters")
     if len(given) != len(wanted):
         raise e.ProtocolViolation(
             f'bind message supplies {len(given)} parameters, but prepared statement "{message.statement}" requires {len(wanted)}'
         )
-    if message.portal and message.portal in session.portals:
-        raise e.DuplicateCursor(f'cursor "{message.portal}" already exists')
-    style = session.settings.style
     values: list[object] = []
     for number, (data, type) in enumerate(zip(given, wanted, strict=True)):
         code = 0 if not codes else codes[0] if len(codes) == 1 else codes[number]
         try:
-            values.append(None if data is None else decode(type, code, data, style, f"bind parameter {number + 1}"))
+            value = None if data is None else decode(type, code, data, style, f"bind parameter {number + 1}")
+            values.append(_listed(value, type) if isinstance(value, list) else value)
         except e.TailgateError as error:
             of = f'portal "{message.portal}"' if message.portal else "unnamed portal"
             error.where = f"{of} parameter ${number + 1}" + ("" if code else " = '...'")  # values may be secret
             raise
+    return values
+
+
+def _listed(value: list[object], type: Type) -> object:
+    """An array as DuckDB is given it: many integers as a text, for it takes each element of a list under the interpreter's lock."""
+    if len(value) > LONG_LIST and type.element.name in ("int2", "int4", "int8"):
+        return "[" + ",".join("NULL" if v is None else str(v) for v in value) + "]"
+    if len(value) > LIST_MAX:
+        raise e.ProgramLimitExceeded(f"an array of {type.element} as a parameter may have at most {LIST_MAX} elements")
+    return value
+
+
+def _bind(session: Session, message: m.Bind, statement: Statement, bound: Bound, seen: Seen, values: list[object] | None = None) -> None:
+    given, wanted, codes = message.parameters, bound.parameters, message.parameter_formats
+    if message.portal and message.portal in session.portals:
+        raise e.DuplicateCursor(f'cursor "{message.portal}" already exists')
+    style = session.settings.style
+    if values is None:
+        values = decoded(message, wanted, style)
     formats = _result_formats(session, message.result_formats, bound)
-    portal = Portal(message.portal, bound, values, formats)
+    portal = Portal(message.portal, bound, values, formats, given=sum(len(data) for data in given if data is not None))
     if routes.is_poll(bound):
         portal.key = (statement.raw, style, seen.scope, statement.oids, given, codes, formats)
     session.drop_portal("" if not message.portal else message.portal)

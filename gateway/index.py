@@ -20,6 +20,7 @@ from gateway.keys import Way
 from lake.types import Field
 
 Row = tuple[Any, ...]  # of raw values
+ROW_BYTES = 300  # of a row besides its values
 PIECE_ROWS = 5_000  # of a large batch that are put at once: some 10 ms of the event loop
 
 
@@ -28,6 +29,7 @@ class Index:
         self.time = -1
         self.hits = 0
         self.count = 0  # rows
+        self.bytes = 0  # about
         self.moved = asyncio.Event()
         self._types = [f.type for f in fields]
         self._by = way.columns
@@ -40,13 +42,17 @@ class Index:
     def unique(self) -> bool:
         return self._by == self._key
 
-    def find(self, key: Row) -> Sequence[Row]:
-        """The rows with these values."""
+    def find(self, key: Row, most: int) -> Sequence[Row]:
+        """The rows with these values, at most so many."""
         if self.unique:
             row = self._rows.get(key)
             return () if row is None else (row,)
-        group = self._groups.get(key)
-        return () if group is None else [row for row, times in group.values() for _ in range(times)]
+        found: list[Row] = []
+        for row, times in self._groups.get(key, {}).values():
+            found += [row] * min(times, most - len(found))
+            if len(found) >= most:
+                break
+        return found
 
     def apply(self, time: int, changes: pa.Table | None) -> Iterator[None]:
         """Net changes, with weights. Between pieces others may run, and `time` is -1: nothing can be told."""
@@ -54,6 +60,7 @@ class Index:
             weights = changes.column(changes.num_columns - 1)
             for coming in (False, True):  # what goes before what comes: a key may do both
                 part = changes.filter((pc.greater if coming else pc.less)(weights, 0))
+                self.bytes += (part.nbytes + ROW_BYTES * part.num_rows) * (1 if coming else -1)
                 for start in range(0, part.num_rows, PIECE_ROWS):
                     self._put(part.slice(start, PIECE_ROWS))
                     if changes.num_rows > PIECE_ROWS:

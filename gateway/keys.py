@@ -15,7 +15,6 @@ import pyarrow as pa
 from gateway.encode.raw import values as raw_values
 from gateway.encode.remembered import Encoding
 from gateway.encode.style import Style
-from gateway.serving import Prepared
 from lake.catalog import Catalog
 from lake.indexes import KEY_TYPES, index, indexes
 from lake.types import Field, Type
@@ -79,17 +78,34 @@ def _value(given: Given, values: tuple[object, ...]) -> object:
     return given.value if isinstance(given, plan.Literal) else values[given.number - 1]
 
 
-def lookup_of(prepared: Prepared, catalog: Catalog) -> Lookup | None:
-    """The look-up that a query is, if it is one."""
-    match prepared.query.plan:
+@dataclass(frozen=True, slots=True)
+class Equalities:
+    """What a query asks of columns of one relation: per column the values that it may have; and what it projects."""
+
+    scan: plan.Scan
+    found: tuple[tuple[int, tuple[Given, ...]], ...]
+    columns: tuple[int, ...]
+
+
+def equalities_of(relation: plan.Relation) -> Equalities | None:
+    """None of a query that cannot be a look-up."""
+    match relation:
         case plan.Project(input=plan.Filter(input=plan.Scan() as scan, condition=condition), expressions=expressions):
             pass
         case _:
             return None
     columns = tuple(c.index for c in expressions if isinstance(c, plan.Column))
     found = _equalities(condition)
-    if len(columns) != len(expressions) or found is None:
+    if len(columns) != len(expressions) or found is None or sum(map(len, found.values())) > KEYS_MAX:
         return None
+    return Equalities(scan, tuple(found.items()), columns)
+
+
+def lookup_of(equalities: Equalities | None, catalog: Catalog) -> Lookup | None:
+    """The look-up that a query is, if it is one."""
+    if equalities is None:
+        return None
+    scan, found = equalities.scan, dict(equalities.found)
     ways = [w for w in _ways(scan, catalog) if set(w.columns) <= found.keys()]
     if not ways:
         return None
@@ -100,8 +116,9 @@ def lookup_of(prepared: Prepared, catalog: Catalog) -> Lookup | None:
         count *= len(found[column])
     if count > KEYS_MAX or any(len(given) > 1 for _, given in rest):
         return None
+    given = tuple(found[c] for c in way.columns)
     types = tuple(scan.columns[i].type for i in way.columns)
-    return Lookup(way, scan.columns, tuple(found[c] for c in way.columns), tuple((c, given[0]) for c, given in rest), columns, types)
+    return Lookup(way, scan.columns, given, tuple((c, values[0]) for c, values in rest), equalities.columns, types)
 
 
 def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[Way]:

@@ -16,12 +16,12 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from gateway.budgets import Cache, Charged
 from gateway.encode import binary, text
 from gateway.encode.remembered import Encoding
 from gateway.encode.rows import description
@@ -29,7 +29,7 @@ from gateway.encode.style import Style
 from gateway.index import Index, Row
 from gateway.keys import Lookup, Way, lookup_of
 from gateway.protocol import backend
-from lake.errors import TailgateError
+from lake.errors import OutOfMemory, TailgateError
 from sql import plan
 from sql.authorization import Authorized, Followed, shared
 
@@ -43,12 +43,13 @@ log = logging.getLogger("tailgate.gateway")
 CATCH_UP_S = 0.05  # that a look-up waits for its index after a tick before it asks DuckDB: it takes about a millisecond
 LOOKUPS_BEFORE = 20  # of one relation by its key, before it is worth an index
 KEY_ROWS_MAX = 200_000  # rows of an index that nobody asked for: some 300 bytes each
-ROWS_MAX = 1_000_000  # of all indexes: 300 to 500 MB
+ROWS_MAX = 1_000_000  # of all indexes; all may take a quarter of what clients may
 INDEXES_MAX = 16  # by keys, besides those that statements made
 SLACK_ROWS = 20_000  # a batch may hold old and new of each of its rows
 ANSWER_ROWS_MAX = 1_000  # more are DuckDB's: here they would hold up all other sessions
 IDLE_S = 60.0  # an index that nobody asked for so long goes
-TEMPLATES_MAX = 500
+TEMPLATES_BYTES = 16 << 20
+TEXT_MAX = 1_000  # bytes of a text that may be an instance of a template: it is looked at before each poll
 STYLES_MAX = 16  # that the rows of one look-up are encoded in: formats, time zones, date styles
 
 
@@ -74,17 +75,18 @@ class Lookups:
         self._aside = aside
         self._indexes: dict[Way, Index | None] = {}  # None: too large, or failing
         self._asked: dict[Way, int] = {}
-        self._templates: OrderedDict[tuple[bytes, Hashable], Template] = OrderedDict()
-        self._lookups: dict[int, tuple[Prepared, Lookup | None]] = {}
+        self._templates: Cache[tuple[bytes, Hashable], Template] = Cache(serving.budget, TEMPLATES_BYTES)
+        self._held = Charged(serving.budget)  # of all indexes
+        self._most = serving.memory.clients // 4
 
     def of(self, prepared: Prepared) -> Lookup | None:
         """`lookup_of`, remembered."""
-        known = self._lookups.get(id(prepared))
-        if known is None or known[0] is not prepared:
-            if len(self._lookups) > 4 * TEMPLATES_MAX:
-                self._lookups.clear()
-            known = self._lookups[id(prepared)] = (prepared, lookup_of(prepared, self._serving.catalog))
-        return known[1]
+        if prepared.equalities is None:
+            return None
+        known: list[Lookup | None] = prepared.lookup
+        if not known:
+            known.append(lookup_of(prepared.equalities, self._serving.catalog))
+        return known[0]
 
     def rows(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
         """The rows of a look-up; None if the index cannot tell."""
@@ -94,10 +96,10 @@ class Lookups:
         others = lookup.others(values)
         if others is None:
             return []  # nothing equals NULL
-        found = [row for key in lookup.keys(values) for row in index.find(key)]
-        if others:
+        found = _found(index, lookup.keys(values))
+        if found is not None and others:
             found = [row for row in found if all(row[column] == value for column, value in others)]
-        return found if len(found) <= ANSWER_ROWS_MAX else None
+        return found
 
     async def rows_soon(self, lookup: Lookup, query: Authorized[Prepared], values: Sequence[object]) -> list[Row] | None:
         """The same, waiting a moment for an index that is a tick behind."""
@@ -114,7 +116,7 @@ class Lookups:
 
     def answer(self, sent: bytes, style: Style, scope: Hashable, access: Access) -> bytes | None:
         """Of a Query: all that is sent back, if its text is a look-up's and the index has the answer. `scope`: of `Seen`."""
-        if not self._templates or len(sent) > 1000:
+        if not self._templates or len(sent) > TEXT_MAX:
             return None
         template = self._templates.get((_LITERALS.sub(b"?", sent), scope))
         if template is None or not access.may(template.prepared):
@@ -131,11 +133,11 @@ class Lookups:
             if any((literal[0] == 0x27) != quoted for literal in given):
                 return None
             parts.append([literal[1:-1].replace(b"''", b"'") if quoted else int(literal) for literal in given])
-        rows = [row for key in dict.fromkeys(product(*parts)) for row in index.find(key)]
+        rows = _found(index, dict.fromkeys(product(*parts)))
+        if rows is None:
+            return None
         if not rows:
             return template.described + _NONE_READY
-        if len(rows) > ANSWER_ROWS_MAX:
-            return None
         encoding = encoding_of(lookup, (0,) * len(lookup.columns), style)
         if len(rows) == 1:
             return template.described + encoding.row(rows[0]) + _ONE_READY
@@ -143,7 +145,11 @@ class Lookups:
 
     def learn(self, sent: bytes, scope: Hashable, prepared: Prepared, lookup: Lookup) -> None:
         """Remembers the template of a text that was bound, if its literals are the key and nothing else."""
-        if _NOT_PLAIN.search(sent) or not all(t.name in ("int2", "int4", "int8", "text", "varchar") for t in lookup.types):
+        if (
+            len(sent) > TEXT_MAX
+            or _NOT_PLAIN.search(sent)
+            or not all(t.name in ("int2", "int4", "int8", "text", "varchar") for t in lookup.types)
+        ):
             return
         places = {match.start(): number for number, match in enumerate(_LITERALS.finditer(sent))}
         if len(places) != sum(map(len, lookup.given)) or lookup.rest or not sent.isascii():
@@ -162,9 +168,8 @@ class Lookups:
                 found.append(place)
             order.append(tuple(found))
         described = backend.row_description(description(prepared.columns), (0,) * len(prepared.columns))
-        self._templates[_LITERALS.sub(b"?", sent), scope] = Template(lookup, prepared, tuple(order), described)
-        if len(self._templates) > TEMPLATES_MAX:
-            self._templates.popitem(last=False)
+        size = len(sent) + len(described) + prepared.size
+        self._templates.put((_LITERALS.sub(b"?", sent), scope), Template(lookup, prepared, tuple(order), described), size)
 
     def _index(self, lookup: Lookup, prepared: Prepared) -> Index | None:
         """The index, if it is as new as the mirrors; asked for often enough, it is made."""
@@ -185,6 +190,17 @@ class Lookups:
                     self._aside(self._follow(way, index, item))
         return None
 
+    def _holds(self) -> bool:
+        """Charges all indexes; whether there is memory for them."""
+        size = sum(index.bytes for index in self._indexes.values() if index is not None)
+        if size > self._most:
+            return False
+        try:
+            self._held.set(max(size, 0))
+        except OutOfMemory:
+            return False
+        return True
+
     def _room(self, way: Way) -> int:
         """How many rows an index may have."""
         others = sum(i.count for w, i in self._indexes.items() if i is not None and w != way)
@@ -202,6 +218,9 @@ class Lookups:
                     return
                 for _ in index.apply(batch.time, batch.table):
                     await asyncio.sleep(0)
+                if not self._holds():
+                    log.info("there is no memory for an index of rows of relation %d", way.relation)
+                    return
                 now = asyncio.get_running_loop().time()
                 if index.hits:
                     index.hits, idle = 0, now
@@ -217,8 +236,19 @@ class Lookups:
         finally:
             if way in self._indexes:
                 self._indexes[way] = kept
+            self._holds()
             with contextlib.suppress(Exception):
                 await changes.aclose()  # type: ignore[attr-defined]
+
+
+def _found(index: Index, keys: Iterable[Row]) -> list[Row] | None:
+    """The rows with these keys; None if they are too many."""
+    found: list[Row] = []
+    for key in keys:
+        found += index.find(key, ANSWER_ROWS_MAX + 1 - len(found))
+        if len(found) > ANSWER_ROWS_MAX:
+            return None
+    return found
 
 
 def encoding_of(lookup: Lookup, formats: tuple[int, ...], style: Style) -> Encoding:

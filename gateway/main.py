@@ -11,8 +11,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.memory import Memory, begin, default
+from gateway.pressure import Pressure
 from gateway.server import Gateway
 from gateway.tls import Files, Tls
+from gateway.workers import pool, slices
+from gateway.workers.searches import Searches
+from gateway.workers.warm import warm
+from sql.compute.regexp import search
 
 # How long a thread of ours (mirrors, followers) may keep the interpreter while a poll waits for it; Python's own 5 ms would be half of
 # what a poll is promised.
@@ -28,6 +34,7 @@ class Options:
     port: int = 6875
     insecure: bool = False
     tls: Files | None = None
+    memory: Memory | None = None  # what it may take; `memory.default()` if left out
 
 
 def run(options: Options) -> int:
@@ -49,9 +56,16 @@ async def _serve(options: Options) -> None:
 
     tls = Tls(options.tls) if options.tls is not None else None
     lake = Lake(options.data)
-    serving = Serving(lake)
+    memory = options.memory or default()
+    begin()
+    slices.enable()
+    serving = Serving(lake, memory)
     await serving.start()
+    await asyncio.to_thread(pool.TEMPLATE.start)  # it is ready before somebody needs it
+    await asyncio.to_thread(warm)
+    search.external_search = Searches(memory.process)
     gateway = Gateway(lake, serving, tls, insecure=options.insecure)
+    pressure = asyncio.ensure_future(Pressure(serving).watch())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -64,5 +78,6 @@ async def _serve(options: Options) -> None:
         gc.freeze()  # what is there now stays: the collector need not look at it again between polls
         await stop.wait()
     finally:
+        pressure.cancel()
         await gateway.stop()
         await serving.stop()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from gateway.budgets import Charged
 from gateway.serving.prepared import Seen
 from lake.catalog import Catalog, Item
 from lake.errors import TailgateError
@@ -24,6 +25,8 @@ from sql.definitions import bind_definition, restated
 if TYPE_CHECKING:
     from gateway.session import Session
 
+VIEW_BYTES, TEXT_FACTOR = 2 << 10, 4  # that a temporary view takes: by itself, and for each character of its texts
+ENTRY_BYTES = 100  # of a catalog of a session's own, for each item
 _listed = lru_cache(1000)(listed)
 
 
@@ -37,6 +40,7 @@ class Naming:
         self.temporary: dict[int, Item] = {}
         self._before: dict[int, Item] | None = None  # at the beginning of a block that has changed them
         self._next = 1
+        self._charged: Charged | None = None
 
     @property
     def seen(self) -> Seen:
@@ -48,13 +52,30 @@ class Naming:
         if held is base:
             held = None
         asked = (session.settings["search_path"], session.settings["role"])
+        if self.behind and self._base is not None:
+            base = self._base  # until `catch_up`
         if base is not self._base or held is not self._held or asked != self._asked:
             path = self._path(base)
-            if base is not self._base:
-                self._follow(base)
             self._base, self._held, self._asked = base, held, asked
             self._known = self._see(base, n, path)
         return self._known
+
+    @property
+    def behind(self) -> bool:
+        """Whether the catalog has changed and the temporary views have not followed it."""
+        return bool(self.temporary or self._before) and self._base is not None and self._base is not self._session.serving.catalog
+
+    async def catch_up(self) -> None:
+        """Brings the temporary views to the catalog of the moment."""
+        while self.behind:
+            base, before, workers = self._session.serving.catalog, self._base, self._session.serving.workers
+            assert before is not None
+            if self._before is not None:
+                self._before = await workers.aside(followed, self._before, self.own, before, base)
+            views = await workers.aside(followed, self.temporary, self.own, before, base)
+            self._charge(views, base)
+            self.temporary, self._base = views, base
+            self._known = self._see(base, self._session.serving.catalog_n, self._path(base))
 
     def _path(self, base: Catalog) -> tuple[str, ...]:
         """The schemas that are there, and that the role may use; where its role is gone, whoever asks in earnest is told."""
@@ -85,7 +106,7 @@ class Naming:
         return Schema(TEMPORARY_ID, f"{TEMPORARY}_{self._session.process}")
 
     def _with(self, catalog: Catalog, views: dict[int, Item]) -> Catalog:
-        return replace(catalog, items={**catalog.items, **views}, schemas={**catalog.schemas, TEMPORARY_ID: self.own})
+        return _with(catalog, self.own, views)
 
     # ---- temporary views
 
@@ -120,7 +141,15 @@ class Naming:
             self._before = self.temporary
         self._set(views)
 
+    def _charge(self, views: dict[int, Item], base: Catalog) -> None:
+        """Raises 53200 if the session may not hold these views, and a catalog of its own with them."""
+        if self._charged is None:
+            self._charged = Charged(self._session.budget)
+        size = sum(VIEW_BYTES + TEXT_FACTOR * (len(item.sql) + len(item.query)) for item in views.values())
+        self._charged.set(size + ENTRY_BYTES * len(base.items) if views else 0)
+
     def _set(self, views: dict[int, Item]) -> None:
+        self._charge(views, self._base or Catalog())
         self.temporary = views
         if self._base is not None:
             self._known = self._see(self._base, self._known.catalog_n, self._path(self._base))
@@ -131,26 +160,24 @@ class Naming:
         if undo and before is not None:
             self._set(before)
 
-    def _follow(self, base: Catalog) -> None:
-        """The views as they are over a later catalog, and as a block found them."""
-        if self._before is not None:
-            self._before = self._followed(self._before, base)
-        if self.temporary:
-            self.temporary = self._followed(self.temporary, base)
 
-    def _followed(self, views: dict[int, Item], base: Catalog) -> dict[int, Item]:
-        kept: dict[int, Item] = {}
-        assert self._base is not None
-        before = self._with(self._base, views)
-        for id, item in sorted(views.items()):
-            after = self._with(base, {**kept, id: item})
-            try:
-                made = restated(item, before, after)
-                if [c.type for c in bind_definition(made, after).columns] == [c.type for c in item.columns]:
-                    kept[id] = made
-            except (TailgateError, KeyError):
-                continue
-        return kept
+def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog) -> dict[int, Item]:
+    """Temporary views over a later catalog; those that have no meaning there, or another form, are gone."""
+    kept: dict[int, Item] = {}
+    before = _with(base, own, views)
+    for id, item in sorted(views.items()):
+        after = _with(later, own, {**kept, id: item})
+        try:
+            made = restated(item, before, after)
+            if [c.type for c in bind_definition(made, after).columns] == [c.type for c in item.columns]:
+                kept[id] = made
+        except (TailgateError, KeyError):
+            continue
+    return kept
+
+
+def _with(catalog: Catalog, own: Schema, views: dict[int, Item]) -> Catalog:
+    return replace(catalog, items={**catalog.items, **views}, schemas={**catalog.schemas, TEMPORARY_ID: own})
 
 
 def _then(base: Catalog, held: Catalog) -> dict[int, Item]:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
+from gateway.budgets import Cache
 from gateway.catalog import catalog_tree, is_catalog_query
 from lake.catalog import Catalog
 from lake.errors import TailgateError
-from sql.statements import Empty, QueryText, Select, Statement, StatementText, parse, split
+from sql.statements import Delete, Empty, Insert, QueryText, Select, Statement, StatementText, Update, parse, split
 
-KEPT = 1000
-KEPT_BYTES_MAX = 20_000  # longer texts are read each time: a thousand of them would be 20 MB and more as trees
+if TYPE_CHECKING:
+    from gateway.budgets import Budget
+    from gateway.workers import Workers
 
-INLINE_CHARACTERS_MAX = 8_000  # longer texts are read and bound beside the event loop, on a thread of their own, one at a time: 5-10 ms
-_ASIDE = ThreadPoolExecutor(1, "tailgate-parse")
-Result = TypeVar("Result")
+KEPT_BYTES = 32 << 20  # of statements that are remembered
+KEPT_CHARACTERS_MAX = 20_000  # longer texts are not
+TREE_FACTOR = 100  # bytes of a tree for each character of its text, about
+LONG_CHARACTERS = 8_000  # of a text that takes more than a slice of the event loop for sure: it goes to a process at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +30,40 @@ class Nothing:
     tag: str
 
 
+@dataclass(frozen=True, slots=True)
+class LongWrite:
+    """An INSERT, UPDATE or DELETE that was parsed in another process: bound there too, from its text."""
+
+    verb: str
+
+
 _NOTHING = re.compile(r"\s*unlisten\s+(\*|\w+)\s*", re.IGNORECASE)
 _SECRET = re.compile(r"\b(password|secret)\b", re.IGNORECASE)  # is kept nowhere
-Known = Statement | Nothing
+Known = Statement | Nothing | LongWrite
+Parts = tuple[tuple[Known, StatementText], ...]
 
 
-async def read(text: str) -> tuple[tuple[Known, StatementText], ...]:
-    """`statements`, which others need not wait for if the text is long."""
-    return await beside(text, statements, text)
+class Texts:
+    """The statements of texts. Nothing of a text runs if any of it does not parse, as in PostgreSQL."""
+
+    def __init__(self, workers: Workers, budget: Budget) -> None:
+        self._workers = workers
+        self._kept: Cache[str, Parts] = Cache(budget, KEPT_BYTES)
+
+    def find(self, text: str) -> Parts | None:
+        return self._kept.get(text)
+
+    async def read(self, text: str) -> Parts:
+        """All statements of a text, in order, without empty ones."""
+        found = self._kept.get(text)
+        if found is None:
+            found = await self._workers.aside(read, text, far=partial(read_far, text), long=len(text) > LONG_CHARACTERS)
+            if len(text) <= KEPT_CHARACTERS_MAX and not _SECRET.search(text):
+                self._kept.put(text, found, len(text) * TREE_FACTOR)
+        return found
 
 
-async def beside(text: str, work: Callable[..., Result], *arguments: Any) -> Result:
-    """What `work` gives, which takes as long as the text is: beside the event loop if that is long."""
-    if len(text) <= INLINE_CHARACTERS_MAX:
-        return work(*arguments)
-    return await asyncio.get_running_loop().run_in_executor(_ASIDE, work, *arguments)
-
-
-def statements(text: str) -> tuple[tuple[Known, StatementText], ...]:
-    """All of a text, in order, without empty ones. Nothing of a text runs if any of it does not parse, as in PostgreSQL."""
-    return _kept(text) if len(text) <= KEPT_BYTES_MAX and not _SECRET.search(text) else _read(text)
-
-
-def _read(text: str) -> tuple[tuple[Known, StatementText], ...]:
+def read(text: str) -> Parts:
     out: list[tuple[Known, StatementText]] = []
     for part in split(text):
         if _NOTHING.fullmatch(part.text):
@@ -74,4 +85,15 @@ def _read(text: str) -> tuple[tuple[Known, StatementText], ...]:
     return tuple(out)
 
 
-_kept = lru_cache(KEPT)(_read)
+def read_far(text: str) -> Parts:
+    """The same in another process: without the trees, which are larger than the text."""
+    return tuple((cast(Known, _light(statement)), part) for statement, part in read(text))
+
+
+def _light(value: Any) -> Any:
+    if isinstance(value, Insert | Update | Delete):
+        return LongWrite(type(value).__name__.upper())
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = {f.name: getattr(value, f.name) for f in fields(value) if f.name in ("statement", "target")}
+        return replace(value, **{name: _light(part) for name, part in inner.items()}) if inner else value
+    return value

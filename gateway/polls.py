@@ -5,7 +5,8 @@
 
 A poll's bytes are good at the mirrors' time only. When the mirrors move, the bytes of a statement whose relations did not change are
 good for the new time too; the others that were asked for lately are made again, at once and within a budget, so that a poll
-finds them ready; what the budget does not reach is made when it is asked for, once however many ask.
+finds them ready; what the budget does not reach, or took longer than REFRESH_S_MAX the last time, is made on a thread when it is asked
+for, once however many ask.
 
 Measured on one core: 2-4 µs from key to bytes, 0.3-1 ms to make the bytes of a statement over a small view again.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time as clocks
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
@@ -24,7 +26,7 @@ import pyarrow as pa
 
 from gateway.encode.rows import RowEncoder
 from gateway.protocol import backend
-from lake.errors import TailgateError
+from lake.errors import OutOfMemory, QueryCanceled, TailgateError
 
 if TYPE_CHECKING:
     from gateway.serving import Prepared, Serving
@@ -32,10 +34,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tailgate.gateway")
 
-POLLS_MAX = 4096  # statements remembered; with literals of its own in each statement a client would fill memory otherwise
+POLLS_MAX = 4096  # statements remembered, which are looked at after each tick
 POLL_BYTES_MAX = 1024 * 1024  # larger results are encoded for each poll: a thousand of them would be a gigabyte
-BYTES_MAX = 128 * 1024 * 1024  # of all remembered results
+BYTES_MAX = 128 * 1024 * 1024  # of all remembered results and what they are asked by
+POLL_BYTES = 2 * 1024  # of one besides those
 REFRESH_BUDGET_S = 0.008  # of the event loop after each tick; polls wait meanwhile, and their p95 is promised below 10 ms
+REFRESH_S_MAX = 0.004  # of one statement in the event loop
 REFRESH_ROWS_MAX = 5_000  # results beyond this are made on a thread when asked for: DuckDB and encoding take milliseconds
 HOT_TICKS = 30  # a statement that was not asked for during this many ticks is not refreshed; 3 s at 10 ticks/s
 
@@ -56,6 +60,8 @@ class Poll:
     time: int = -1
     hits: int = 0  # since the last tick
     idle: int = 0  # ticks without a hit
+    took: float = 0.0  # seconds, the last time
+    size: int = 0  # bytes that are charged for it
 
 
 class Polls:
@@ -64,6 +70,8 @@ class Polls:
         self._polls: OrderedDict[Hashable, Poll] = OrderedDict()
         self._making: dict[Hashable, asyncio.Future[Poll | pa.Table]] = {}
         self._bytes = 0
+        self._lock = threading.RLock()  # others make room for what they need from their threads
+        serving.budget.evictable(self._evict)
         serving.on_advance(self.advance)
 
     def find(self, key: Hashable) -> Poll | None:
@@ -104,42 +112,72 @@ class Polls:
     async def _make(
         self, key: Hashable, query: Authorized[Prepared], values: Sequence[object], encoder: RowEncoder, description: bytes
     ) -> Poll | pa.Table:
-        time = self._serving.time
+        time, began = self._serving.time, clocks.perf_counter()
         table = await self._serving.run(query, values)
         if query.plan.volatile or table.nbytes > POLL_BYTES_MAX:
             return table
         poll = self._polls.get(key)
         if poll is None or poll.query.plan is not query.plan:
+            self._drop(key)
             poll = Poll(query, values, encoder, description)
+        poll.took = clocks.perf_counter() - began
         self._fill(poll, table, time if time == self._serving.time else -1)
         self._keep(key, poll)
         poll.hits += 1
         return poll
 
     def _fill(self, poll: Poll, table: pa.Table, time: int) -> None:
-        self._bytes -= len(poll.rows)
         poll.count = table.num_rows
         poll.rows = poll.encoder.data_rows(table) + backend.command_complete(f"SELECT {poll.count}")
         poll.ready = b"".join((poll.description, poll.rows, backend.READY_FOR_QUERY["I"]))
         poll.time = time
-        self._bytes += len(poll.rows)
 
     def _keep(self, key: Hashable, poll: Poll) -> None:
-        before = self._polls.get(key)
-        if before is not None and before is not poll:
-            self._bytes -= len(before.rows)
-        self._polls[key] = poll
-        self._polls.move_to_end(key)
-        while len(self._polls) > POLLS_MAX or self._bytes > BYTES_MAX:
-            _, gone = self._polls.popitem(last=False)
-            self._bytes -= len(gone.rows)
+        """Remembers a poll, the newest of all, if there is memory for it."""
+        size = POLL_BYTES + len(poll.rows) + len(poll.ready) + _bytes_of(key)
+        more = size - poll.size
+        self._evict(self._bytes + more - BYTES_MAX, but=poll)
+        try:
+            self._serving.budget.charge(more)
+        except OutOfMemory:
+            self._drop(key)
+            return
+        with self._lock:
+            self._bytes += more
+            poll.size = size
+            self._polls[key] = poll
+            self._polls.move_to_end(key)
+            if len(self._polls) > POLLS_MAX:
+                self._drop(next(iter(self._polls)))
+
+    def _drop(self, key: Hashable) -> None:
+        with self._lock:
+            gone = self._polls.pop(key, None)
+            if gone is not None:
+                self._bytes -= gone.size
+                self._serving.budget.release(gone.size)
+                gone.size = 0
+
+    def _evict(self, size: int, but: Poll | None = None) -> int:
+        """Forgets the oldest until so many bytes are free; how many are. From any thread."""
+        freed = 0
+        with self._lock:
+            for key, poll in list(self._polls.items()) if size > 0 else ():
+                if freed >= size:
+                    break
+                if poll is not but:
+                    freed += poll.size
+                    self._drop(key)
+        return freed
 
     def advance(self, time: int) -> None:
         """The mirrors have moved: called before any poll can be answered at the new time."""
         deadline = clocks.perf_counter() + REFRESH_BUDGET_S
         stale: list[tuple[Hashable, Poll]] = []
         known: dict[tuple[object, ...], bool] = {}  # thousands of texts may read the same relations
-        for key, poll in self._polls.items():
+        with self._lock:
+            polls = list(self._polls.items())
+        for key, poll in polls:
             poll.idle = 0 if poll.hits else poll.idle + 1
             poll.hits = 0
             changed = True
@@ -156,27 +194,44 @@ class Polls:
                 if poll.idle < HOT_TICKS:
                     stale.append((key, poll))
         stale.sort(key=lambda pair: pair[1].idle)
-        for key, poll in stale:
-            if clocks.perf_counter() > deadline:
-                return
-            self._refresh(key, poll, time)
+        with self._serving.bounded_now():
+            for key, poll in stale:
+                if clocks.perf_counter() > deadline:
+                    return
+                self._refresh(key, poll, time)
 
     def _refresh(self, key: Hashable, poll: Poll, time: int) -> None:
         """On the event loop: what is refreshed is known to be small and in memory."""
         prepared = poll.query.plan
-        if poll.count > REFRESH_ROWS_MAX or prepared.catalog_n != self._serving.catalog_n or not self._serving.ready(prepared):
+        if (
+            poll.took > REFRESH_S_MAX
+            or poll.count > REFRESH_ROWS_MAX
+            or prepared.catalog_n != self._serving.catalog_n
+            or not self._serving.ready(prepared)
+        ):
             return
+        began = clocks.perf_counter()
         try:
             table = self._serving.run_now(poll.query, poll.values)
-        except TailgateError:
+        except TailgateError as error:
+            if isinstance(error, QueryCanceled):
+                poll.took = float("inf")  # it takes longer than it did
             return  # whoever asks next is told
         except Exception:
             log.exception("a poll could not be refreshed")
-            del self._polls[key]
-            self._bytes -= len(poll.rows)
+            self._drop(key)
             return
+        poll.took = clocks.perf_counter() - began
         if table.nbytes <= POLL_BYTES_MAX:
             self._fill(poll, table, time if time == self._serving.time else -1)
+            self._keep(key, poll)
+
+
+def _bytes_of(key: Hashable) -> int:
+    """Of a statement's text and its values."""
+    if isinstance(key, bytes | str):
+        return len(key)
+    return sum(map(_bytes_of, key)) if isinstance(key, tuple) else 0
 
 
 class Again(Exception):

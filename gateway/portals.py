@@ -9,16 +9,24 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
+from gateway.catalog import CatalogQuery, Described
 from gateway.parsed import Known
 from gateway.scrolling import moved
+from gateway.serving.prepared import PLAN_FACTOR
 from lake.errors import FeatureNotSupported
 from lake.types import Field, Type
 
 if TYPE_CHECKING:
     from gateway import serving
     from lake.catalog import Catalog
+
+
+BOUND_BYTES = 1 << 10  # of a statement besides its text and plan
+PORTAL_BYTES = 16 << 10  # of a portal, rows that are too few to be charged among it
+VALUE_FACTOR = 4  # bytes of a value for each byte that was sent of it
 
 
 class Rows(Protocol):
@@ -56,7 +64,7 @@ class TableRows:
         size = self._table.num_rows
         first, number, self.at = moved(self.at, size, way, count)
         self.ended = self.at >= size
-        return self._table.slice(first, number) if number > 0 else self._table.take(pa.array(range(first, first + number, -1), pa.int64()))
+        return self._table.slice(first, number) if number > 0 else self._table.take(pa.array(np.arange(first, first + number, -1)))
 
     @property
     def nbytes(self) -> int:
@@ -108,7 +116,26 @@ class Bound:
     prepared: serving.Prepared | None = None
     is_catalog: bool = False
     catalog: Catalog | None = field(default=None, compare=False, repr=False)
-    body: Any = None  # the bound statement inside COPY and DECLARE; of a catalog query, what `describe_catalog` gave; the item of a TAIL
+    body: Any = None  # the bound statement inside COPY and DECLARE; of a catalog query, a CatalogBound; the item of a TAIL
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, about."""
+        if self.prepared is not None:
+            return len(self.text) + self.prepared.size
+        return BOUND_BYTES + len(self.text) + (self.body.size if hasattr(self.body, "size") else len(self.text) * PLAN_FACTOR)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogBound:
+    """A query of the system catalog, and its columns."""
+
+    query: CatalogQuery
+    told: Described
+
+    @property
+    def size(self) -> int:
+        return self.query.size
 
 
 def check_result(described: Bound, bound: Bound) -> None:
@@ -131,6 +158,10 @@ class Statement:
     bound: Bound
     from_sql: bool = False
 
+    @property
+    def size(self) -> int:
+        return BOUND_BYTES + len(self.raw) + self.bound.size
+
 
 @dataclass(slots=True)
 class Portal:
@@ -148,6 +179,12 @@ class Portal:
     scroll: bool = True  # not NO SCROLL
     hold: bool = False  # WITH HOLD
     held: bool = False  # its block was committed: it stays until it is closed
+    given: int = 0  # bytes of its values as they were sent
+
+    @property
+    def size(self) -> int:
+        """Without rows, which are charged by themselves where they are many."""
+        return PORTAL_BYTES + VALUE_FACTOR * self.given
 
 
 async def close(portal: Portal) -> None:

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from gateway import commands, cursors, ddl, extended, show, subscriptions, tail, temporary, times
-from gateway.catalog import asks_engine
+from gateway.catalog import CatalogQuery
 from gateway.copying import CopyOut, copy_options
 from gateway.encode.copying import CopyEncoder
 from gateway.envelopes import shape_of
-from gateway.parsed import Known, Nothing, beside
-from gateway.portals import Bound, Rows, TableRows, Tagged, check_result
+from gateway.parsed import Known, LongWrite, Nothing
+from gateway.portals import Bound, CatalogBound, Rows, TableRows, Tagged, check_result
+from gateway.serving.prepared import explained
 from gateway.settings import milliseconds
 from gateway.transactions import State
 from gateway.writing import committing, copy_in
@@ -33,7 +34,6 @@ from gateway.writing import statements as writes
 from lake import errors as e
 from lake.failed import failure
 from lake.types import TEXT, UNKNOWN, Field, Type
-from sql import explain
 from sql import statements as s
 from sql.authorization import Followed
 
@@ -66,8 +66,8 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
         case s.CopyTo(statement=inner):
             body = await bind(session, inner, text, oids)
             return replace(bound, parameters=body.parameters, body=body)
-        case s.Insert() | s.Update() | s.Delete() | s.Truncate():
-            return await beside(text.text, writes.bind, bound, statement, oids)
+        case s.Insert() | s.Update() | s.Delete() | s.Truncate() | LongWrite():
+            return await writes.bind(session, bound, statement, oids)
         case s.CopyFrom():
             return copy_in.bind(session, bound, statement)
         case s.DeclareCursor(statement=inner):
@@ -77,9 +77,9 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
             portal = session.portals.get(name)
             return bound if portal is None or statement.move else replace(bound, columns=portal.bound.columns)
         case s.FetchSubscription():
-            return replace(bound, **subscriptions.bind(session, bound, statement, oids))
+            return replace(bound, **await subscriptions.bind(session, bound, statement, oids))
         case s.Acknowledge():
-            bound = replace(bound, **subscriptions.bind(session, bound, statement, oids))
+            bound = replace(bound, **await subscriptions.bind(session, bound, statement, oids))
             return bound if bound.prepared is None else replace(bound, parameters=_declared(bound.prepared.parameters, oids))
         case s.Execute(name=name):
             prepared = session.statements.get(name)
@@ -99,11 +99,11 @@ async def bind(session: Session, statement: Known, text: s.StatementText, oids: 
 async def _bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
     serving = session.serving
     seen = session.naming.seen
-    if (query := await beside(bound.text, serving.catalog_query, statement)) is not None:
-        columns, parameters = await serving.describe_catalog(session.access.authorize(query), oids, session, session.catalog)
-        return replace(bound, columns=columns, parameters=parameters, is_catalog=True, body=query)
-    prepared = await beside(bound.text, serving.prepare, statement, oids, seen)
-    return replace(bound, columns=prepared.columns, parameters=_declared(prepared.parameters, oids), prepared=prepared)
+    found = await serving.analyzed(statement, oids, seen)
+    if isinstance(found, CatalogQuery):
+        told = await serving.describe_catalog(session.access.authorize(found), session, seen.catalog)
+        return replace(bound, columns=told.fields, parameters=found.parameters, is_catalog=True, body=CatalogBound(found, told))
+    return replace(bound, columns=found.columns, parameters=_declared(found.parameters, oids), prepared=found)
 
 
 def _declared(types: Sequence[Type], oids: Sequence[int]) -> tuple[Type, ...]:
@@ -123,7 +123,7 @@ async def _bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Se
             shape = shape_of(item.columns, statement.envelope, statement.order)
             return replace(bound, columns=tail.columns(shape, statement.progress), body=tail.Target(item, shape))
         target = times.of_relation(target)
-    prepared = await beside(bound.text, session.serving.prepare, target, oids, session.naming.seen)
+    prepared = await session.serving.prepared(target, oids, session.naming.seen)
     parameters = _declared(prepared.parameters, oids)
     shape = shape_of(prepared.columns, statement.envelope, statement.order)
     columns = tail.columns(shape, statement.progress)
@@ -177,9 +177,9 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], format
             return await _execute(session, bound, statement, formats)
         case Nothing(tag=tag):
             return tag
-        case s.Insert() | s.Update() | s.Delete() | s.Truncate() | s.CopyFrom() if session.settings.as_of is not None:
+        case s.Insert() | s.Update() | s.Delete() | s.Truncate() | s.CopyFrom() | LongWrite() if session.settings.as_of is not None:
             raise e.ReadOnlySqlTransaction("rows cannot be written while tailgate.as_of is set", hint="RESET tailgate.as_of.")
-        case s.Insert() | s.Update() | s.Delete() | s.Truncate():
+        case s.Insert() | s.Update() | s.Delete() | s.Truncate() | LongWrite():
             return await writes.begin(session, bound, values)
         case s.CopyFrom():
             return await copy_in.run(session, bound, values)
@@ -199,12 +199,11 @@ async def _explain(session: Session, bound: Bound, statement: s.Explain) -> Sequ
     if isinstance(target, s.Tail):
         target = s.Select(target.target) if isinstance(target.target, s.QueryText) else s.Select(times.of_relation(target.target))
     if isinstance(target, s.Select):
-        seen = session.naming.seen
-        if await beside(bound.text, session.serving.catalog_query, target) is not None:
+        found = await session.serving.analyzed(target, (), session.naming.seen)
+        if isinstance(found, CatalogQuery):
             raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
-        prepared = await beside(bound.text, session.serving.prepare, target, (), seen)
-        return explain.tree(session.access.authorize(prepared).plan.query.plan).splitlines()
-    temporary.answer(session, bound)
+        return await session.serving.workers.aside(explained, session.access.authorize(found).plan.packed)
+    await temporary.answer(session, bound)
     return (await ddl.sent(session, bound)).lines
 
 
@@ -237,10 +236,10 @@ async def _select(session: Session, bound: Bound, statement: s.Select, values: S
     serving = session.serving
     columns = bound.columns or ()
     if bound.is_catalog:
-        query = session.access.authorize(bound.body)
-        status = await session.control.status() if asks_engine(query.plan.tree) else None
-        columns, table = await serving.run_catalog(query, values, session, session.catalog, status)
-        return TableRows(columns, table)
+        body: CatalogBound = bound.body
+        query = session.access.authorize(body.query)
+        status = await session.control.status() if body.query.asks_engine else None
+        return TableRows(columns, await serving.run_catalog(query, body.told, values, session, session.catalog, status))
     assert bound.prepared is not None
     plan = session.access.authorize(bound.prepared)
     at = session.settings.as_of

@@ -14,14 +14,15 @@ import ipaddress
 import logging
 import os
 import secrets
-from collections import OrderedDict
 from collections.abc import Coroutine, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gateway import listening
+from gateway.budgets import Budget, Cache
 from gateway.connection import Connection
 from gateway.control import Control
 from gateway.lookups import Lookups
+from gateway.parsed import Texts
 from gateway.peers import Peers
 from gateway.polls import Polls
 from gateway.portals import Bound
@@ -43,7 +44,7 @@ log = logging.getLogger("tailgate.gateway")
 BACKLOG = 1024  # connections the kernel keeps for us: a burst of 300 must not be refused
 SESSIONS_MAX = 10_000  # an idle one costs about 30 KB
 PATHS_MAX = 1_000  # different paths whose view of the catalog is remembered
-BOUND_MAX = 2_000  # statements whose meaning is remembered; the rest is looked up again
+BOUND_BYTES = 32 << 20  # of statements whose meaning is remembered; the rest is looked up again
 STOP_S = 2.0  # for clients to take what was said to them
 
 
@@ -62,9 +63,14 @@ class Gateway:
         self.peers = Peers(self)
         self.secret = peers.secret(lake)
         self.lookups = Lookups(serving, self.aside)
+        self.memory = serving.memory
+        self.budget = serving.budget
+        self.texts = Texts(serving.workers, self.budget)
         self.connections: set[Connection] = set()
+        self.strangers: dict[Connection, None] = {}  # those that are not signed in, in the order in which they came
         self.sessions: dict[int, Session] = {}
-        self.bound: OrderedDict[tuple[bytes, tuple[int, ...], Hashable], Bound] = OrderedDict()
+        self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)
+        self._role_budgets: dict[int, Budget] = {}
         self._seen: dict[tuple[str, ...], Seen] = {}  # by path
         self._aside: set[asyncio.Task[Any]] = set()
         self._servers: list[asyncio.Server] = []
@@ -140,9 +146,13 @@ class Gateway:
         return known
 
     def remember(self, text: bytes, oids: Sequence[int], scope: Hashable, bound: Bound) -> None:
-        self.bound[text, tuple(oids), scope] = bound
-        if len(self.bound) > BOUND_MAX:
-            self.bound.popitem(last=False)
+        self.bound.put((text, tuple(oids), scope), bound, len(text) + bound.size)
+
+    def budget_of(self, role: int, superuser: bool) -> Budget:
+        """What all sessions of a role are charged to. Superusers have all that there is."""
+        if superuser:
+            return self.budget
+        return self._role_budgets.setdefault(role, Budget("the role", self.memory.role, self.budget))
 
 
 def is_loopback(host: str) -> bool:

@@ -10,20 +10,22 @@ other exception as XX000 (`lake.internal_errors`).
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway import activity, extended, portals, simple, starting, subscriptions
 from gateway.access import Access
 from gateway.authentication import Challenged, Peer
+from gateway.budgets import CHARGED, SESSION_BYTES, Budget, Charged, Kept
 from gateway.naming import Naming
 from gateway.portals import Bound, Portal, Statement
 from gateway.protocol import backend, startup
 from gateway.protocol import messages as m
 from gateway.protocol.states import Event, Machine, Phase, ProtocolError, Verdict
+from gateway.serving import failures
 from gateway.settings import Settings, milliseconds
 from gateway.transactions import Move, State, Transaction
+from gateway.turns import ASKING, NOBODY, Asking
 from gateway.writing import committing
 from lake import errors as e
 
@@ -35,10 +37,13 @@ if TYPE_CHECKING:
 
 EXPORT_TIMEOUT_S = 10.0  # for the event loop to take a snapshot: one that is being stopped never does
 STATEMENTS_MAX = 10_000  # prepared statements of one session: a client that never closes any would fill memory
+SAVEPOINT_BYTES = 12 << 10  # of a savepoint: the settings at it
 
 # setting, SQLSTATE and words of the end of a session in which nothing happens
 IDLE = ("idle_session_timeout", "57P05", "terminating connection due to idle-session timeout")
 IDLE_IN_BLOCK = ("idle_in_transaction_session_timeout", "25P03", "terminating connection due to idle-in-transaction timeout")
+
+NAMING = (m.Query, m.Parse, m.Bind, m.Execute)  # messages whose statements name things
 
 Work = Coroutine[Any, Any, None]
 
@@ -77,8 +82,11 @@ class Session:
         self.out = out
         self.machine = Machine()
         self.transaction = Transaction()
-        self.statements: OrderedDict[str, Statement] = OrderedDict()
-        self.portals: dict[str, Portal] = {}
+        self.budget = Budget("the session", gateway.memory.session, gateway.budget)
+        self.statements: Kept[Statement] = Kept(lambda statement: statement.size)
+        self.portals: Kept[Portal] = Kept(lambda portal: portal.size)
+        self.asking = NOBODY  # whose turns and quotas its statements take
+        self._savepoints = Charged(self.budget)
         self.user = self.database = ""
         self.peer = Peer()
         self.asked: list[tuple[str, str]] = []  # settings of the start-up
@@ -113,7 +121,15 @@ class Session:
             self.fatal(error.sqlstate, str(error))
             return None
         handler = HANDLERS[type(message)]
+        if self.naming.behind and isinstance(message, NAMING):
+            return self._guarded(self._caught_up(handler, message))
         return self._step(handler, message)
+
+    async def _caught_up(self, handler: Callable[[Session, Any], Awaitable[None] | None], message: m.Message) -> None:
+        await self.naming.catch_up()
+        rest = handler(self, message)
+        if rest is not None:
+            await rest
 
     def _step(self, handler: Callable[[Session, Any], Awaitable[None] | None], message: m.Message) -> Work | None:
         try:
@@ -126,6 +142,8 @@ class Session:
     async def _guarded(self, work: Awaitable[None]) -> None:
         """Runs what takes time, with its time limit; a cancel request ends it with an error and not the session."""
         self._task = asyncio.current_task()
+        ASKING.set(self.asking)
+        CHARGED.set(self.budget)
         self._interrupted = None
         limit = milliseconds(self.settings["statement_timeout"])
         timer = None
@@ -177,6 +195,22 @@ class Session:
         subscriptions.rewind(self)
         self.transaction.release()
         self.gateway.forget(self)
+        self.budget.close()
+
+    def charge(self) -> None:
+        """From the sign-in on what it keeps is charged to its role, and to it. Raises 53200."""
+        role = self.access.role
+        self.asking = Asking(self.access.identity, role.superuser)
+        self.budget = Budget("the session", self.gateway.memory.session, self.gateway.budget_of(self.access.identity, role.superuser))
+        self.budget.charge(SESSION_BYTES)
+        for kept in (self.statements, self.portals):
+            kept.budget = self.budget
+        self.settings.charged = Charged(self.budget)
+        self._savepoints = Charged(self.budget)
+
+    def charge_savepoints(self, coming: int = 0) -> None:
+        """For those that there are, and so many more. Raises 53200."""
+        self._savepoints.set(SAVEPOINT_BYTES * (len(self.transaction.savepoints) + coming))
 
     # --- statements and portals
 
@@ -213,6 +247,8 @@ class Session:
     def ready(self) -> None:
         """The end of a simple Query, or Sync."""
         self.transaction.move(Move.FINISH)
+        if self._savepoints.size:
+            self.charge_savepoints()
         if not self.transaction.in_block:
             self.drop_portals()
         if self.settings.changed:
@@ -226,7 +262,9 @@ class Session:
 
     def fail(self, error: BaseException, offset: int = 0) -> None:
         """Tells an error, and all that follows from one."""
-        told = self.gateway.internal_errors.reported(error, self.activity.query.decode(errors="replace"))
+        told = self.gateway.internal_errors.reported(
+            failures.translated(error) if isinstance(error, Exception) else error, self.activity.query.decode(errors="replace")
+        )
         position = None if told.position is None else told.position + offset + 1
         report = backend.Report("ERROR", told.sqlstate, told.message, told.detail, told.hint, position, told.where, told.names)
         self.out.write(backend.error_response(report))

@@ -16,9 +16,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
+from gateway.budgets import Charged
 from gateway.encode.calendar import zone
 from gateway.encode.style import Style
-from lake.errors import CantChangeRuntimeParam, FeatureNotSupported, InvalidParameterValue, TailgateError, UndefinedObject
+from lake.errors import (
+    CantChangeRuntimeParam,
+    FeatureNotSupported,
+    InvalidParameterValue,
+    ProgramLimitExceeded,
+    TailgateError,
+    UndefinedObject,
+)
 from lake.names import listed
 from lake.types import TIMESTAMPTZ
 from sql.input.literals import parse
@@ -144,6 +152,16 @@ def find(name: str) -> Setting | None:
     return setting
 
 
+VALUE_CHARACTERS_MAX = 10_000  # of a setting
+CUSTOM_MAX = 100  # settings with a point in their names, of one session
+
+
+def _short(name: str, value: str) -> str:
+    if len(name) + len(value) > VALUE_CHARACTERS_MAX:
+        raise InvalidParameterValue(f"a setting and its value may have at most {VALUE_CHARACTERS_MAX} characters")
+    return value
+
+
 def _wrong(setting: Setting, value: str, hint: str | None = None) -> Exception:
     return InvalidParameterValue(f'invalid value for parameter "{setting.name}": "{value}"', hint=hint)
 
@@ -180,7 +198,7 @@ _UNITS_MS = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d
 
 
 def _milliseconds(setting: Setting, value: str) -> str:
-    match = re.fullmatch(r"\s*(-?\d+(?:\.\d*)?)\s*(\w*)\s*", value)
+    match = re.fullmatch(r"(-?\d{1,12}(?:\.\d{0,12})?)\s*([a-zA-Z]*)", value.strip())
     unit = _UNITS_MS.get(match[2] or "ms") if match else None
     if match is None or unit is None:
         raise _wrong(setting, value, 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".' if match else None)
@@ -312,7 +330,7 @@ Mark = tuple[dict[str, str], dict[str, str]]
 
 
 class Settings:
-    """One session's. `changed`: some reported setting may have been; set back by who tells the client."""
+    """One session's. `changed`: some reported setting may have been; set back by who tells the client. `charged`: for those of its own."""
 
     def __init__(self, startup: Mapping[str, str]) -> None:
         """`startup`: values as the start-up gave them and RESET brings them back; unknown names are errors."""
@@ -320,6 +338,8 @@ class Settings:
         self._before: dict[str, str] | None = None  # at the beginning of the block
         self._local: dict[str, str] = {}  # what SET LOCAL covers: the values to come back at the end of the block
         self.changed = False
+        self.charged: Charged | None = None
+        self._marked: Mark | None = None
         self.style = Style()
         self.reads_now = True  # neither at another time nor after waiting for Kafka: what ready bytes are for
         for name, value in startup.items():
@@ -344,12 +364,17 @@ class Settings:
 
     def set(self, name: str, value: str, *, local: bool = False) -> str:
         """Sets; the value as SHOW prints it."""
+        self._marked = None
         setting = find(name)
         key = setting.name.lower() if setting else name.lower()
         if setting is not None:
             if setting.fixed:
                 raise CantChangeRuntimeParam(f'parameter "{setting.name}" cannot be changed')
-            value = CHECKS[setting.kind](setting, value)
+            value = CHECKS[setting.kind](setting, _short(setting.name, value))
+        else:
+            _short(name, value)
+            if key not in self._values and sum("." in known for known in self._values) >= CUSTOM_MAX:
+                raise ProgramLimitExceeded(f"a session can have at most {CUSTOM_MAX} settings of its own")
         if local and key not in self._local:
             self._local[key] = self._values.get(key, "")
         elif not local:
@@ -359,12 +384,13 @@ class Settings:
 
     def reset(self, name: str | None, *, local: bool = False) -> None:
         """RESET name, SET name TO DEFAULT; all of them if None."""
+        self._marked = None
         if name is None:
             for key in list(self._values):
                 if key in self._reset:
                     self._put(key, self._reset[key])
                 else:
-                    del self._values[key]
+                    self._drop(key)
             return
         setting = find(name)
         key = setting.name.lower() if setting else name.lower()
@@ -384,19 +410,22 @@ class Settings:
         self._before = dict(self._values)
 
     def mark(self) -> Mark:
-        """What `back` goes back to: the settings at a savepoint."""
-        return dict(self._values), dict(self._local)
+        """What `back` goes back to: the settings at a savepoint. The same object while nothing changes."""
+        if self._marked is None:
+            self._marked = dict(self._values), dict(self._local)
+        return self._marked
 
     def back(self, mark: Mark) -> None:
         values, local = mark
         self._local = dict(local)
         for key in [key for key in self._values if key not in values]:
-            del self._values[key]
+            self._drop(key)
         for key, value in values.items():
             self._put(key, value)
 
     def end(self, *, undo: bool) -> None:
         """The end of a block. SET LOCAL ends with it; everything does if it is undone."""
+        self._marked = None
         local, before = self._local, self._before
         self._local, self._before = {}, None
         for key, value in before.items() if undo and before is not None else local.items():
@@ -412,10 +441,20 @@ class Settings:
     def reported(self) -> dict[str, str]:
         return {row.name: self._values[key] for key, row in TABLE.items() if row.reported}
 
+    def _drop(self, key: str) -> None:
+        gone = self._values.pop(key)
+        if self.charged is not None:
+            self.charged.add(-len(gone))
+        self._marked = None
+
     def _put(self, key: str, value: str) -> None:
-        if self._values.get(key) == value:
+        before = self._values.get(key)
+        if before == value:
             return
+        if self.charged is not None and key not in TABLE:
+            self.charged.add(len(value) - len(before or ""))
         self._values[key] = value
+        self._marked = None
         if self._before is None and key.removeprefix("default_transaction_") in MODES:
             self._values[key.removeprefix("default_")] = value  # of the next transaction
         row = TABLE.get(key)

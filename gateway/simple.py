@@ -45,13 +45,14 @@ def query(session: Session, message: m.Query) -> Awaitable[None]:
 async def _query(session: Session, raw: bytes) -> None:
     position = 0
     try:
-        parts = await parsed.read(utf8(raw))
+        parts = await session.gateway.texts.read(utf8(raw))
         if not parts:
             session.out.write(backend.EMPTY_QUERY_RESPONSE)
         session.drop_portal("")
         session.statements.pop("", None)
         for statement, text in parts:
             position = text.position
+            await session.naming.catch_up()  # with the statement before
             routes.check_failed(session, statement)
             if len(parts) > 1:
                 session.transaction.move(Move.IMPLY)

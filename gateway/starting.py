@@ -110,6 +110,7 @@ def _admit(session: Session, role: int) -> None:
     session.settings.fix("is_superuser", "on" if found.superuser else "off")
     session.settings.fix("ssl", "on" if session.gateway.tls is not None else "off")
     found = session.access.role  # the start-up may have named another
+    session.charge()
     session.gateway.admit(session)
     session.machine.happened(Event.AUTHENTICATED)
     session.told = session.settings.reported()

@@ -60,7 +60,7 @@ def find(catalog: Catalog, name: s.Name) -> Item:
     return item
 
 
-def bind(session: Session, bound: Bound, statement: s.FetchSubscription | s.Acknowledge, oids: Sequence[int]) -> dict[str, Any]:
+async def bind(session: Session, bound: Bound, statement: s.FetchSubscription | s.Acknowledge, oids: Sequence[int]) -> dict[str, Any]:
     """What is to be known of the statement besides: columns, or parameters."""
     item = find(session.catalog, statement.name)
     if isinstance(statement, s.FetchSubscription):
@@ -69,7 +69,7 @@ def bind(session: Session, bound: Bound, statement: s.FetchSubscription | s.Ackn
         return {"columns": tail.columns(shape, bool(item.options[subscriptions.PROGRESS])), "body": shape}
     if isinstance(statement.up_to, int):
         return {}
-    return {"prepared": times.constant(session, statement.up_to, "ACKNOWLEDGE", oids)}
+    return {"prepared": await times.constant(session, statement.up_to, "ACKNOWLEDGE", oids)}
 
 
 def _authorized(session: Session, item: Item) -> Authorized[Followed]:

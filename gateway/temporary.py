@@ -10,15 +10,17 @@ Source: PostgreSQL 15, src/backend/commands/view.c (DefineView), src/backend/cat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lake import errors as e
-from lake.catalog import Change, Item
+from lake.catalog import Catalog, Change, Item
 from lake.dropping import described, dropping
 from lake.names import Name
 from lake.schemas import TEMPORARY, TEMPORARY_ID, Schema
+from lake.types import Field
 from sql import statements as s
+from sql.authorization import Demand
 from sql.bind import bind_query, bind_view
 from sql.definitions import restated
 from sql.replacing import check_columns
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
     from gateway.session import Session
 
 
-def answer(session: Session, bound: Bound) -> str | None:
+async def answer(session: Session, bound: Bound) -> str | None:
     """The tag of a statement about temporary views; None of one that is the engine's."""
     statement = bound.statement
     match statement:
         case s.CreateView():
-            return _create(session, statement, bound.text) if _is_temporary(session, statement) else None
-        case s.CreateSink(from_item=source) if _reads_temporary(session, source):
+            return await _create(session, statement, bound.text) if await _is_temporary(session, statement) else None
+        case s.CreateSink(from_item=source) if await _reads_temporary(session, source):
             raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
         case s.CreateSubscription(from_item=name) if _found(session, name) is not None:
             raise e.FeatureNotSupported("a subscription to a temporary view is not supported", hint="Use TAIL.")
@@ -47,7 +49,7 @@ def answer(session: Session, bound: Bound) -> str | None:
             catalog = session.catalog
             _check_own(session, [schema for n in names if (schema := catalog.find_schema(n.name)) is not None], statement.cascade)
         case s.AlterItem():
-            return _alter(session, statement)
+            return await _alter(session, statement)
         case s.Pause() | s.RetryDeadLetters() | s.DeleteDeadLetters() | s.RefreshSchema() | s.ResumeSource():
             _check_kind(session, statement)
         case s.AlterSecret() | s.ValidateConnection():
@@ -62,7 +64,7 @@ def answer(session: Session, bound: Bound) -> str | None:
         case s.Explain(target=Name() as name) if _found(session, name) is not None:
             raise e.FeatureNotSupported("EXPLAIN VIEW of a temporary view is not supported", hint="EXPLAIN SELECT * FROM it.")
         case s.Explain(target=s.CreateView() as inner):
-            _is_temporary(session, inner)
+            await _is_temporary(session, inner)
     return None
 
 
@@ -97,13 +99,14 @@ def _check_kind(
             raise e.WrongObjectType(f'"{item.name}" is not a {kind}', position=name.position)
 
 
-def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool:
+async def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool:
     if isinstance(source, Name) or not session.naming.has_temporary:
         return isinstance(source, Name) and _found(session, source) is not None
-    return any(id in session.naming.temporary for id in bind_query(source, session.catalog, view=True).depends)
+    depends = await session.serving.workers.aside(depends_of, source, session.catalog)
+    return any(id in session.naming.temporary for id in depends)
 
 
-def _is_temporary(session: Session, statement: s.CreateView) -> bool:
+async def _is_temporary(session: Session, statement: s.CreateView) -> bool:
     """Whether a view is to be temporary: it is said, or the view reads one that is."""
     if statement.temporary or statement.name.schema in (TEMPORARY, session.naming.own.name):
         if statement.materialized:
@@ -111,7 +114,8 @@ def _is_temporary(session: Session, statement: s.CreateView) -> bool:
         return True
     if not session.naming.has_temporary:
         return False
-    if not any(id in session.naming.temporary for id in bind_view(statement, session.catalog).depends):
+    query = await session.serving.workers.aside(described_view, statement, session.catalog)
+    if not any(id in session.naming.temporary for id in query.depends):
         return False
     if statement.materialized:
         raise e.FeatureNotSupported("materialized views must not use temporary tables or views")
@@ -119,7 +123,7 @@ def _is_temporary(session: Session, statement: s.CreateView) -> bool:
     return True
 
 
-def _create(session: Session, statement: s.CreateView, text: str) -> str:
+async def _create(session: Session, statement: s.CreateView, text: str) -> str:
     if statement.name.schema is not None and statement.name.schema not in (TEMPORARY, session.naming.own.name):
         raise e.InvalidTableDefinition("cannot create temporary relation in non-temporary schema", position=statement.name.position)
     if statement.options:
@@ -132,7 +136,7 @@ def _create(session: Session, statement: s.CreateView, text: str) -> str:
         return "CREATE VIEW"
     if old is not None and not statement.replace:
         raise e.DuplicateTable(f'relation "{name}" already exists')
-    query = session.access.authorize(bind_view(statement, catalog)).plan
+    query = session.access.authorize(await session.serving.workers.aside(described_view, statement, catalog)).plan
     item = Item(id, "view", name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.role.id)
     item = replace(item, schema=TEMPORARY_ID)
     if old is not None:
@@ -140,8 +144,32 @@ def _create(session: Session, statement: s.CreateView, text: str) -> str:
         check_columns(old.columns, item.columns)
         if old.id in catalog.below(item):
             raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
-    session.naming.put(restated(item, catalog, catalog.stored.apply(Change(put=(item,))), statement))
+    after = catalog.stored.apply(Change(put=(item,)))
+    session.naming.put(await session.serving.workers.aside(restated, item, catalog, after, statement))
     return "CREATE VIEW"
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedView:
+    """The query of a view as far as a session needs it: its columns, what it names, the privileges that it takes."""
+
+    columns: tuple[Field, ...]
+    depends: tuple[int, ...]
+    demands: tuple[Demand, ...]
+
+
+def described_view(statement: s.CreateView, catalog: Catalog) -> DescribedView:
+    query = bind_view(statement, catalog)
+    return DescribedView(query.columns, query.depends, query.demands)
+
+
+def depends_of(query: s.QueryText, catalog: Catalog) -> tuple[int, ...]:
+    """Ids of what the query of a sink names."""
+    return bind_query(query, catalog, view=True).depends
+
+
+def all_restated(items: Sequence[Item], before: Catalog, after: Catalog) -> list[Item]:
+    return [restated(item, before, after) for item in items]
 
 
 def _drop(session: Session, statement: s.Drop) -> str | None:
@@ -171,7 +199,7 @@ def _check_own(session: Session, roots: Sequence[Item | Schema], cascade: bool) 
         dropping(session.catalog, roots, cascade=cascade)
 
 
-def _alter(session: Session, statement: s.AlterItem) -> str | None:
+async def _alter(session: Session, statement: s.AlterItem) -> str | None:
     item = _found(session, statement.name)
     if item is None:
         return None
@@ -187,5 +215,6 @@ def _alter(session: Session, statement: s.AlterItem) -> str | None:
     if catalog.find(Name(statement.rename, TEMPORARY)) is not None:
         raise e.DuplicateTable(f'relation "{statement.rename}" already exists')
     before, after = catalog.stored, catalog.stored.apply(Change(put=(replace(item, name=statement.rename),)))
-    session.naming.put(*(restated(after[i.id], before, after) for i in (item, *catalog.dependents(item.id))))
+    changed = [after[i.id] for i in (item, *catalog.dependents(item.id))]
+    session.naming.put(*await session.serving.workers.aside(all_restated, changed, before, after))
     return f"ALTER {statement.kind.upper()}"

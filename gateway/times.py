@@ -15,6 +15,7 @@ from sqlglot import exp
 from gateway.encode.intervals import interval_micros
 from gateway.encode.parameters import from_text
 from gateway.encode.style import Style
+from gateway.parsed import LONG_CHARACTERS
 from lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
 from lake.names import Name
 from lake.types import Type
@@ -39,21 +40,25 @@ def of_relation(name: Name) -> QueryText:
 
 async def arguments(session: Session, text: QueryText) -> list[Any]:
     """The arguments of EXECUTE: expressions without subqueries; functions in them may read what the role may."""
-    _check_no_subquery(text, "EXECUTE parameter")
-    plan = session.access.authorize(session.serving.prepare(text, (), session.naming.seen))
+    await _check_no_subquery(session, text, "EXECUTE parameter")
+    plan = session.access.authorize(await session.serving.prepared(text, (), session.naming.seen))
     return [column[0].as_py() for column in (await session.serving.run(plan)).columns]
 
 
-def constant(session: Session, given: QueryText, what: str, oids: Sequence[int] = ()) -> Prepared:
+async def constant(session: Session, given: QueryText, what: str, oids: Sequence[int] = ()) -> Prepared:
     """The query whose one value is a time. Raises 0A000 for an expression that reads something. `what`: where it stands."""
-    _check_no_subquery(given, what)
-    prepared = session.serving.prepare(given, oids, session.naming.seen)
+    await _check_no_subquery(session, given, what)
+    prepared = await session.serving.prepared(given, oids, session.naming.seen)
     if prepared.relations or any(demand.privilege != EXECUTE for demand in prepared.demands):
         raise FeatureNotSupported(f"cannot use a function that reads relations in {what}")
     return prepared
 
 
-def _check_no_subquery(text: QueryText, what: str) -> None:
+async def _check_no_subquery(session: Session, text: QueryText, what: str) -> None:
+    await session.serving.workers.aside(check_no_subquery, text, what, long=len(text.text) > LONG_CHARACTERS)
+
+
+def check_no_subquery(text: QueryText, what: str) -> None:
     """Raises 0A000 for a query inside the expressions of a select list."""
     for query in text.tree.find_all(exp.Query, exp.Values):
         if query is not text.tree:
@@ -72,7 +77,7 @@ async def as_of(session: Session, given: Time, relations: Collection[int] | None
     if isinstance(given, int):
         value: Any = given
     else:
-        prepared = constant(session, given, "AS OF or UP TO")
+        prepared = await constant(session, given, "AS OF or UP TO")
         if strict and prepared.volatile:
             raise FeatureNotSupported(
                 "calling an unmaterializable function in AS OF or UP TO not yet supported",

@@ -15,7 +15,7 @@ Source: PostgreSQL 15, appendix A, "PostgreSQL Error Codes"; "Error Message Styl
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 
@@ -44,6 +44,9 @@ class TailgateError(Exception):
         self.row: int | None = None  # number of the affected row among those of the statement
         self.names = names or {}  # affected objects, by field letter of the protocol: s schema, t table, c column, n constraint
 
+    def __reduce__(self) -> tuple[Callable[..., TailgateError], tuple[str, str, dict[str, object]]]:
+        return _again, (self.sqlstate, self.message, dict(self.__dict__))
+
 
 BY_SQLSTATE: dict[str, type[TailgateError]] = {}
 
@@ -54,6 +57,12 @@ def of(sqlstate: str, message: str, *, detail: str | None = None, hint: str | No
     if kind is None:
         kind = type("Error" + sqlstate, (TailgateError,), {"sqlstate": sqlstate})
     return kind(message, detail=detail, hint=hint, position=position)
+
+
+def _again(sqlstate: str, message: str, state: dict[str, object]) -> TailgateError:
+    error = of(sqlstate, message)
+    error.__dict__.update(state)
+    return error
 
 
 def _condition(name: str, sqlstate: str, *, retriable: bool = False) -> type[TailgateError]:

@@ -22,7 +22,7 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
-from lake.errors import CrashShutdown, StatementTooComplex, TailgateError, from_system, of
+from lake.errors import CrashShutdown, OutOfMemory, StatementTooComplex, TailgateError, from_system, of
 
 DEFECT, SYSTEM = "XX000", "58000"
 ISSUES = "https://github.com/tailgate-sql/tailgate/issues"
@@ -33,6 +33,7 @@ HINTS = {
 RESTARTING = "Look whether the statement took effect before sending it again."
 KINDS_MAX = 1_000  # kinds of errors that a process counts; further ones are only logged
 TEMPLATE_CHARACTERS_MAX = 1_000
+NO_THREAD = "can't start new thread"  # Python's words: there is no memory for its stack
 ROOT = Path(__file__).parent.parent
 
 log = logging.getLogger("tailgate.internal")
@@ -75,6 +76,8 @@ class InternalErrors:
         """Returns the error for the client. Counts and logs it if it is internal."""
         if isinstance(error, RecursionError):
             return StatementTooComplex("stack depth limit exceeded", hint="Split the statement.")
+        if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and str(error) == NO_THREAD):
+            return OutOfMemory("out of memory")
         if isinstance(error, OSError):
             error = from_system(error) or error
         if isinstance(error, TailgateError):

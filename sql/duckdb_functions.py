@@ -26,6 +26,7 @@ from lake.errors import (
     of,
 )  # fmt: skip
 from lake.types import Type
+from sql import interruption
 from sql.compute.catalogue import UDFS
 from sql.compute.registry import Udf
 from sql.duckdb_macros import MACROS
@@ -63,7 +64,10 @@ def _vectorised(udf: Udf) -> Callable[..., Any]:
     def run(*arrays: Any) -> Any:
         memo: dict[tuple[Any, ...], Any] = {}
         out: list[Any] = []
-        for values in zip(*map(_values, arrays), strict=True):
+        size = 0
+        for number, values in enumerate(zip(*map(_values, arrays), strict=True)):
+            if number % CHECKED_EVERY == 0:
+                interruption.check()
             if None in values:
                 out.append(None)
                 continue
@@ -77,8 +81,14 @@ def _vectorised(udf: Udf) -> Callable[..., Any]:
                         result = write(result)
                     if len(memo) < MEMO_MAX:
                         memo[key] = result
+                    if isinstance(result, str | bytes | list):
+                        size += len(result)
+                        if size > VECTOR_MAX:
+                            raise of("53200", "out of memory", detail=f"A function gave more than {VECTOR_MAX} bytes for 2048 rows.")
             except TailgateError as error:
                 raise RuntimeError(f"[{error.sqlstate}] {error.message}") from None
+            except MemoryError:
+                raise RuntimeError("[53200] out of memory") from None
             out.append(result)
         return pa.array(out, type=arrow)
 
@@ -118,6 +128,8 @@ WRITERS: dict[str, Callable[[Any], Any]] = {
     "interval": lambda value: dict(zip(("months", "days", "micros"), value, strict=True)),
 }
 MEMO_MAX = 2048  # results; the size of a vector in DuckDB
+VECTOR_MAX = 256 << 20  # characters or elements that a function may give for one vector
+CHECKED_EVERY = 32  # values: whether the statement is to end
 
 
 # --- errors --------------------------------------------------------------------------------------

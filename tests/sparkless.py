@@ -70,7 +70,7 @@ class Installation:
         self.failures: dict[int, Exception] = {}
         self.switched: set[int] = set()
         self.awaited: set[int] = set()
-        self._sandbox = open_sandbox(install, memory_limit="1GB") if fills else None
+        self._sandbox = open_sandbox(install, memory_limit=1 << 30) if fills else None
 
     def numbered(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         return items

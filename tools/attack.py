@@ -6,7 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.gateway.attacks import ATTACKS, attacked, running
+from tests.gateway.attacks import ATTACKS, attacked
+from tests.gateway.target import running
 
 BESIDE = ("polls", "poll_median_ms", "poll_max_ms", "grown_mb")
 

@@ -104,6 +104,7 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
             connection.execute(f"DELETE FROM pg.{name} WHERE {' OR '.join(f'{column} >= {FIRST_ID}' for column in columns)}")
             if rows:
                 insert(connection, f"pg.{name}", _table(rows))
+        connection.execute("DELETE FROM pg.made_roles")
         fill(connection, "pg.made_roles", roles(catalog))
         connection.commit()
     except BaseException:
@@ -112,8 +113,7 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: list[Row]) -> None:
-    """Other rows for a relation."""
-    connection.execute(f"DELETE FROM {name}")
+    """Rows for a relation that has none."""
     if rows:
         names = {key: None for row in rows for key in row}
         insert(connection, name, pa.table({key: pa.array([row.get(key) for row in rows]) for key in names}))

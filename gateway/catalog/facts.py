@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ import duckdb
 from gateway.catalog import rows
 from gateway.catalog.signatures import Signature, index_definitions, signatures
 from lake.catalog import FIRST_ID, Catalog, Item
+from lake.errors import InvalidName
 from lake.roles import Role
 
 
@@ -78,7 +80,13 @@ class Facts:
     by_name: dict[tuple[int, str], int] = field(default_factory=dict)
     type_by_name: dict[str, int] = field(default_factory=dict)
 
-    def load(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+    def loaded(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> Facts:
+        """The facts of another catalog. These stay as they are: somebody may be asking them."""
+        facts = copy(self)
+        facts._load(connection, catalog)
+        return facts
+
+    def _load(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
         def table(query: str) -> dict[int, Any]:
             return {row[0]: row[1:] if len(row) > 2 else row[1] for row in connection.execute(query).fetchall()}
 
@@ -126,10 +134,21 @@ ALIASES = {
 }  # fmt: skip
 
 
+NAME_CHARACTERS_MAX = 2_000  # of a text that is read as a name: a regular expression looks at each of its places
+
+
+def name_text(text: str) -> str:
+    """The text. Raises 42602 if it is longer than any name."""
+    if len(text) > NAME_CHARACTERS_MAX:
+        raise InvalidName(f"a name of {len(text)} characters is too long")
+    return text
+
+
 def parse_name(text: str) -> list[str]:
     """
     >>> parse_name('public."Kv"'), parse_name("KV"), parse_name('"public" . "Kv" ')
     (['public', 'Kv'], ['kv'], ['public', 'Kv'])
     """
+    name_text(text)
     parts = re.findall(r'"((?:[^"]|"")*)"|([^."\s](?:[^."]*[^."\s])?)', text)
     return [quoted.replace('""', '"') if quoted else plain.strip().lower() for quoted, plain in parts]

@@ -7,13 +7,15 @@ Each is a Python function that DuckDB calls a value at a time; the name it has t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
 
 from gateway.catalog import rows
-from gateway.catalog.facts import ALIASES, SQL_NAMES, Facts, Session, parse_name
+from gateway.catalog.facts import ALIASES, SQL_NAMES, Facts, Session, name_text, parse_name
 from gateway.catalog.privileges import RELATION_KINDS, Privileges
 from gateway.catalog.signatures import ENCODINGS, Signature
 from gateway.settings import SERVER_VERSION
@@ -28,16 +30,26 @@ from sql.definitions import shown
 VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
 
 
-class Functions:
-    """The functions, by (name, number of arguments): what they are called with and give, and what computes them."""
+class _Local(threading.local):
+    """What one thread answers for."""
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
+    def __init__(self) -> None:
         self.session: Session | None = None
-        self.catalog = Catalog()  # as the session sees it
-        self.raised: list[TailgateError] = []  # the last error of a function
-        self._path: tuple[Catalog | None, list[int]] = (None, [])
-        self.privileges = Privileges(facts, lambda: self._session, self.regclass_in, self.regnamespace_in)
+        self.catalog = Catalog()
+        self.facts = Facts()
+        self.path: list[int] | None = None
+        self.raised: TailgateError | None = None
+
+
+class Functions:
+    """The functions, by (name, number of arguments): what they are called with and give, and what computes them.
+
+    They answer for the session of `asked` on the same thread: DuckDB calls them on the thread that executes the query.
+    """
+
+    def __init__(self) -> None:
+        self._local = _Local()
+        self.privileges = Privileges(lambda: self.facts, lambda: self._session, self.regclass_in, self.regnamespace_in)
         self.all: dict[tuple[str, int], tuple[list[str], str, Callable[..., Any]]] = {}
         for signature, function in self._listed():
             name, arguments, result = re.fullmatch(r"(\w+)\((.*)\) (\S+)", signature).groups()  # type: ignore[union-attr]
@@ -47,7 +59,7 @@ class Functions:
     def install(self, connection: duckdb.DuckDBPyConnection) -> None:
         duckdb_types = {"oid": "BIGINT", "int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN", "text[]": "VARCHAR[]"}
         for (name, count), (types, result, function) in self.all.items():
-            made = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self.raised), count)
+            made = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self._local), count)
             parameters = [duckdb_types[t] for t in types]
             connection.create_function(
                 f"pg_{name}_{count}",
@@ -182,10 +194,35 @@ class Functions:
             ("parse_ident(text) text[]", parse_name),
         ]
 
+    @contextmanager
+    def asked(self, session: Session, catalog: Catalog, facts: Facts) -> Iterator[None]:
+        """`catalog`: as the session sees it."""
+        local = self._local
+        before = local.session, local.catalog, local.facts
+        local.session, local.catalog, local.facts = session, catalog, facts
+        local.path, local.raised = None, None
+        try:
+            yield
+        finally:
+            local.session, local.catalog, local.facts = before
+
+    @property
+    def facts(self) -> Facts:
+        return self._local.facts
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._local.catalog
+
+    @property
+    def raised(self) -> TailgateError | None:
+        """The last error of a function on this thread."""
+        return self._local.raised
+
     @property
     def _session(self) -> Session:
-        assert self.session is not None
-        return self.session
+        assert self._local.session is not None
+        return self._local.session
 
     # --- names
 
@@ -235,7 +272,7 @@ class Functions:
     def regtype_in(self, text: str) -> int:
         if text.isdigit():
             return int(text)
-        name = " ".join(text.split())
+        name = " ".join(name_text(text).split())
         base = re.sub(r"\s*\([^)]*\)", "", name.removesuffix("[]"))
         folded = base if base.startswith('"') and base != '"char"' else base.lower()
         oid = ALIASES.get(folded) or self.facts.type_by_name.get(parse_name(base)[-1])
@@ -279,12 +316,12 @@ class Functions:
     def path(self) -> list[int]:
         """The schemas in which a name is looked for, in order: pg_catalog is the first behind temporary views if it was not said."""
         catalog = self.catalog
-        if self._path[0] is catalog:
-            return self._path[1]
+        if self._local.path is not None:
+            return self._local.path
         found = [schema.id for schema in map(catalog.find_schema, catalog.path) if schema is not None]
         if 11 not in found:
             found.insert(int(found[:1] == [TEMPORARY_ID]), 11)
-        self._path = (catalog, found)
+        self._local.path = found
         return found
 
     def current_schemas(self, implicit: bool) -> list[str]:
@@ -428,14 +465,14 @@ def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
     return made[count]
 
 
-def _telling(function: Callable[..., Any], raised: list[TailgateError]) -> Callable[..., Any]:
+def _telling(function: Callable[..., Any], local: _Local) -> Callable[..., Any]:
     """Keeps its error, of which DuckDB tells the message alone."""
 
     def call(*arguments: Any) -> Any:
         try:
             return function(*arguments)
         except TailgateError as error:
-            raised[:] = [error]
+            local.raised = error
             raise
 
     return call

@@ -24,13 +24,19 @@ def _privileges(text: str, known: Iterable[str]) -> list[str]:
 
 
 class Privileges:
-    """`session`: who asks. `relation` and `schema`: oids of names."""
+    """`facts`: of the moment; `session`: who asks. `relation` and `schema`: oids of names."""
 
-    def __init__(self, facts: Facts, session: Callable[[], Session], relation: Callable[[str], int], schema: Callable[[str], int]) -> None:
-        self.facts = facts
+    def __init__(
+        self, facts: Callable[[], Facts], session: Callable[[], Session], relation: Callable[[str], int], schema: Callable[[str], int]
+    ) -> None:
+        self._know = facts
         self._ask = session
         self.regclass_in = relation
         self.regnamespace_in = schema
+
+    @property
+    def facts(self) -> Facts:
+        return self._know()
 
     @property
     def _session(self) -> Session:

@@ -21,15 +21,20 @@ import threading
 import time as clocks
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from gateway.catalog import CatalogQuery, SystemCatalog, catalog_tree, is_catalog_query
+from gateway.budgets import Budget
+from gateway.catalog import CatalogQuery, Described, SystemCatalog, described
 from gateway.catalog.facts import Session
+from gateway.memory import Memory
+from gateway.memory import default as default_memory
 from gateway.serving import changes as following
 from gateway.serving.changes import Batch
 from gateway.serving.entries import Entries
@@ -37,19 +42,21 @@ from gateway.serving.failures import translated
 from gateway.serving.feeds import Feed, Maintained, feed_of
 from gateway.serving.jobs import Job, Jobs
 from gateway.serving.mirrors import Mirrors, State
-from gateway.serving.prepared import Prepared, Seen, Statements, readable
+from gateway.serving.patience import Patience
+from gateway.serving.prepared import Prepared, Seen, Statements, analyzed, analyzed_far, key_of, query_text, readable
 from gateway.serving.results import fetched
-from gateway.serving.sandbox import MEMORY_LIMIT, Sandbox, open_sandbox
+from gateway.serving.sandbox import Sandbox, open_sandbox
 from gateway.serving.snapshots import Snapshot, Snapshots, raise_error_of
+from gateway.turns import ASKING, Quota
+from gateway.workers import Workers
 from lake import reading
 from lake.catalog import Catalog, Item
-from lake.errors import UndefinedTable
+from lake.errors import FeatureNotSupported, UndefinedTable
 from lake.scratch import GATEWAY, ROOT, scratch
-from lake.types import Field, Type, arrow_schema
-from sql.authorization import Authorized, Followed
+from lake.types import Field, arrow_schema
+from sql.authorization import Authorized, Followed, Plan
 from sql.duckdb import arguments
 from sql.statements import QueryText, Select
-from sql.writes import BoundWrite
 
 if TYPE_CHECKING:
     from lake import Lake
@@ -58,28 +65,40 @@ __all__ = ["Batch", "Prepared", "Seen", "Serving", "Snapshot"]
 
 Result = TypeVar("Result")
 
-FOLLOWING_THREADS = 4  # for decoding large changes and followed queries
-CATALOG_MEMORY_LIMIT = "512MB"  # of the instance with pg_catalog: some 20,000 small rows, and what clients join of them
+FOLLOWING_THREADS = 4  # for decoding large changes of relations
+FOLLOWERS, FOLLOWERS_EACH, FOLLOWERS_RESERVE = 1000, 100, 100  # of queries: each may have tables of its own, and is asked at each tick
+NARROW = 50  # columns of a result whose schema is remembered
 TRIES = 10  # of a statement whose relations get other columns while it is begun
+NOW_S_MAX = 0.02  # in which polls are made again in the event loop after a tick
+LONG_CHARACTERS = 8_000  # of a query that takes more than a slice of the event loop for sure
 SINCE_KEPT = 1.0  # seconds that `oldest` is remembered; `since` moves that slowly
 
 
 class Serving:
     """One per process. Belongs to one event loop; `run_now` and `prepare` may be called where no loop runs."""
 
-    def __init__(self, lake: Lake, *, memory_limit: str = MEMORY_LIMIT) -> None:
+    def __init__(self, lake: Lake, memory: Memory | None = None) -> None:
         self._lake = lake
+        self.memory = memory or default_memory()
+        self.budget = Budget("the gateway", self.memory.clients)
+        self.workers = Workers(self.memory.process)
         self._closing = contextlib.ExitStack()
         self._scratch = self._closing.enter_context(scratch(lake.path / ROOT, GATEWAY)).path
-        self._sandbox = open_sandbox(_functions, memory_limit=memory_limit, scratch=self._scratch)
-        self._entries = Entries(lake)
+        self._sandbox = open_sandbox(_functions, memory_limit=self.memory.duckdb, scratch=self._scratch)
+        self._entries = Entries(lake, self.budget)
         self._mirrors = Mirrors(lake, self._sandbox, self._entries, self._moved)
-        self._statements = Statements()
-        self._system = SystemCatalog(self._opened)
+        self._statements = Statements(self.budget)
+        self._system = SystemCatalog(self._opened, fetched)
         self._opened_too: list[Sandbox] = []
         self._snapshots = Snapshots()
-        self._jobs = Jobs()
+        self._jobs = Jobs("tailgate-query")
+        # what asks pg_catalog, what only calls functions (pg_cancel_backend), and queries that are followed: none waits for another
+        self._catalog_jobs = Jobs("tailgate-catalog", 4, 2, 8, 3)
+        self._calls = Jobs("tailgate-call", 4, 2, 8, 3)
+        self._followed = Jobs("tailgate-followed", 4, 2, 8, 3)
+        self._lanes = (self._jobs, self._catalog_jobs, self._calls, self._followed)
         self._following = ThreadPoolExecutor(FOLLOWING_THREADS, "tailgate-follow")
+        self._followers = Quota("followed queries", FOLLOWERS, FOLLOWERS_EACH, FOLLOWERS_RESERVE)
         self._feeds: dict[object, tuple[Feed, int]] = {}  # by key, with the number of followers
         self._feeds_lock = threading.Lock()
         self._callbacks: list[Callable[[int], None]] = []
@@ -87,6 +106,7 @@ class Serving:
         self._advance: asyncio.Future[None] | None = None
         self._now = self._sandbox.cursor()
         self._now_lock = threading.Lock()
+        self._patience = Patience(self._now.interrupt, NOW_S_MAX)
         self._since = (0, 0.0)
 
     async def start(self) -> None:
@@ -96,11 +116,14 @@ class Serving:
 
     async def stop(self) -> None:
         await asyncio.to_thread(self._mirrors.stop)
-        self._jobs.close()
+        for jobs in self._lanes:
+            jobs.close()
+        await asyncio.to_thread(self.workers.close)
         self._following.shutdown(cancel_futures=True)
         self._snapshots.close()
         for feed, _ in self._feeds.values():
             feed.close()
+        self._patience.stop()
         self._loop = None
         for sandbox in (self._sandbox, *self._opened_too):
             sandbox.close()
@@ -190,8 +213,30 @@ class Serving:
     # --- queries
 
     def prepare(self, query: Select | QueryText | exp.Expression, parameter_oids: Sequence[int] = (), seen: Seen | None = None) -> Prepared:
-        """The bound query; the same object for the same text until the catalog changes. `seen`: by whom, the mirrors if left out."""
-        return self._statements.prepare(query, parameter_oids, seen or Seen(*self.known))
+        """The bound query; the same object for the same text until the catalog changes. `seen`: by whom, the mirrors if left out.
+
+        Takes as long as it takes: `prepared` is for the event loop.
+        """
+        seen, text = seen or Seen(*self.known), query_text(query)
+        key = key_of(text, parameter_oids, seen)
+        found = self._statements.find(key) or self._statements.keep(key, analyzed(text, parameter_oids, seen.catalog, seen.catalog_n))
+        return _no_catalog_query(found)
+
+    async def analyzed(self, query: Select | QueryText, parameter_oids: Sequence[int], seen: Seen) -> Prepared | CatalogQuery:
+        """The same, for the event loop; or what is to be asked of the system catalog."""
+        text = query_text(query)
+        key = key_of(text, parameter_oids, seen)
+        found = self._statements.find(key)
+        if found is None:
+            given = text, tuple(parameter_oids), seen.catalog, seen.catalog_n
+            long = len(text.text) > LONG_CHARACTERS
+            made = await self.workers.aside(analyzed, *given, far=partial(analyzed_far, *given), long=long)
+            found = self._statements.keep(key, made)
+        return found
+
+    async def prepared(self, query: Select | QueryText, parameter_oids: Sequence[int] = (), seen: Seen | None = None) -> Prepared:
+        """As `prepare`, for the event loop."""
+        return _no_catalog_query(await self.analyzed(query, parameter_oids, seen or Seen(*self.known)))
 
     async def run(
         self, query: Authorized[Prepared], values: Sequence[object] = (), *, at: Snapshot | None = None, timeout: float | None = None
@@ -206,7 +251,7 @@ class Serving:
 
     async def write(
         self,
-        write: Authorized[BoundWrite],
+        write: Authorized[Plan],
         items: Sequence[Item],
         work: Callable[[duckdb.DuckDBPyConnection], Result],
         *,
@@ -264,10 +309,19 @@ class Serving:
                     raise translated(error) from error
         raise AssertionError("there is a last try")
 
+    def end_long(self, *, superusers: bool) -> int:
+        """Ends statements that have run for a while, for there is no memory; how many."""
+        return sum(jobs.end_long(superusers=superusers) for jobs in self._lanes)
+
+    def bounded_now(self) -> AbstractContextManager[None]:
+        """Within, `run_now` is interrupted (57014) when NOW_S_MAX have passed."""
+        return self._patience.bounded()
+
     def snapshot(self, at: int | None = None) -> Snapshot:
-        """One time for several statements: now, or a time in the past (not older than `oldest`). To be closed."""
-        self._snapshots.check()
-        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), self._mirrors.catalog_at, at))
+        """One time for several statements: now, or a time in the past (not older than `oldest`). To be closed. Raises 53400 if too many
+        are open, of all or of the role that asks."""
+        self._snapshots.check(ASKING.get())
+        return self._snapshots.add(Snapshot(self._lake, self._sandbox.cursor(), self._mirrors.catalog_at, at), ASKING.get())
 
     def ready(self, prepared: Prepared) -> bool:
         """Whether all it reads is in memory, so that `run_now` waits for nothing."""
@@ -321,31 +375,28 @@ class Serving:
 
     # --- the system catalog
 
-    def catalog_query(self, statement: Select | QueryText | exp.Expression) -> CatalogQuery | None:
-        """A query that is answered by `run_catalog` and not by `run`; None if it is none."""
-        tree = _catalog_tree(statement)
-        return CatalogQuery(tree) if tree is not None and is_catalog_query(tree, self.catalog) else None
-
     async def run_catalog(
         self,
         query: Authorized[CatalogQuery],
+        told: Described,
         values: Sequence[object],
         session: Session,
         catalog: Catalog,
         status: Mapping[str, Any] | None = None,
-    ) -> tuple[tuple[Field, ...], pa.Table]:
-        """Columns and rows of a query of the system catalog. Values of parameters may be text. `catalog`: as the session sees it.
-        `status`: what the engine says of itself, for a query that asks it."""
-        return await self._jobs.run(lambda job: self._system.run(query, values, session, catalog, status))
+    ) -> pa.Table:
+        """Rows of a query of the system catalog. Values of parameters may be text. `catalog`: as the session sees it. `status`: what the
+        engine says of itself, for a query that asks it."""
+        jobs = self._catalog_jobs if query.plan.relations else self._calls
+        return (await jobs.run(lambda job: self._system.run(query, values, session, catalog, status, told, job)))[1]
 
-    async def describe_catalog(
-        self, query: Authorized[CatalogQuery], oids: Sequence[int], session: Session, catalog: Catalog
-    ) -> tuple[tuple[Field, ...], tuple[Type, ...]]:
-        """Columns and parameter types of such a query."""
-        return await self._jobs.run(lambda job: self._system.describe(query, oids, session, catalog))
+    async def describe_catalog(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog) -> Described:
+        """Columns of such a query: it runs, for no rows."""
+        jobs = self._catalog_jobs if query.plan.relations else self._calls
+        description = await jobs.run(lambda job: self._system.description(query, session, catalog, job))
+        return await self.workers.aside(described, query.plan, description)
 
     def _opened(self, prepare: Callable[[duckdb.DuckDBPyConnection], None]) -> duckdb.DuckDBPyConnection:
-        sandbox = open_sandbox(prepare, memory_limit=CATALOG_MEMORY_LIMIT, scratch=self._scratch)
+        sandbox = open_sandbox(prepare, memory_limit=self.memory.catalog, scratch=self._scratch)
         self._opened_too.append(sandbox)
         return sandbox.connection
 
@@ -372,14 +423,34 @@ class Serving:
             item = item if columns is None else replace(item, columns=columns)
         else:
             item = source.plan
-        feed, shared = await asyncio.get_running_loop().run_in_executor(self._following, self._feed, item, values, after)
+        asking = ASKING.get()
+        aside = self._decoded
+        if isinstance(item, Prepared):
+            aside = self._queried
+            self._followers.check(asking)
+        feed, shared = await aside(self._feed, item, values, after)
+        if isinstance(item, Prepared):
+            self._followers.opened(asking)
         try:
             async for batch in following.follow(
-                feed, self._entries, after, snapshot, lambda: self._mirrors.state, self._later, self._following, patient
+                feed, self._entries, after, snapshot, lambda: self._mirrors.state, self._later, aside, patient
             ):
                 yield batch
         finally:
+            if isinstance(item, Prepared):
+                self._followers.closed(asking)
             self._release(feed, shared)
+
+    async def _decoded(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """On a thread of those that read changes of relations."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._following, work, *arguments)
+        except Exception as error:
+            raise translated(error) from error
+
+    async def _queried(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """On a thread of those that evaluate followed queries, in its role's turn; it can be interrupted."""
+        return await self._followed.run(lambda job: work(*arguments))
 
     async def _later(self, n: int) -> None:
         while self._mirrors.state.n <= n:
@@ -405,14 +476,13 @@ class Serving:
                     self._feeds[feed.key] = (kept, followers - 1)
                     return
                 del self._feeds[feed.key]
-        feed.close()
+        self._following.submit(feed.close)  # which waits for what is being evaluated
 
 
-def _catalog_tree(query: Select | QueryText | exp.Expression) -> exp.Expression | None:
-    """The tree of a text that may be a query of the system catalog, by PostgreSQL's grammar: ours is for what users write."""
-    if isinstance(query, Select):
-        query = query.query
-    return catalog_tree(query.text) if isinstance(query, QueryText) else query
+def _no_catalog_query(found: Prepared | CatalogQuery) -> Prepared:
+    if isinstance(found, CatalogQuery):
+        raise FeatureNotSupported("a query of the system catalog is not supported here")
+    return found
 
 
 def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Sequence[object]) -> pa.Table:
@@ -422,7 +492,11 @@ def execute(cursor: duckdb.DuckDBPyConnection, prepared: Prepared, values: Seque
     return fetched(result, _schema(prepared.columns))
 
 
-_schema = functools.lru_cache(2000)(arrow_schema)
+_narrow = functools.lru_cache(500)(arrow_schema)
+
+
+def _schema(columns: tuple[Field, ...]) -> pa.Schema:
+    return _narrow(columns) if len(columns) <= NARROW else arrow_schema(columns)
 
 
 def _functions(connection: duckdb.DuckDBPyConnection) -> None:

@@ -9,17 +9,14 @@ entry was removed meanwhile it ends with an error and skips nothing.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from gateway.serving.entries import Entries, Known
-from gateway.serving.failures import translated
 from gateway.serving.feeds import Feed
 from gateway.serving.mirrors import State
 from gateway.serving.snapshots import error_of
@@ -29,6 +26,7 @@ from lake.stored import begun
 from lake.weights import total
 
 Made = TypeVar("Made")
+Aside = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +87,12 @@ async def follow(
     snapshot: bool,
     state: Callable[[], State],
     moved: Callable[[int], Awaitable[None]],
-    pool: Executor,
+    aside: Aside,
     patient: bool = False,
 ) -> AsyncIterator[Batch]:
     """`state()`: where the mirrors are; `moved(n)`: returns once they are later than entry n. `patient`: what changes while a view fails
-    comes with the first time at which it does not, and the error is only raised if it is there at the newest."""
-    loop = asyncio.get_running_loop()
-
-    async def aside(work, *arguments):  # type: ignore[no-untyped-def]
-        try:
-            return await loop.run_in_executor(pool, work, *arguments)
-        except Exception as error:
-            raise translated(error) from error
-
+    comes with the first time at which it does not, and the error is only raised if it is there at the newest. `aside(work, …)` runs what
+    takes long on a thread."""
     while state().time < after:
         await moved(state().n)
     n = await aside(entries.at, after)

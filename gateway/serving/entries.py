@@ -6,6 +6,7 @@ changes of a followed query, say) is remembered with it.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gateway.budgets import NOWHERE, Budget, Charged
 from lake.entry import Entry, Header
+from lake.errors import OutOfMemory
 
 if TYPE_CHECKING:
     from lake import Lake
@@ -72,23 +75,39 @@ class Known:
 
 
 class Entries:
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, budget: Budget = NOWHERE) -> None:
         self._lake = lake
+        self._charged, self._most = Charged(budget), min(KEPT_BYTES, budget.limit // 4)
+        budget.evictable(self._evict)
         self._known: OrderedDict[int, Known] = OrderedDict()
         self._numbers: list[int] = []
         self._times: list[int] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def add(self, entry: Entry) -> Known:
         """Remembers the next entry of the log; called by the one who follows it, in order."""
         with self._lock:
             known = self._known.setdefault(entry.header.n, Known(entry))
             self.note(entry.header)
-            total = sum(k.bytes for k in self._known.values()) if len(self._known) % 16 == 0 else 0
-            while len(self._known) > KEPT or (total > KEPT_BYTES and len(self._known) > 1):
-                _, oldest = self._known.popitem(last=False)
-                total -= oldest.bytes
+            if len(self._known) > KEPT:
+                self._known.popitem(last=False)
+            if len(self._known) % 16 == 0:
+                self._forget(sum(k.bytes for k in self._known.values()), self._most)
             return known
+
+    def _forget(self, total: int, most: int) -> None:
+        """The oldest, until at most so many bytes are left; the newest stays."""
+        while len(self._known) > 1 and total > most:
+            _, oldest = self._known.popitem(last=False)
+            total -= oldest.bytes
+        with contextlib.suppress(OutOfMemory):  # caches of others were emptied for it, and it is the last
+            self._charged.set(total)
+
+    def _evict(self, size: int) -> int:
+        with self._lock:
+            total = self._charged.size
+            self._forget(sum(k.bytes for k in self._known.values()), max(total - size, 0))
+            return total - self._charged.size
 
     def note(self, header: Header) -> None:
         if not self._times or header.time > self._times[-1]:

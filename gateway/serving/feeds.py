@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Protocol
 import duckdb
 import pyarrow as pa
 
+from gateway.budgets import CHARGED, Charged
 from gateway.serving import mirror
 from gateway.serving.entries import Entries, Known
+from gateway.serving.jobs import current
 from gateway.serving.mirror import Shape
-from gateway.serving.prepared import Prepared, linear, numbers
+from gateway.serving.prepared import Changes, Prepared
+from gateway.serving.results import fetched
 from gateway.serving.sandbox import Sandbox
 from lake.catalog import Item
 from lake.errors import ProgramLimitExceeded
 from lake.types import WEIGHT, arrow_schema
 from lake.weights import formed, total
-from sql import plan
-from sql.duckdb import arguments, render
+from sql.duckdb import arguments
 
 if TYPE_CHECKING:
     from lake import Lake
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 MAINTAINED_ROWS = 5_000_000  # of all relations of one followed query: each has them in tables of its own, some 100 bytes a row
 RESULT_ROWS = 1_000_000  # of one followed query: a result is compared as a whole at each time that touches it
 INLINE_BYTES = 64 << 10  # a section up to this is decoded in the event loop, in 50 µs; a thread and back costs as much
+FOLLOW_A_VIEW = "Create a materialized view of it and follow that."
 RESULT = 0  # the result is kept like a mirror, of a relation that no catalog has
 
 
@@ -111,7 +114,12 @@ class QueryFeed:
         pass
 
     def _query(self, connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-        return mirror.conform(connection.execute(sql, self._arguments).to_arrow_table(), self._schema)
+        job = current()
+        try:
+            job.running(connection)
+            return fetched(connection.execute(sql, self._arguments), self._schema)
+        finally:
+            job.running(None)
 
     def _counted(self, sql: str, rest: str = "") -> str:
         """Rows of a query, each once, with how often it came; `rest`: more lines of (columns, weight) to add."""
@@ -132,16 +140,14 @@ def _listed(names: Sequence[str], *more: str) -> str:
 
 
 class LinearFeed(QueryFeed):
-    def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object], over_changes: plan.Relation) -> None:
+    def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object], over: Changes) -> None:
         super().__init__(lake, sandbox, prepared, values)
         (item,) = prepared.items
         self._shape = mirror.shape(item)
         self._read = arrow_schema(item.columns, weight=True)
         names = [f"c{i}" for i in range(len(prepared.columns))]
-        constants: list[plan.Value] = []
-        changes = f"SELECT * FROM ({render(over_changes, constants=constants)}) AS q({_listed(names, WEIGHT)})"
-        self._arguments = arguments(values, numbers(over_changes), constants)
-        self._sql = summed(changes, names)
+        self._arguments = arguments(values, over.used, over.constants)
+        self._sql = summed(f"SELECT * FROM ({over.sql}) AS q({_listed(names, WEIGHT)})", names)
 
     def rows(self, n: int, time: int) -> pa.Table:
         return self._over(self.lake.snapshot(self._shape.relation, at=time))
@@ -171,6 +177,7 @@ class Maintained(QueryFeed):
         self._entries = entries
         self._shapes = [mirror.shape(item) for item in prepared.items]
         self._result = Shape(RESULT, prepared.columns, None)
+        self._held = Charged(CHARGED.get().parent or CHARGED.get())  # of the role: others may follow it when this session is gone
         self._connection: duckdb.DuckDBPyConnection | None = None
         self.n = 0
 
@@ -187,30 +194,37 @@ class Maintained(QueryFeed):
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._forget()
 
-    def _begin(self, n: int, time: int) -> None:
+    def _forget(self) -> None:
+        """Begins anew at the next need: what was interrupted is half done."""
         if self._connection is not None:
-            if self.n == n:
-                return
             self._connection.close()
             self._connection = None
-        connection = self._sandbox.cursor()
-        rows = 0
-        for shape in self._shapes:
-            table = self.lake.snapshot(shape.relation, at=time)
-            rows += table.num_rows
-            if rows > MAINTAINED_ROWS:
-                raise ProgramLimitExceeded(
-                    f"a followed query may read at most {MAINTAINED_ROWS} rows", hint="Create a materialized view of it and follow that."
-                )
-            mirror.create(connection, shape, temporary=True)
-            mirror.fill(connection, shape, table)
-        mirror.create(connection, self._result, temporary=True)
-        mirror.fill(connection, self._result, self._bounded(self._query(connection, self._counted(self._prepared.sql))))
-        self._connection, self.n = connection, n
+        self._held.set(0)
+
+    def _begin(self, n: int, time: int) -> None:
+        if self._connection is not None and self.n == n:
+            return
+        self._forget()
+        self._connection, rows = self._sandbox.cursor(), 0
+        try:
+            for shape in self._shapes:
+                table = self.lake.snapshot(shape.relation, at=time)
+                rows += table.num_rows
+                if rows > MAINTAINED_ROWS:
+                    raise ProgramLimitExceeded(f"a followed query may read at most {MAINTAINED_ROWS} rows", hint=FOLLOW_A_VIEW)
+                self._held.add(table.nbytes)
+                mirror.create(self._connection, shape, temporary=True)
+                mirror.fill(self._connection, shape, table)
+            mirror.create(self._connection, self._result, temporary=True)
+            result = self._bounded(self._query(self._connection, self._counted(self._prepared.sql)))
+            self._held.add(result.nbytes)
+            mirror.fill(self._connection, self._result, result)
+            self.n = n
+        except BaseException:
+            self._forget()
+            raise
 
     def _reach(self, known: Known) -> pa.Table | None:
         """Moves on to an entry; what it changed."""
@@ -226,27 +240,28 @@ class Maintained(QueryFeed):
 
     def _step(self, known: Known) -> pa.Table | None:
         assert self._connection is not None
-        for shape in self._shapes:
-            if (changes := known.changes(shape.relation)) is not None:
-                mirror.apply(self._connection, shape, changes)
-        before = f"UNION ALL SELECT {_listed(self._result.names, f'-{WEIGHT}')} FROM {self._result.table}"
-        delta = self._bounded(self._query(self._connection, self._counted(self._prepared.sql, before)))
-        mirror.apply(self._connection, self._result, delta)
+        try:
+            for shape in self._shapes:
+                if (changes := known.changes(shape.relation)) is not None:
+                    mirror.apply(self._connection, shape, changes)
+            before = f"UNION ALL SELECT {_listed(self._result.names, f'-{WEIGHT}')} FROM {self._result.table}"
+            delta = self._bounded(self._query(self._connection, self._counted(self._prepared.sql, before)))
+            mirror.apply(self._connection, self._result, delta)
+        except BaseException:
+            self._forget()
+            raise
         self.n = known.header.n
         return known.derive(self.key, delta)
 
     def _bounded(self, table: pa.Table) -> pa.Table:
         if table.num_rows > RESULT_ROWS:
-            raise ProgramLimitExceeded(
-                f"a followed query may have at most {RESULT_ROWS} rows", hint="Create a materialized view of it and follow that."
-            )
+            raise ProgramLimitExceeded(f"a followed query may have at most {RESULT_ROWS} rows", hint=FOLLOW_A_VIEW)
         return table
 
 
 def feed_of(lake: Lake, sandbox: Sandbox, entries: Entries, source: Item | Prepared, values: Sequence[object]) -> Feed:
     if isinstance(source, Item):
         return RelationFeed(lake, source)
-    over_changes = linear(source)
-    if over_changes is not None:
-        return LinearFeed(lake, sandbox, source, values, over_changes)
+    if source.changes is not None:
+        return LinearFeed(lake, sandbox, source, values, source.changes)
     return Maintained(lake, sandbox, entries, source, values)

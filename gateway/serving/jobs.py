@@ -1,18 +1,29 @@
-"""Statements on threads, interruptible: a cancelled task stops its statement inside DuckDB within milliseconds."""
+"""Statements on threads, interruptible: a cancelled task stops its statement inside DuckDB within milliseconds.
+
+A statement takes a turn (`gateway.turns`). One that runs for longer than LONG_S moves to the turns of long ones, so that short statements
+wait for short ones alone; each role has its share of both. A statement that cannot be interrupted keeps its turn until it ends.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gateway.serving.failures import translated
-from lake.errors import QueryCanceled
+from gateway.turns import ASKING, NOBODY, RESERVE, Asking, Turns
+from lake.errors import OutOfMemory, QueryCanceled, TailgateError
+from sql import interruption
 
-WORKERS = 4  # statements side by side: two cores are busy with two, and a long one does not keep the short ones waiting
-WAITING_AT_MOST = 1000  # statements that wait for a worker; more would be answered after their clients gave up
+AT_ONCE, EACH = 8, 4  # short statements: two cores are busy with two
+LONG, LONG_EACH = 32, 12  # long ones: what they share is DuckDB's memory
+LONG_S = 0.5
+A_WHILE_S = 0.2  # after which a statement may be what memory is short for
+AGAIN_S = 0.05  # after which a statement that goes on is interrupted again: DuckDB forgets an interrupt that comes before it has begun
 
 Result = TypeVar("Result")
 
@@ -24,47 +35,119 @@ class Interruptible(Protocol):
 class Job:
     """Where a statement runs now, so that it can be interrupted there and nowhere else."""
 
-    def __init__(self) -> None:
+    def __init__(self, asking: Asking = NOBODY) -> None:
         self._lock = threading.Lock()
         self._on: Interruptible | None = None
+        self.asking = asking
+        self.began = time.monotonic()
         self.cancelled = False
+        self.reason: TailgateError | None = None  # why it was ended, where nobody asked for that
 
     def running(self, on: Interruptible | None) -> None:
         """What to interrupt from here on; None: nothing."""
         with self._lock:
             self._on = on
-            if self.cancelled and on is not None:
-                raise QueryCanceled("canceling statement due to user request")
+            if on is not None:
+                self.check()
 
-    def cancel(self) -> None:
+    def check(self) -> None:
+        """Raises if it is cancelled."""
+        if self.cancelled:
+            raise self.reason or QueryCanceled("canceling statement due to user request")
+
+    def cancel(self, reason: TailgateError | None = None) -> None:
         with self._lock:
             self.cancelled = True
+            self.reason = self.reason or reason
             if self._on is not None:
                 self._on.interrupt()
 
 
 class Jobs:
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(WORKERS, "tailgate-query")
+    """`long` 0: no statement is expected to take long, and all take the same turns."""
+
+    def __init__(self, name: str, most: int = AT_ONCE, each: int = EACH, long: int = LONG, long_each: int = LONG_EACH) -> None:
+        self.turns = Turns(most, each, long, long_each)
+        self._running: dict[Job, asyncio.Future[Any]] = {}
+        self._pool = ThreadPoolExecutor(most + long + 2 * RESERVE, name)
 
     async def run(self, work: Callable[[Job], Result], timeout: float | None = None) -> Result:
-        """What `work` gives. It calls `job.running(cursor)` before a statement and `job.running(None)` after it."""
-        job = Job()
-        future = asyncio.get_running_loop().run_in_executor(self._pool, work, job)
+        """What `work` gives. It calls `job.running(cursor)` before a statement and `job.running(None)` after it.
+
+        `work` runs with the context of the task that asks. Cancelling the task interrupts it.
+        """
+        loop = asyncio.get_running_loop()
+        turn = self.turns.try_take(ASKING.get()) or await self.turns.take(ASKING.get())
+        job = Job(turn.asking)
+        try:
+            future = loop.run_in_executor(self._pool, contextvars.copy_context().run, _watched, work, job)
+        except BaseException:
+            job.cancel()  # where no thread could be started for it, another may still take it up
+            turn.release()
+            raise
+        timer = loop.call_later(LONG_S, turn.lengthen, LONG_S)
+
+        self._running[job] = future
+
+        def ended(future: asyncio.Future[Result]) -> None:
+            del self._running[job]
+            timer.cancel()
+            turn.release()
+            if not future.cancelled():
+                future.exception()
+
+        future.add_done_callback(ended)
         try:
             done, _ = await asyncio.wait([future], timeout=timeout)
             if not done:
-                job.cancel()
+                _stop(loop, job, future)
                 await asyncio.wait([future])
-                future.exception()
                 raise QueryCanceled("canceling statement due to statement timeout")
             return future.result()
         except asyncio.CancelledError:
-            job.cancel()
-            future.add_done_callback(lambda f: f.cancelled() or f.exception())
+            _stop(loop, job, future)
             raise
+        except MemoryError:
+            raise OutOfMemory("out of memory") from None
         except Exception as error:
-            raise translated(error) from error
+            raise job.reason or translated(error) from error
+
+    def end_long(self, *, superusers: bool) -> int:
+        """Ends what has run for a while, for there is no memory; how many. `superusers`: theirs too."""
+        before = time.monotonic() - A_WHILE_S
+        loop = asyncio.get_running_loop()
+        found = [job for job in self._running if job.began < before and not job.cancelled and (superusers or not job.asking.superuser)]
+        for job in found:
+            _stop(loop, job, self._running[job], OutOfMemory("out of memory", detail="The gateway is short of memory."))
+        return len(found)
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
+
+
+class _Local(threading.local):
+    job: Job | None = None
+
+
+_local = _Local()
+
+
+def current() -> Job:
+    """The job that this thread works on."""
+    return _local.job or Job()
+
+
+def _watched(work: Callable[[Job], Result], job: Job) -> Result:
+    _local.job = job
+    try:
+        with interruption.asking(job.check):
+            return work(job)
+    finally:
+        _local.job = None
+
+
+def _stop(loop: asyncio.AbstractEventLoop, job: Job, future: asyncio.Future[Any], reason: TailgateError | None = None) -> None:
+    """Interrupts until it is over."""
+    if not future.done() and not loop.is_closed():
+        job.cancel(reason)
+        loop.call_later(AGAIN_S, _stop, loop, job, future)

@@ -1,26 +1,39 @@
-"""A query that was bound against the catalog: what it reads, what it gives, and the text DuckDB runs."""
+"""A query that was bound against the catalog: what it reads, what it gives, and the text DuckDB runs.
+
+Binding is a function of the text and the catalog: it runs in the event loop, or in a process of its own (`gateway.workers`). All that is
+asked of the plan later is found out then, so that the plan itself stays pickled where it is large.
+"""
 
 from __future__ import annotations
 
+import pickle
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from gateway.budgets import Cache
+from gateway.catalog import CatalogQuery, catalog_query, catalog_tree, is_catalog_query
+from gateway.catalog.reading import JOINS_MAX, too_many_joins
+from gateway.keys import Equalities, equalities_of
 from lake.catalog import Catalog, Item
 from lake.errors import ObjectNotInPrerequisiteState
 from lake.failed import readable_at
 from lake.types import FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
-from sql import plan
+from sql import explain, plan
 from sql.authorization import SELECT, Demand
 from sql.bind import bind_query
 from sql.duckdb import render
 from sql.relations import once_each, walk
 from sql.statements import QueryText, Select
 
-KEPT = 2000  # bound queries; a client with its own literals in every statement must not fill memory
+if TYPE_CHECKING:
+    from gateway.budgets import Budget
+
+KEPT_BYTES = 64 << 20  # of bound queries; a client with its own literals in every statement must not fill memory
+PLAN_FACTOR = 100  # bytes of a plan for each byte of its text, about
 
 BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}
 # never before the time that is read: a clock that was set back is behind what the engine took for now
@@ -29,24 +42,47 @@ UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 
 @dataclass(frozen=True, slots=True)
+class Changes:
+    """A query over the changes of its one relation, which has their weight as last column; the last column of the result is its weight.
+    `used`: as of `Prepared`."""
+
+    sql: str
+    constants: tuple[plan.Value, ...]
+    used: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
-    """`relations`: ids of what it reads. `catalog_n`: the entry whose catalog it was bound against. `volatile`: it may change though no
-    relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, … `failed_at`: the newest time at which all is readable if it
-    reads views that have failed, otherwise None. `constants`: its long literals, parameters of `sql`. `used`: the numbers of the other
-    parameters that `sql` has. `demands`: the privileges that it takes to run it."""
+    """`relations`: ids of what it reads. `demands`: the privileges that it takes to run it. `catalog_n`: the entry whose catalog it was
+    bound against. `volatile`: it may change though no relation does. `sql`: over tables r<id>. `parameters`: types of $1, $2, …
+    `failed_at`: the newest time at which all is readable if it reads views that have failed, otherwise None. `constants`: its long
+    literals, parameters of `sql`; `used`: the numbers of the other parameters that `sql` has. `equalities`: if it may be a look-up.
+    `changes`: if it can be asked of changes alone. `size`: bytes that it takes, about. `packed`: the bound query, or its pickle."""
 
     columns: tuple[Field, ...]
     parameters: tuple[Type, ...]
     relations: frozenset[int]
+    demands: tuple[Demand, ...]
     catalog_n: int
     sql: str
-    query: plan.Query = field(repr=False)
     items: tuple[Item, ...] = field(repr=False)
-    volatile: bool = False
-    failed_at: int | None = None
-    constants: tuple[plan.Value, ...] = field(default=(), repr=False)
-    demands: tuple[Demand, ...] = ()
-    used: frozenset[int] = frozenset()
+    volatile: bool
+    failed_at: int | None
+    constants: tuple[plan.Value, ...] = field(repr=False)
+    used: frozenset[int]
+    equalities: Equalities | None = field(repr=False)
+    changes: Changes | None = field(repr=False)
+    size: int
+    packed: plan.Query | bytes = field(repr=False, compare=False)
+    lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up that it is, once that was asked
+
+    @property
+    def query(self) -> plan.Query:
+        """The bound query. Takes long where it is large."""
+        if isinstance(self.packed, bytes):
+            object.__setattr__(self, "packed", pickle.loads(self.packed))
+        assert isinstance(self.packed, plan.Query)
+        return self.packed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,55 +95,81 @@ class Seen:
     scope: Hashable = None
 
 
+Key = tuple[str, tuple[int, ...], int, Hashable]  # text, types of parameters, catalog, scope
+
+
 class Statements:
-    """Bound queries by text, parameter types and catalog. For any thread: long ones are not bound in the event loop."""
+    """Bound queries by text, parameter types and catalog. For any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, tuple[int, ...], int, Hashable], Prepared] = OrderedDict()
+        self._kept: Cache[Key, Prepared | CatalogQuery] = Cache(budget, KEPT_BYTES)
 
-    def prepare(self, query: Select | QueryText | exp.Expression, oids: Sequence[int], seen: Seen) -> Prepared:
-        tree, text = _tree(query)
-        key = (text, tuple(oids), seen.catalog_n, seen.scope)
+    def find(self, key: Key) -> Prepared | CatalogQuery | None:
+        return self._kept.get(key)
+
+    def keep(self, key: Key, made: Prepared | CatalogQuery) -> Prepared | CatalogQuery:
+        """The same, or what was kept meanwhile."""
         with self._lock:
             found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-                return found
-        made = bind(tree, oids, seen.catalog, seen.catalog_n)
-        with self._lock:
-            found = self._kept.setdefault(key, made)
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            if found is None:
+                self._kept.put(key, made, made.size)
+                found = made
             return found
 
 
-def bind(tree: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
-    query = bind_query(tree, catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
-    relations = frozenset(scan.relation for scan in scans(query.plan))
+def key_of(query: QueryText, oids: Sequence[int], seen: Seen) -> Key:
+    return query.text, tuple(oids), seen.catalog_n, seen.scope
+
+
+def analyzed(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
+    """The query, bound; or read, if the system catalog is to answer it."""
+    tree = catalog_tree(query.text)
+    if tree is not None and is_catalog_query(tree, catalog):
+        return catalog_query(tree, oids, catalog)
+    return bind(query, oids, catalog, catalog_n)
+
+
+def analyzed_far(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared | CatalogQuery:
+    """The same in another process: the plan comes back as bytes."""
+    made = analyzed(query, oids, catalog, catalog_n)
+    if isinstance(made, CatalogQuery):
+        return made
+    packed = pickle.dumps(made.packed, 5)
+    return replace(made, packed=packed, size=len(made.sql) + len(packed))
+
+
+def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int) -> Prepared:
+    bound = bind_query(query, catalog, tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids))
+    relations = frozenset(scan.relation for scan in scans(bound.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
     # of a plain view PostgreSQL tells the view's own columns, which the plan no longer knows
     columns = tuple(
-        replace(column, origin=origin) if origin is not None and origin[0] in query.depends else column
-        for column, origin in zip(query.columns, origins(query.plan), strict=True)
+        replace(column, origin=origin) if origin is not None and origin[0] in bound.depends else column
+        for column, origin in zip(bound.columns, origins(bound.plan), strict=True)
     )
+    check_joins(bound.plan)
     constants: list[plan.Value] = []
-    text = render(query.plan, now=NOW, constants=constants)
+    sql = render(bound.plan, now=NOW, constants=constants)
     # what the plan reads is asked for even if the binder has noted nothing of it
-    unnoted = relations - {d.item for d in query.demands}
+    unnoted = relations - {d.item for d in bound.demands}
+    changing = volatile(bound.plan)
     return Prepared(
         columns,
-        query.parameters,
+        bound.parameters,
         relations,
+        (*bound.demands, *(Demand(SELECT, r) for r in sorted(unnoted))),
         catalog_n,
-        text,
-        query,
+        sql,
         items,
-        volatile=volatile(query.plan),
+        volatile=changing,
         failed_at=readable_at(items),
         constants=tuple(constants),
-        used=numbers(query.plan),
-        demands=(*query.demands, *(Demand(SELECT, r) for r in sorted(unnoted))),
+        used=numbers(bound.plan),
+        equalities=equalities_of(bound.plan),
+        changes=None if changing else changes_of(bound.plan),
+        size=len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes)),
+        packed=bound,
     )
 
 
@@ -156,6 +218,12 @@ def nodes(plan_or_part: object) -> Iterator[object]:
             waiting += [getattr(value, name) for name in type(value).__dataclass_fields__]  # type: ignore[attr-defined]
 
 
+def check_joins(relation: plan.Relation) -> None:
+    """Raises 54001 if there are so many joins that DuckDB plans them for long: it cannot be interrupted while it does."""
+    if sum(isinstance(n, plan.Join) for n in nodes(relation)) > JOINS_MAX:
+        raise too_many_joins()
+
+
 def numbers(relation: plan.Relation) -> frozenset[int]:
     """Of the parameters that a plan has."""
     return frozenset(n.number for n in nodes(relation) if isinstance(n, plan.Parameter))
@@ -169,12 +237,16 @@ def volatile(relation: plan.Relation) -> bool:
     return any(isinstance(n, plan.Call) and n.function.volatility != "immutable" for n in nodes(relation))
 
 
-def linear(prepared: Prepared) -> plan.Relation | None:
-    """The plan over *changes* of its one relation, with the weight as last column; None if the plan is more than filters and projections.
+def changes_of(relation: plan.Relation) -> Changes | None:
+    """The plan over *changes* of its one relation; None if it is more than filters and projections.
 
     Δ(σ(π(R))) = σ(π(ΔR)): filters and projections look at one row at a time, so they apply to the changes, weights carried along.
     """
-    return None if prepared.volatile else _over_changes(prepared.query.plan)
+    over = _over_changes(relation)
+    if over is None:
+        return None
+    constants: list[plan.Value] = []
+    return Changes(render(over, constants=constants), tuple(constants), numbers(over))
 
 
 def _over_changes(relation: plan.Relation) -> plan.Relation | None:
@@ -194,9 +266,13 @@ def _over_changes(relation: plan.Relation) -> plan.Relation | None:
             return None
 
 
-def _tree(query: Select | QueryText | exp.Expression) -> tuple[QueryText, str]:
+def explained(packed: plan.Query | bytes) -> list[str]:
+    """The lines of EXPLAIN."""
+    query: plan.Query = pickle.loads(packed) if isinstance(packed, bytes) else packed
+    return explain.tree(query.plan).splitlines()
+
+
+def query_text(query: Select | QueryText | exp.Expression) -> QueryText:
     if isinstance(query, Select):
         query = query.query
-    if isinstance(query, QueryText):
-        return query, query.text
-    return QueryText(query.sql("postgres"), 0, query), query.sql("postgres")
+    return query if isinstance(query, QueryText) else QueryText(query.sql("postgres"), 0, query)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-MEMORY_LIMIT = "4GB"  # of the instance: mirrors, running queries and their results before they are fetched
+MEMORY_LIMIT = 4 << 30  # bytes of the instance: mirrors, running queries and their results before they are fetched
 THREADS = 1  # of one statement: 170 µs for a look-up with one, 232 with two (reference: postgres-wire 5.3); statements run side by side
 TEMPORARY_LIMIT = "10GB"  # what sorts and joins above the memory limit may spill into the instance's own folder
 
@@ -49,14 +49,20 @@ class Sandbox:
 def open_sandbox(
     prepare: Callable[[duckdb.DuckDBPyConnection], None] = lambda connection: None,
     *,
-    memory_limit: str = MEMORY_LIMIT,
+    memory_limit: int = MEMORY_LIMIT,
     threads: int = THREADS,
     scratch: Path | None = None,
 ) -> Sandbox:
     """A closed instance. `scratch`: where its folder is; the system's temporary folder if left out. `prepare` is called before it is
     closed: the place for functions and macros."""
     folder = Path(tempfile.mkdtemp(prefix="tailgate-duckdb-", dir=scratch))
-    config = {"threads": threads, "memory_limit": memory_limit, "temp_directory": str(folder), "max_temp_directory_size": TEMPORARY_LIMIT}
+    config = {
+        "threads": threads,
+        "memory_limit": f"{memory_limit // 1024}KiB",
+        "allocator_background_threads": True,  # which give back what a statement took; without them it stays resident for good
+        "temp_directory": str(folder),
+        "max_temp_directory_size": TEMPORARY_LIMIT,
+    }
     connection = duckdb.connect(":memory:", config=config)
     prepare(connection)
     for setting in (*SETTINGS, LOCK):

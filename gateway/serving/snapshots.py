@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from gateway.serving import mirror, overlay
+from gateway.turns import Asking, Quota
 from lake import errors
 from lake.catalog import Catalog, Item
 from lake.names import quoted
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 FILLING = "55000"  # a view that is being filled again says so, and needs no advice
 OPEN_AT_MOST = 200  # transactions open at once: each keeps the row versions of its time in memory
+OPEN_EACH = 50  # of one role that is no superuser
+OPEN_RESERVE = 20  # that superusers alone can open
 AGE_AT_MOST = 600.0  # seconds; a block left open at 10 ticks/s of 500 rows keeps 3 million row versions by then
 
 
@@ -40,6 +43,7 @@ class Snapshot:
         self._written: dict[int, overlay.Written] = {}  # by relation: what the block has changed, net
         self._laid: dict[int, overlay.Written] = {}  # of these, what the connection shows
         self._aborted = False
+        self._closing = False
         self.closed = False
         self.opened = clocks.monotonic()
         self.past = at is not None
@@ -60,16 +64,20 @@ class Snapshot:
     @contextlib.contextmanager
     def use(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """The connection, for one statement at a time."""
-        with self._busy:
-            if self.closed:
-                raise errors.of("72000", "snapshot too old", hint=f"A transaction may stay open for {AGE_AT_MOST:.0f} seconds.")
-            if self._aborted:
-                self._again()
-            try:
-                yield self._cursor
-            except BaseException:
-                self._aborted = True
-                raise
+        try:
+            with self._busy:
+                if self.closed:
+                    raise errors.of("72000", "snapshot too old", hint=f"A transaction may stay open for {AGE_AT_MOST:.0f} seconds.")
+                if self._aborted:
+                    self._again()
+                try:
+                    yield self._cursor
+                except BaseException:
+                    self._aborted = True
+                    raise
+        finally:
+            if self._closing:
+                self.close()
 
     def _again(self) -> None:
         """DuckDB ends a transaction at its first error, PostgreSQL goes on after ROLLBACK TO: from here on rows come from the lake."""
@@ -125,10 +133,15 @@ class Snapshot:
             raise_error_of(self._cursor, item)
 
     def close(self) -> None:
-        with self._busy:
-            if not self.closed:
-                self.closed = True
-                self._cursor.close()
+        """Never waits: a statement that runs here closes it at its end."""
+        self._closing = True
+        if self._busy.acquire(blocking=False):
+            try:
+                if not self.closed:
+                    self.closed = True
+                    self._cursor.close()
+            finally:
+                self._busy.release()
 
     def interrupt(self) -> None:
         self._cursor.interrupt()
@@ -151,26 +164,27 @@ def error_of(item: Item, sqlstate: str, message: str) -> errors.TailgateError:
 
 
 class Snapshots:
-    """Those that are open: not too many, and none too long."""
+    """Those that are open: not too many, of one role neither, and none too long."""
 
     def __init__(self) -> None:
-        self._open: set[Snapshot] = set()
+        self._open: dict[Snapshot, Asking] = {}
+        self._quota = Quota("transactions are open", OPEN_AT_MOST, OPEN_EACH, OPEN_RESERVE)
 
-    def check(self) -> None:
+    def check(self, asking: Asking) -> None:
+        """Raises 53400 unless one more may be opened."""
         self.expire()
-        if len(self._open) >= OPEN_AT_MOST:
-            raise errors.ConfigurationLimitExceeded(f"too many transactions are open (at most {OPEN_AT_MOST})")
+        self._quota.check(asking)
 
-    def add(self, snapshot: Snapshot) -> Snapshot:
-        self._open.add(snapshot)
+    def add(self, snapshot: Snapshot, asking: Asking) -> Snapshot:
+        self._open[snapshot] = asking
+        self._quota.opened(asking)
         return snapshot
 
     def expire(self) -> None:
         limit = clocks.monotonic() - AGE_AT_MOST
         for snapshot in [s for s in self._open if s.closed or s.opened < limit]:
-            if not snapshot.closed:
-                threading.Thread(target=snapshot.close, name="tailgate-expire", daemon=True).start()
-            self._open.discard(snapshot)
+            snapshot.close()
+            self._quota.closed(self._open.pop(snapshot))
 
     def close(self) -> None:
         for snapshot in self._open:

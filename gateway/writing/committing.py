@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from gateway import subscriptions
-from gateway.serving.prepared import readable, scans
+from gateway.serving.prepared import readable
 from gateway.transactions import State
-from gateway.writing.evaluation import Effect, Evaluation, constants
+from gateway.writing.evaluation import Effect, Evaluation
 from gateway.writing.fitting import fitted
 from gateway.writing.pending import Pending
+from gateway.writing.plans import ChangePlan, InsertPlan, WritePlan
 from lake.catalog import Item
 from lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from sql.authorization import Authorized
-from sql.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, TruncateTables
+from sql.writes import INCOMING, TruncateTables
 
 if TYPE_CHECKING:
     from gateway.serving import Snapshot
@@ -42,35 +43,35 @@ VIOLATION = "23"  # class of SQLSTATEs of rows that a constraint refuses
 SERIALIZABLE = ("repeatable read", "serializable")  # what SELECT reads in such a block must not have changed when it commits
 
 
-def tables_of(write: BoundWrite) -> tuple[Item, ...]:
+def tables_of(write: WritePlan) -> tuple[Item, ...]:
     return write.tables if isinstance(write, TruncateTables) else (write.table,)
 
 
-def verb(write: BoundWrite) -> str:
+def verb(write: WritePlan) -> str:
     match write:
-        case InsertRows():
+        case InsertPlan():
             return "INSERT"
-        case ChangeRows(updates=updates):
+        case ChangePlan(updates=updates):
             return "UPDATE" if updates else "DELETE"
         case TruncateTables():
             return "TRUNCATE"
 
 
-def _items(session: Session, write: BoundWrite) -> list[Item]:
+def _items(session: Session, write: WritePlan) -> list[Item]:
     """What must be in memory for it."""
     catalog = session.serving.catalog
     match write:
-        case InsertRows():
+        case InsertPlan():
             plans = [p for p in (write.rows, write.existing) if p is not None]
-        case ChangeRows():
+        case ChangePlan():
             plans = [write.rows]
         case TruncateTables():
             return list(write.tables)
-    found = {s.relation for p in plans for s in scans(p)} - {INCOMING}
+    found = {id for p in plans for id in p.scans} - {INCOMING}
     return [readable(catalog[r]) for r in sorted(found)]
 
 
-async def run(session: Session, write: BoundWrite, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
+async def run(session: Session, write: WritePlan, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
     """Runs a statement that writes: done and visible when this returns, or part of the block that is open."""
     if session.settings["transaction_read_only"] == "on":
         named = "COPY FROM" if rows is not None else verb(write)
@@ -88,14 +89,14 @@ async def run(session: Session, write: BoundWrite, values: Sequence[object], row
     return await _in_block(session, authorized, values, rows)
 
 
-async def check(session: Session, write: InsertRows, values: Sequence[object], rows: pa.Table) -> None:
+async def check(session: Session, write: InsertPlan, values: Sequence[object], rows: pa.Table) -> None:
     """Raises what a row violates by itself, of rows that came before one that cannot be read."""
     await _evaluated(session, session.access.authorize(write), values, lambda evaluation: evaluation.check(write, rows))
 
 
 async def _evaluated(
     session: Session,
-    authorized: Authorized[BoundWrite],
+    authorized: Authorized[WritePlan],
     values: Sequence[object],
     work: Callable[[Evaluation], Result],
     at: Snapshot | None = None,
@@ -112,7 +113,7 @@ async def _evaluated(
         raise
 
 
-async def _in_block(session: Session, authorized: Authorized[BoundWrite], values: Sequence[object], rows: pa.Table | None) -> Effect:
+async def _in_block(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
     write, transaction = authorized.plan, session.transaction
     snapshot = transaction.snapshot(session.serving)
     assert snapshot is not None
@@ -121,11 +122,11 @@ async def _in_block(session: Session, authorized: Authorized[BoundWrite], values
     return effect
 
 
-def _plain(write: BoundWrite, values: Sequence[object]) -> pa.Table | None:
+def _plain(write: WritePlan, values: Sequence[object]) -> pa.Table | None:
     """The rows of an INSERT that may wait for those of later ones: constants, nothing but keys to look at, nothing to return."""
-    if not isinstance(write, InsertRows) or write.conflict != "error" or write.returning is not None or write.rows is None:
+    if not isinstance(write, InsertPlan) or write.conflict != "error" or write.returning is not None or write.rows is None:
         return None
-    rows = constants(write.rows, values)
+    rows = write.rows.literal(values)
     return None if rows is None else fitted(rows, write.table.columns)
 
 
@@ -139,13 +140,13 @@ async def settle(session: Session) -> None:
         await _in_block(session, authorized, (), rows)
 
 
-async def _settle_others(session: Session, write: BoundWrite) -> None:
+async def _settle_others(session: Session, write: WritePlan) -> None:
     waiting = session.transaction.writes.waiting
     if waiting and tables_of(waiting[0][0].plan)[0].id != tables_of(write)[0].id:
         await settle(session)
 
 
-async def _alone(session: Session, authorized: Authorized[BoundWrite], values: Sequence[object], rows: pa.Table | None) -> Effect:
+async def _alone(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
     write, serving = authorized.plan, session.serving
     reserve = ""
     for _ in range(EVALUATIONS_MAX):

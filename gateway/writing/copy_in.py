@@ -20,11 +20,12 @@ from gateway.protocol import backend
 from gateway.protocol import messages as m
 from gateway.writing import committing, copy_data
 from gateway.writing.copy_context import Sent
+from gateway.writing.plans import InsertPlan, insert_plan
+from lake.catalog import Catalog
 from lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, QueryCanceled, TailgateError, UniqueViolation
 from lake.types import Field
 from sql import statements as s
 from sql.binding.writes import Writes
-from sql.writes import InsertRows
 
 if TYPE_CHECKING:
     from gateway.session import Session
@@ -36,14 +37,20 @@ COPY_BYTES_MAX = 1 << 30  # of the data of one COPY, which is one transaction
 class CopyIn:
     """`fields`: the columns that come, in their order. `header`: '', 'skip' or 'match'."""
 
-    write: InsertRows
+    write: InsertPlan
     fields: tuple[Field, ...]
     options: CopyOptions
     header: str
 
 
+def copied(statement: s.CopyFrom, catalog: Catalog) -> tuple[InsertPlan, tuple[int, ...]]:
+    """The plan, and which columns come."""
+    write, targets = Writes(catalog, None).copy(statement)
+    return insert_plan(write), targets
+
+
 def bind(session: Session, bound: Bound, statement: s.CopyFrom) -> Bound:
-    write, targets = Writes(session.catalog, None).copy(statement)
+    write, targets = copied(statement, session.catalog)
     header = ""
     others: s.Options = ()
     for name, value in statement.options:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 import duckdb
 import numpy as np
@@ -21,18 +20,17 @@ import pyarrow.compute as pc
 from gateway.encode.columns import text_column
 from gateway.encode.style import Style
 from gateway.serving.mirror import conform
-from gateway.serving.prepared import numbers, scans
+from gateway.serving.results import fetched
 from gateway.writing.fitting import fitted
 from gateway.writing.hashes import hashes
+from gateway.writing.plans import ChangePlan, InsertPlan, Query, WritePlan
 from lake.catalog import Catalog, Item
-from lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, NumericValueOutOfRange, TailgateError, UniqueViolation
+from lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, StatementTooComplex, TailgateError, UniqueViolation
 from lake.types import WEIGHT, Field, arrow_schema
 from lake.weights import net
-from sql import plan
 from sql.binding.targets import constraint_of
-from sql.duckdb import arguments, render
-from sql.input.numbers import RANGES
-from sql.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, TruncateTables
+from sql.duckdb import arguments
+from sql.writes import INCOMING, TruncateTables
 
 DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as PostgreSQL
 
@@ -55,25 +53,25 @@ class Evaluation:
     def __init__(self, cursor: duckdb.DuckDBPyConnection, values: Sequence[object], style: Style, catalog: Catalog) -> None:
         self.cursor, self.values, self.style, self.catalog = cursor, values, style, catalog
 
-    def run(self, write: BoundWrite, rows: pa.Table | None = None) -> Effect:
+    def run(self, write: WritePlan, rows: pa.Table | None = None) -> Effect:
         """`rows`: of COPY."""
         match write:
-            case InsertRows():
+            case InsertPlan():
                 return self.insert(write, rows)
-            case ChangeRows():
+            case ChangePlan():
                 return self.change(write)
             case TruncateTables():
                 return self.truncate(write)
 
     # ---- plans ---------------------------------------------------------------------------------------------------------------
 
-    def query(self, relation: plan.Relation) -> pa.Table:
+    def query(self, query: Query) -> pa.Table:
         """The rows of a plan; columns are c0, c1, … whatever they are called."""
-        constants: list[plan.Value] = []
-        sql = render(relation, constants=constants)
-        given = arguments(self.values, numbers(relation), constants)
-        table = (self.cursor.execute(sql, given) if given else self.cursor.execute(sql)).to_arrow_table()
-        return conform(table, pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(relation.columns)]))
+        if not query.sql:
+            raise StatementTooComplex("statement is too complex", hint="Insert fewer rows at once, or use COPY.")
+        given = arguments(self.values, query.used, query.constants)
+        result = self.cursor.execute(query.sql, given) if given else self.cursor.execute(query.sql)
+        return fetched(result, pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(query.columns)]))
 
     @contextmanager
     def incoming(self, rows: pa.Table) -> Iterator[None]:
@@ -88,15 +86,15 @@ class Evaluation:
 
     # ---- INSERT --------------------------------------------------------------------------------------------------------------
 
-    def insert(self, write: InsertRows, given: pa.Table | None) -> Effect:
+    def insert(self, write: InsertPlan, given: pa.Table | None) -> Effect:
         table = write.table
         if given is not None:
             rows, reads = self._whole(write, given), frozenset[int]()
         else:
             assert write.rows is not None
-            written = constants(write.rows, self.values)
+            written = write.rows.literal(self.values)
             rows = written if written is not None else self.query(write.rows)
-            reads = frozenset(s.relation for s in scans(write.rows))
+            reads = frozenset(write.rows.scans)
         rows = fitted(rows, table.columns)
         if table.key is None:
             self.allowed(write, rows)
@@ -109,18 +107,18 @@ class Evaluation:
         returned = self.returned(write, effect_rows)
         return Effect(count, {table.id: changes}, {table.id: changed_keys}, reads, returned)
 
-    def check(self, write: InsertRows, given: pa.Table) -> None:
+    def check(self, write: InsertPlan, given: pa.Table) -> None:
         """Raises what a row violates by itself: 23502, 23514."""
         self.allowed(write, fitted(self._whole(write, given), write.table.columns))
 
-    def _whole(self, write: InsertRows, given: pa.Table) -> pa.Table:
+    def _whole(self, write: InsertPlan, given: pa.Table) -> pa.Table:
         """Rows of COPY with the columns that do not come."""
-        if write.rows is None or isinstance(write.rows, plan.Values):
+        if write.rows is None or write.rows.written is not None:
             return given
         with self.incoming(given):
             return self.query(write.rows)
 
-    def _keyed(self, write: InsertRows, rows: pa.Table, found: np.ndarray) -> tuple[pa.Table, pa.Table, int]:
+    def _keyed(self, write: InsertPlan, rows: pa.Table, found: np.ndarray) -> tuple[pa.Table, pa.Table, int]:
         """The rows as they are afterwards, in order; the changes; how many rows came or changed."""
         table = write.table
         width = len(table.columns)
@@ -172,7 +170,7 @@ class Evaluation:
         firsts = keys.group_by(names, use_threads=False).aggregate([("place", "min")]).column("place_min").to_numpy()
         return np.setdiff1d(np.arange(rows.num_rows), firsts)
 
-    def returned(self, write: InsertRows, rows: pa.Table) -> pa.Table | None:
+    def returned(self, write: InsertPlan, rows: pa.Table) -> pa.Table | None:
         if write.returning is None:
             return None
         with self.incoming(rows):
@@ -180,7 +178,7 @@ class Evaluation:
 
     # ---- UPDATE, DELETE, TRUNCATE --------------------------------------------------------------------------------------------
 
-    def change(self, write: ChangeRows) -> Effect:
+    def change(self, write: ChangePlan) -> Effect:
         table = write.table
         width = len(table.columns)
         found = self._once(table, self.query(write.rows))
@@ -192,13 +190,13 @@ class Evaluation:
             new = fitted(found.select(range(width + 1, 2 * width + 1)), table.columns)
             self.allowed(write, new)
             parts.append(weighted(new, weights))
-        reads = {s.relation for s in scans(write.rows)}
+        reads = set(write.rows.scans)
         keys = {}
         if table.key is not None:
             keys[table.id] = np.concatenate([_hashes(table, part) for part in ([old] if new is None else [old, new])])
             if new is not None:
                 self._moved_keys(table, old, new, new.slice(0, 0))
-            if write.pinned and sum(s.relation == table.id for s in scans(write.rows)) == 1:
+            if write.pinned and write.rows.scans.count(table.id) == 1:
                 reads.discard(table.id)
         returned = None
         if write.returning is not None:
@@ -263,7 +261,7 @@ class Evaluation:
 
     # ---- checks --------------------------------------------------------------------------------------------------------------
 
-    def allowed(self, write: InsertRows | ChangeRows, rows: pa.Table, before: int | None = None) -> None:
+    def allowed(self, write: InsertPlan | ChangePlan, rows: pa.Table, before: int | None = None) -> None:
         """23502 or 23514 for the first row, of those up to `before`, that lacks what it must have or that a check forbids."""
         table, first = write.table, (len(rows), 0)
         for i, column in enumerate(table.columns):
@@ -328,46 +326,3 @@ def weighted(rows: pa.Table, weights: int | np.ndarray) -> pa.Table:
     """Rows with their weights as the last column."""
     column = np.full(rows.num_rows, weights, np.int64) if isinstance(weights, int) else weights.astype(np.int64)
     return rows.append_column(pa.field(WEIGHT, pa.int64(), False), pa.array(column))
-
-
-_TEXTS = ("text", "varchar", "name")
-_PLAIN = frozenset("bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar jsonb".split())
-
-
-def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
-    """Rows written out as literals and parameters, without asking DuckDB; None if there is more to compute."""
-    if not isinstance(rows, plan.Values) or any(f.type.is_array or f.type.name not in _PLAIN for f in rows.columns):
-        return None
-    columns = []
-    try:
-        for i, column in enumerate(rows.columns):
-            columns.append(pa.array([_constant(row[i], values) for row in rows.rows], column.type.arrow))
-    except (_NotConstantError, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return None
-    return pa.Table.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
-
-
-class _NotConstantError(Exception):
-    pass
-
-
-def _constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
-    """The value of a literal or a parameter, or of one cast in a way that is plain: drivers send small numbers as int2."""
-    match scalar:
-        case plan.Literal(value=value):
-            return value
-        case plan.Parameter(number=number):
-            return values[number - 1]
-        case plan.Call(function=function, arguments=(inner,), type=type) if function.kind == "cast":
-            value = _constant(inner, values)
-            source = inner.type.name
-            if value is None or (source in _TEXTS and type.name in _TEXTS):
-                return value
-            if source in RANGES and type.name in RANGES:
-                low, high = RANGES[type.name]
-                if not low <= value <= high:  # type: ignore[operator]
-                    raise NumericValueOutOfRange(f"{type} out of range")
-                return value
-            if source in RANGES and type.name == "numeric":
-                return Decimal(value)  # type: ignore[arg-type]
-    raise _NotConstantError

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from gateway.serving.overlay import Written
 from gateway.writing.evaluation import Effect
+from gateway.writing.plans import WritePlan
 from lake.catalog import Catalog, Item
 from lake.entry import stream
 from lake.types import WEIGHT
 from lake.weights import net
 from sql.authorization import Authorized
-from sql.writes import InsertRows
 
 
 class Pending:
@@ -29,7 +29,7 @@ class Pending:
         self._read: list[frozenset[int]] = []
         self.changes: dict[int, Written] = {}
         self._generations = itertools.count(1)
-        self.waiting: list[tuple[Authorized[InsertRows], pa.Table]] = []  # of one table, not yet evaluated
+        self.waiting: list[tuple[Authorized[WritePlan], pa.Table]] = []  # of one table, not yet evaluated
         self.acknowledged: dict[int, int] = {}
         self.base: int | None = None  # the oldest entry of the inbox that an effect was evaluated after
 

@@ -4,52 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING
 
+from gateway.parsed import LONG_CHARACTERS, LongWrite
 from gateway.portals import Bound, TableRows, Tagged
-from gateway.serving.prepared import BY_OID, UNSPECIFIED
-from gateway.writing import committing
-from lake.types import TEXT, UNKNOWN
-from sql import statements as s
-from sql.binding.writes import Writes
-from sql.writes import BoundWrite, ChangeRows, InsertRows
+from gateway.writing import committing, plans
+from gateway.writing.plans import ChangePlan, InsertPlan, Write, WritePlan
 
 if TYPE_CHECKING:
     from gateway.session import Session
 
-Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Truncate
 
-
-def bind(bound: Bound, statement: Write, oids: Sequence[int]) -> Bound:
-    """With its plans in `body`; columns are those of RETURNING. On any thread."""
-    known = tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids)
+async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oids: Sequence[int]) -> Bound:
+    """With its plan in `body`; columns are those of RETURNING."""
     assert bound.catalog is not None
-    binder = Writes(bound.catalog, known)
-    write: BoundWrite
-    columns = None
-    match statement:
-        case s.Insert():
-            write = binder.insert(statement)
-            columns = write.returning.columns if write.returning is not None else None
-        case s.Update():
-            write = binder.update(statement)
-            columns = write.returning
-        case s.Delete():
-            write = binder.delete(statement)
-            columns = write.returning
-        case s.Truncate():
-            write = binder.truncate(statement)
-    parameters = tuple(TEXT if t == UNKNOWN else t for t in write.parameters)
-    return replace(bound, columns=columns, parameters=parameters, body=write)
+    workers, oids = session.serving.workers, tuple(oids)
+    far = partial(plans.bound_far, bound.text, oids, bound.catalog)
+    if isinstance(statement, LongWrite):
+        columns, write = await workers.far(far)
+    else:
+        columns, write = await workers.aside(plans.bound, statement, oids, bound.catalog, far=far, long=len(bound.text) > LONG_CHARACTERS)
+    return replace(bound, columns=columns, parameters=write.parameters, body=write)
 
 
 async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Tagged | str:
-    write: BoundWrite = bound.body
+    write: WritePlan = bound.body
     effect = await committing.run(session, write, values)
     match write:
-        case InsertRows():
+        case InsertPlan():
             word = "INSERT 0"
-        case ChangeRows(updates=updates):
+        case ChangePlan(updates=updates):
             word = "UPDATE" if updates else "DELETE"
         case _:
             return "TRUNCATE TABLE"

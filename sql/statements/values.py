@@ -39,12 +39,29 @@ class QueryText:
     """The text of a query, as typed, with its tree.
 
     `offset`: the position of `text` in the statement. Positions in the tree, and in errors of the binder,
-    count from the start of the statement.
+    count from the start of the statement. `parsed`: the tree, if it is known; it is not pickled, because
+    the text is smaller.
     """
 
     text: str
     offset: int = field(default=0, compare=False)
-    tree: exp.Expr = field(default_factory=exp.Select, compare=False, repr=False)
+    parsed: exp.Expr | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def tree(self) -> exp.Expr:
+        if self.parsed is None:
+            from sql.grammar.queries import query
+            from sql.tokens import Cursor
+
+            cursor = Cursor(" " * self.offset + self.text)
+            tree = query(cursor)
+            cursor.finish()
+            object.__setattr__(self, "parsed", tree)
+            return tree
+        return self.parsed
+
+    def __reduce__(self) -> tuple[type[QueryText], tuple[str, int]]:
+        return QueryText, (self.text, self.offset)
 
 
 @dataclass(frozen=True, slots=True)

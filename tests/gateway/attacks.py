@@ -1,6 +1,7 @@
 """Attacks on a gateway of its own process: each does harm for a while and says what it cost; a client polls beside it.
 
-An attack takes a `Target` and a size and gives figures. What holds for all: the gateway lives, and the poller is answered.
+An attack takes a `Target` and a size and gives figures. What holds for all: the gateway lives and keeps within its memory, and the poller
+is answered.
 """
 
 from __future__ import annotations
@@ -11,134 +12,17 @@ import random
 import resource
 import socket
 import statistics
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from datetime import timedelta
-from pathlib import Path
 from struct import pack
 
 import psycopg
 import pytest
 
-from embedded.children import Child, free_port
 from gateway.protocol.backend import frame
-from lake.catalog import Change
-from lake.passwords import kept
-from lake.roles import Role
-from tests.gateway.serving.made import Made
+from tests.gateway import statement_attacks as statements
+from tests.gateway.target import PATIENCE_S, WHO, Figures, Target, Watched
 from tests.wire.wire import Client, Parse, Query, Sync
-
-PASSWORD = "correct horse"
-WHO = "tailgate"  # who attacks: signed in from this machine, without a password
-POLL_S = 0.01
-READY_S = 60.0
-PATIENCE_S = 120.0  # for one statement
-
-Figures = dict[str, float]
-
-
-@dataclass
-class Target:
-    """A gateway over a lake with a view `v` of a hundred rows, where `ann` has a password."""
-
-    folder: Path
-    child: Child = field(init=False)
-    port: int = field(init=False)
-
-    def start(self) -> None:
-        made = Made(self.folder / "lake")
-        v = made.create("v")
-        made.writer.append(
-            kind="catalog", catalog=Change(put_roles=(Role(made.writer.catalog.next_id, "ann", True, True, kept(PASSWORD)),))
-        )
-        made.tick({v.id: [((key, f"name {key}", float(key)), 1) for key in range(100)]})
-        made.writer.close()
-        self.port = free_port()
-        command = [sys.executable, "-m", "cli", "gateway", "--data", str(self.folder / "lake"), "--listen", f"127.0.0.1:{self.port}"]
-        self.child = Child("gateway", command, log=self.folder / "gateway.log")
-        self.child.wait_ready(self.answers, timedelta(seconds=READY_S))
-
-    def stop(self) -> None:
-        self.child.kill()
-
-    @property
-    def dsn(self) -> str:
-        return f"host=127.0.0.1 port={self.port} dbname=shop user=ann password='{PASSWORD}'"
-
-    def answers(self) -> bool:
-        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.dsn, connect_timeout=20) as connection:
-            return connection.execute("SELECT count(*) FROM v").fetchone() == (100,)
-        return False
-
-    @property
-    def memory(self) -> int:
-        """Bytes that are resident."""
-        return int(Path(f"/proc/{self.child.pid}/statm").read_text().split()[1]) * resource.getpagesize()
-
-    def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
-
-
-class Watched:
-    """Polls and looks at memory while an attack goes on. `grown`: bytes at the highest, above the beginning; `polls`: seconds each."""
-
-    def __init__(self, target: Target) -> None:
-        self._target, self._ended = target, threading.Event()
-        self._polled = threading.Semaphore(0)
-        self.polls: list[float] = []
-        self.failed: list[BaseException] = []
-        self.grown = 0
-
-    def __enter__(self) -> Watched:
-        self._begun = self._target.memory
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._poll, self._look)]
-        self._connection = psycopg.connect(self._target.dsn, autocommit=True)
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join(60)
-        self._connection.close()
-
-    def _poll(self) -> None:
-        chance = random.Random(1)
-        while not self._ended.wait(POLL_S):
-            began = time.perf_counter()
-            try:
-                assert self._connection.execute(f"SELECT name FROM v WHERE id = {chance.randrange(100)}").fetchone()  # type: ignore[arg-type]
-            except BaseException as error:  # noqa: BLE001
-                self.failed.append(error)
-                self._polled.release(2)
-                return
-            self.polls.append(time.perf_counter() - began)
-            self._polled.release()
-
-    def once_more(self) -> None:
-        """Returns after a poll that begins from now on."""
-        while self._polled.acquire(blocking=False):
-            pass
-        for _ in range(2):  # the first may have begun before
-            self._polled.acquire(timeout=60)
-
-    def _look(self) -> None:
-        while not self._ended.wait(0.05):
-            with contextlib.suppress(OSError):
-                self.grown = max(self.grown, self._target.memory - self._begun)
-
-    def figures(self) -> Figures:
-        polls = sorted(self.polls) or [float("nan")]
-        return {
-            "polls": len(self.polls),
-            "poll_median_ms": polls[len(polls) // 2] * 1000,
-            "poll_max_ms": polls[-1] * 1000,
-            "grown_mb": self.grown / 2**20,
-        }
 
 
 def wrong_passwords(target: Target, size: int) -> Figures:
@@ -305,17 +189,15 @@ ATTACKS: dict[str, tuple[Callable[[Target, int], Figures], int, int]] = {  # att
     "deep nesting": (deep_nesting, 500, 20_000),
     "a reader that stops": (stopped_reader, 64, 1024),
     "cancel storm": (cancel_storm, 200, 10_000),
+    "before signing in": (statements.before_signing_in, 3, 40),
+    "complex statements": (statements.complex_statements, 100, 2_000),
+    "hoarding": (statements.hoarding, 2, 512),
+    "large results": (statements.large_results, 2, 40),
+    "catalog queries": (statements.catalog_queries, 4, 40),
+    "followed queries": (statements.followed_queries, 4, 40),
+    "ordinary queries": (statements.ordinary_queries, 4, 60),
+    "open blocks": (statements.open_blocks, 10, 150),
 }
-
-
-@contextlib.contextmanager
-def running(folder: Path) -> Iterator[Target]:
-    target = Target(folder)
-    target.start()
-    try:
-        yield target
-    finally:
-        target.stop()
 
 
 def attacked(name: str, target: Target, size: int) -> Figures:
@@ -324,7 +206,7 @@ def attacked(name: str, target: Target, size: int) -> Figures:
     with Watched(target) as watched:
         figures = attack(target, size)
         watched.once_more()
-    assert not watched.failed, watched.failed
+    assert watched.polls, "the poller failed"
     assert target.answers()
     os.kill(target.child.pid, 0)
     return {**figures, **watched.figures()}

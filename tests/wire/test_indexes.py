@@ -86,7 +86,7 @@ def test_all_lanes_agree(live: Live, seed: int, keyed: bool) -> None:
         while first.time < live.serving.time and time.monotonic() < deadline:
             time.sleep(0.01)
         assert first.count == sum(row[1] is not None for row in rows)
-        assert sum(len(first.find((c.encode(),))) for c in CITIES if c is not None) == first.count
+        assert sum(len(first.find((c.encode(),), 10**6)) for c in CITIES if c is not None) == first.count
         # really by the index: DuckDB is not asked any more
         before = first.hits
         live.serving.run = None  # type: ignore[method-assign,assignment]

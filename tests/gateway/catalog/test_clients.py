@@ -19,7 +19,7 @@ import psycopg
 import pytest
 from sqlglot import exp
 
-from gateway.catalog import CatalogQuery, SystemCatalog, is_catalog_query, parsed
+from gateway.catalog import CatalogQuery, SystemCatalog, catalog_query, is_catalog_query, parsed
 from gateway.serving.sandbox import open_sandbox
 from gateway.settings import Settings
 from lake.catalog import Catalog, Item
@@ -72,8 +72,8 @@ def items(oid: dict[str, int]) -> Catalog:
     )  # fmt: skip
 
 
-def asked(sql: str) -> Authorized[CatalogQuery]:
-    return authorize(CatalogQuery(parsed(sql)), OPERATOR, Catalog())
+def asked(sql: str, catalog: Catalog) -> Authorized[CatalogQuery]:
+    return authorize(catalog_query(parsed(sql), (), catalog), OPERATOR, Catalog())
 
 
 class Oracle:
@@ -105,7 +105,7 @@ class Oracle:
         except psycopg.Error as error:
             theirs = error
         try:
-            fields, table = self.ours.run(asked(sql), values, self.session, self.catalog)  # type: ignore[arg-type]
+            fields, table = self.ours.run(asked(sql, self.catalog), values, self.session, self.catalog)  # type: ignore[arg-type]
         except Exception as error:  # noqa: BLE001  # any error is to be compared
             if isinstance(theirs, psycopg.Error) and theirs.sqlstate == getattr(error, "sqlstate", None):
                 return []
@@ -210,7 +210,7 @@ def test_the_score(record_property) -> None:
 def test_errors(oracle: Oracle, sql: str, sqlstate: str) -> None:
     assert oracle.compare(sql, []) == []
     with pytest.raises(Exception) as caught:  # noqa: PT011
-        oracle.ours.run(asked(sql), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
+        oracle.ours.run(asked(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
     assert getattr(caught.value, "sqlstate", None) == sqlstate
 
 
@@ -220,13 +220,15 @@ def test_errors(oracle: Oracle, sql: str, sqlstate: str) -> None:
 def test_no_way_out(oracle: Oracle, escape: str) -> None:
     for sql in (f"SELECT * FROM {escape}, pg_class", f"SELECT {escape} FROM pg_class"):
         with pytest.raises(Exception) as caught:  # noqa: PT011
-            oracle.ours.run(asked(sql), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
+            oracle.ours.run(asked(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
         assert getattr(caught.value, "sqlstate", None) in ("42883", "42601")
 
 
 def test_oids_stay(oracle: Oracle) -> None:
     """Another process computes the same oids."""
     sql = "SELECT oid, relname, reltype FROM pg_class WHERE oid >= 16384 ORDER BY oid"
-    one = oracle.ours.run(asked(sql), [], oracle.session, oracle.catalog)[1]  # type: ignore[arg-type]
-    other = SystemCatalog(lambda prepare: open_sandbox(prepare).connection).run(asked(sql), [], oracle.session, oracle.catalog)[1]  # type: ignore[arg-type]
+    one = oracle.ours.run(asked(sql, oracle.catalog), [], oracle.session, oracle.catalog)[1]  # type: ignore[arg-type]
+    other = SystemCatalog(lambda prepare: open_sandbox(prepare).connection).run(
+        asked(sql, oracle.catalog), [], oracle.session, oracle.catalog
+    )[1]  # type: ignore[arg-type]
     assert one.equals(other)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from gateway.memory import Memory
 from gateway.serving import Serving
 from lake import Lake
 from lake.catalog import Change, Item
@@ -111,7 +112,7 @@ def unready(item: Item) -> Item:
 
 @contextlib.asynccontextmanager
 async def serving(made: Made) -> AsyncIterator[Serving]:
-    server = Serving(made.lake, memory_limit="1GB")
+    server = Serving(made.lake, Memory(2 << 30))
     await server.start()
     try:
         yield server

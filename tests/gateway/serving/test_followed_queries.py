@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 
 from gateway.serving import Batch, Serving, feeds
-from gateway.serving.prepared import linear
 from lake.errors import ProgramLimitExceeded
 from lake.types import INT8, TEXT
 from sql.authorization import shared
@@ -54,7 +53,7 @@ def test_the_sum_of_the_batches_is_the_answer(made: Made, run, seed: int, text: 
         times = [tick() for _ in range(8)]
         async with serving(made) as server:
             prepared = server.prepare(select(text))
-            assert (linear(prepared) is not None) == (text in LINEAR)
+            assert (prepared.changes is not None) == (text in LINEAR)
             final = asyncio.get_running_loop().create_future()
             starts = [times[-1], times[-1], times[2], times[5]]
             tasks = [asyncio.create_task(followed(server, prepared, start, final)) for start in starts]

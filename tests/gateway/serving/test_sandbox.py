@@ -68,7 +68,7 @@ def test_refused(tmp_path: Path, statement: str) -> None:
 
 def test_memory_is_limited() -> None:
     """A statement that needs more fails; the next one runs."""
-    sandbox = open_sandbox(memory_limit="64MB")
+    sandbox = open_sandbox(memory_limit=64 << 20)
     try:
         cursor = sandbox.cursor()
         with pytest.raises(duckdb.OutOfMemoryException):

@@ -1,0 +1,54 @@
+"""What happens when a gateway comes near the memory it may take: caches are emptied, and statements that run long are ended (53200).
+
+A look twenty times a second, by the event loop. What grows faster than that is refused by the kernel (`gateway.memory.hold`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from gateway import memory
+
+if TYPE_CHECKING:
+    from gateway.serving import Serving
+
+log = logging.getLogger("tailgate.gateway")
+
+LOOK_S = 0.05
+GIVE_BACK_S = 1.0
+MUCH = 0.4  # of the memory, above which what was freed is given back to the kernel
+HIGH = 0.85  # of the memory, above which something must go
+
+
+class Pressure:
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._over = 0  # looks in a row that found too much
+
+    async def watch(self) -> None:
+        """Looks until it is cancelled."""
+        given = 0.0
+        while True:
+            resident = memory.hold(int(HIGH * self._serving.memory.total), self._serving.memory.total)
+            self.look(resident)
+            if resident > MUCH * self._serving.memory.total and time.monotonic() - given > GIVE_BACK_S:
+                await asyncio.to_thread(memory.give_back)
+                given = time.monotonic()
+            await asyncio.sleep(LOOK_S)
+
+    def look(self, resident: int) -> None:
+        """Acts on the bytes that are resident: caches first, then statements, of superusers last."""
+        if resident <= HIGH * self._serving.memory.total:
+            self._over = 0
+            return
+        self._over += 1
+        freed = self._serving.budget.evict()
+        ended = self._serving.end_long(superusers=self._over > 2) if self._over > 1 or not freed else 0
+        if self._over == 1 or ended:
+            log.warning(
+                "memory is short: %d of %d MiB; %d MiB of caches are forgotten, %d statements ended",
+                resident >> 20, self._serving.memory.total >> 20, freed >> 20, ended,
+            )  # fmt: skip

@@ -1,0 +1,169 @@
+"""Who may run something now: so many at once, so many of one role, and a reserve for superusers.
+
+Waiting is in order, but for those whose role has its share: others go past them. A role that asks for more than its share waits for
+itself alone. What turns out to take long moves to turns of its own (`lengthen`), and makes room for what does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from lake.errors import ConfigurationLimitExceeded
+
+RESERVE = 4  # turns that only superusers take, beside those for all
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """For whom something runs: a role, by its id."""
+
+    role: int
+    superuser: bool
+
+
+NOBODY = Asking(0, True)  # the gateway itself
+ASKING: ContextVar[Asking] = ContextVar("asking", default=NOBODY)  # of the task that runs
+
+
+@dataclass(eq=False)
+class Turn:
+    """A place that is taken until `release`; as a context, until its end."""
+
+    turns: Turns
+    asking: Asking
+    waiting: asyncio.Future[None] | None = field(default=None, repr=False)
+    long: bool = False
+    released: bool = False
+
+    def lengthen(self, again: float) -> None:
+        """Takes one of the turns of long ones instead, tried anew in so many seconds if there is none."""
+        if not self.released and not self.long and not self.turns.moved(self):
+            asyncio.get_running_loop().call_later(again, self.lengthen, again)
+
+    def release(self) -> None:
+        """Again changes nothing."""
+        if not self.released:
+            self.released = True
+            self.turns.give_back(self)
+
+    def __enter__(self) -> Turn:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.release()
+
+
+class _Places:
+    """At most `most` at once for all, RESERVE more for superusers; at most `each` for one role."""
+
+    def __init__(self, most: int, each: int) -> None:
+        self.most, self.each = most, each
+        self._taken: Counter[int] = Counter()
+
+    def free(self, asking: Asking) -> bool:
+        most = self.most + (RESERVE if asking.superuser and self.most else 0)
+        return self._taken[asking.role] < self.each and self._taken.total() < most
+
+    def take(self, asking: Asking) -> None:
+        self._taken[asking.role] += 1
+
+    def give_back(self, asking: Asking) -> None:
+        self._taken[asking.role] -= 1
+        if not self._taken[asking.role]:
+            del self._taken[asking.role]
+
+
+class Quota:
+    """What is open: so many at once, so many of one role, and a reserve for superusers, whose roles have no share.
+
+    `what`: in the plural, for the error, 53400.
+    """
+
+    def __init__(self, what: str, most: int, each: int, reserve: int) -> None:
+        self._what, self.most, self.each, self.reserve = what, most, each, reserve
+        self._open: Counter[Asking] = Counter()
+
+    def check(self, asking: Asking) -> None:
+        """Raises unless one more may be opened."""
+        if not asking.superuser and self._open[asking] >= self.each:
+            raise ConfigurationLimitExceeded(
+                f"too many {self._what}", detail=f"A role can have {self.each} open at once.", hint="Close some of them."
+            )
+        if self._open.total() >= self.most - (0 if asking.superuser else self.reserve):
+            raise ConfigurationLimitExceeded(
+                f"too many {self._what}", detail=f"{self.most} can be open at once, {self.reserve} of them of superusers alone."
+            )
+
+    def opened(self, asking: Asking) -> None:
+        self._open[asking] += 1
+
+    def closed(self, asking: Asking) -> None:
+        self._open[asking] -= 1
+        if not self._open[asking]:
+            del self._open[asking]
+
+
+class Turns:
+    """`most` and `each`: of short ones, for all and for one role; `long` and `long_each`: of long ones. Belongs to one event loop."""
+
+    def __init__(self, most: int, each: int, long: int = 0, long_each: int = 0) -> None:
+        self._short, self._long = _Places(most, each), _Places(long, long_each)
+        self._waiting: deque[Turn] = deque()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    async def take(self, asking: Asking) -> Turn:
+        """Waits for a place."""
+        turn = self.try_take(asking)
+        if turn is not None:
+            return turn
+        turn = Turn(self, asking, asyncio.get_running_loop().create_future())
+        self._waiting.append(turn)
+        assert turn.waiting is not None
+        try:
+            await turn.waiting
+        except asyncio.CancelledError:
+            if turn.waiting.done() and not turn.waiting.cancelled():
+                turn.release()  # it was given at the same moment
+            elif turn in self._waiting:
+                self._waiting.remove(turn)
+            raise
+        return turn
+
+    def try_take(self, asking: Asking) -> Turn | None:
+        """A place, if there is one for this role now."""
+        if not self._short.free(asking):
+            return None
+        self._short.take(asking)
+        return Turn(self, asking)
+
+    def moved(self, turn: Turn) -> bool:
+        """Whether it is among the long ones now."""
+        if not self._long.free(turn.asking):
+            return False
+        self._long.take(turn.asking)
+        turn.long = True
+        self._short.give_back(turn.asking)
+        self._next()
+        return True
+
+    def give_back(self, turn: Turn) -> None:
+        (self._long if turn.long else self._short).give_back(turn.asking)
+        if not turn.long:
+            self._next()
+
+    def _next(self) -> None:
+        for turn in list(self._waiting):
+            if self._short.free(turn.asking):
+                self._waiting.remove(turn)
+                assert turn.waiting is not None
+                if not turn.waiting.done():
+                    self._short.take(turn.asking)
+                    turn.waiting.set_result(None)
+                    return

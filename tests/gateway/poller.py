@@ -1,0 +1,43 @@
+"""`python -m tests.gateway.poller DSN`: polls until its input ends, then prints how many seconds each answer took, as JSON.
+
+Three statements in turn: a row by its key, one that reads nothing, and one that is computed each time. For each line of input it says
+`polled` after three that began since.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import select
+import sys
+import time
+
+import psycopg
+
+PAUSE_S = 0.01
+
+
+def main(dsn: str) -> None:
+    chance = random.Random(1)
+    took: list[float] = []
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        while True:
+            asked = bool(select.select([sys.stdin], [], [], 0)[0])
+            if asked and not sys.stdin.readline():
+                break
+            for text in (
+                f"SELECT name FROM v WHERE id = {chance.randrange(100)}",
+                "SELECT 1",
+                f"SELECT sum(amount) FROM v WHERE id < {chance.random() * 100 + 1}",
+            ):
+                began = time.perf_counter()
+                row = connection.execute(text).fetchone()  # type: ignore[arg-type]
+                took.append(time.perf_counter() - began)
+                assert row is not None
+                time.sleep(PAUSE_S)
+            if asked:
+                print("polled", flush=True)
+    print(json.dumps(took))
+
+
+main(sys.argv[1])

@@ -1,0 +1,142 @@
+"""A gateway of its own process that is attacked, and a client in another that polls it meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from embedded.children import Child, free_port
+from lake.catalog import Change
+from lake.passwords import kept
+from lake.roles import Role
+from tests.gateway.serving.made import Made
+
+ROOT = Path(__file__).parents[2]
+PASSWORD = "correct horse"
+WHO = "tailgate"  # a superuser who is signed in from this machine, without a password
+LOW = "low"  # a role that may read `v`, and attacks
+MEMORY = "1GB"  # the gateway's --memory
+READY_S = 60.0
+PATIENCE_S = 120.0  # for one statement
+
+Figures = dict[str, float]
+
+
+@dataclass
+class Target:
+    """A gateway over a lake with a view `v` of a hundred rows; `ann` is a superuser, `low` and `bob` may read it, `low` without
+    a password."""
+
+    folder: Path
+    child: Child = field(init=False)
+    port: int = field(init=False)
+
+    def start(self) -> None:
+        made = Made(self.folder / "lake")
+        v = made.create("v")
+        for name in ("ann", LOW, "bob"):
+            verifier = None if name == LOW else kept(PASSWORD)
+            role = Role(made.writer.catalog.next_id, name, True, name == "ann", verifier, {v.id: frozenset({"SELECT"})})
+            made.writer.append(kind="catalog", catalog=Change(put_roles=(role,)))
+        made.tick({v.id: [((key, f"name {key}", float(key)), 1) for key in range(100)]})
+        made.writer.close()
+        self.port = free_port()
+        listening = ["--data", str(self.folder / "lake"), "--listen", f"127.0.0.1:{self.port}", "--memory", MEMORY]
+        self.child = Child("gateway", [sys.executable, "-m", "cli", "gateway", *listening], log=self.folder / "gateway.log")
+        self.child.wait_ready(self.answers, timedelta(seconds=READY_S))
+
+    def stop(self) -> None:
+        self.child.kill()
+
+    def dsn(self, user: str = "ann") -> str:
+        return f"host=127.0.0.1 port={self.port} dbname=shop user={user} password='{PASSWORD}'"
+
+    def client(self, user: str = LOW) -> psycopg.Connection[Any]:
+        return psycopg.connect(self.dsn(user), autocommit=True, connect_timeout=60)
+
+    def answers(self) -> bool:
+        """Once it does, all of its processes are there: the catalog has been asked, and a long statement."""
+        with contextlib.suppress(psycopg.OperationalError), self.client("ann") as connection:
+            connection.execute("SELECT pg_cancel_backend(0)")
+            connection.execute(f"SELECT 1 {' ' * 10_000}")
+            return connection.execute("SELECT count(*) FROM v").fetchone() == (100,)
+        return False
+
+    @property
+    def memory(self) -> int:
+        """Bytes that are resident."""
+        return int(Path(f"/proc/{self.child.pid}/statm").read_text().split()[1]) * resource.getpagesize()
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
+
+
+class Watched:
+    """Polls and looks at memory while an attack goes on. `most`: bytes at the highest; `grown`: those above the beginning; `polls`: seconds
+    each.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target, self._ended = target, threading.Event()
+        self.polls: list[float] = []
+        self.most = 0
+
+    def __enter__(self) -> Watched:
+        self._begun = self.most = self._target.memory
+        command = [sys.executable, "-m", "tests.gateway.poller", self._target.dsn("bob")]
+        self._poller = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        self.once_more()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        said, _ = self._poller.communicate()
+        self._ended.set()
+        self._thread.join()
+        self.polls = json.loads(said) if self._poller.returncode == 0 else []
+
+    def once_more(self) -> None:
+        """Returns after polls that begin from now on."""
+        assert self._poller.stdin is not None
+        assert self._poller.stdout is not None
+        self._poller.stdin.write("\n")
+        self._poller.stdin.flush()
+        assert self._poller.stdout.readline() == "polled\n"
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.02):
+            with contextlib.suppress(OSError):
+                self.most = max(self.most, self._target.memory)
+
+    def figures(self) -> Figures:
+        polls = sorted(self.polls) or [float("nan")]
+        return {
+            "polls": len(self.polls),
+            "poll_median_ms": polls[len(polls) // 2] * 1000,
+            "poll_max_ms": polls[-1] * 1000,
+            "grown_mb": (self.most - self._begun) / 2**20,
+            "most_mb": self.most / 2**20,
+        }
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Target]:
+    target = Target(folder)
+    target.start()
+    try:
+        yield target
+    finally:
+        target.stop()

@@ -1,0 +1,140 @@
+"""Bytes that clients make a gateway hold are counted until they are gone."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from gateway.budgets import CHARGED, UNNAMED_FREE, Budget, Cache, Charged, Kept
+from gateway.memory import LEAST, Memory, parsed
+from gateway.serving.results import CHARGED_MIN, fetched
+from lake.errors import OutOfMemory
+
+
+def levels(whole: int = 100, role: int = 60, session: int = 40) -> tuple[Budget, Budget, Budget]:
+    gateway = Budget("the gateway", whole)
+    roles = Budget("the role", role, gateway)
+    return gateway, roles, Budget("the session", session, roles)
+
+
+def test_a_charge_counts_at_every_level() -> None:
+    gateway, role, session = levels()
+    session.charge(40)
+    with pytest.raises(OutOfMemory, match="out of memory") as raised:
+        session.charge(1)
+    assert raised.value.detail == "Memory of the session: 40 bytes are used and 1 more are needed; the limit is 40."
+    other = Budget("the session", 40, role)
+    other.charge(20)
+    with pytest.raises(OutOfMemory):
+        other.charge(1)  # of the role
+    assert (gateway.used, role.used, session.used, other.used) == (60, 60, 40, 20)
+    session.release(40)
+    other.charge(20)
+    assert gateway.used == 40
+
+
+def test_who_leaves_holds_nothing() -> None:
+    gateway, role, session = levels()
+    session.charge(30)
+    session.close()
+    session.release(30)  # somebody frees it late
+    assert (gateway.used, role.used) == (0, 0)
+    with pytest.raises(OutOfMemory):
+        session.charge(1)
+
+
+def test_caches_give_way() -> None:
+    gateway, _, session = levels()
+    gone: list[str] = []
+    cache: Cache[str, int] = Cache(gateway, 80, lambda key, value: gone.append(key))
+    for name in "abcd":
+        cache.put(name, 1, 20)
+    assert cache.get("a") == 1
+    session.charge(40)  # only 20 are left
+    assert gone == ["b"]
+    assert (cache.bytes, gateway.used) == (60, 100)
+    cache.put("e", 1, 40)  # more than the cache may hold, with the others
+    assert gone == ["b", "c", "d"]
+    cache.put("f", 1, 81)
+    assert cache.get("f") is None
+    cache.clear()
+    assert gateway.used == 40
+
+
+def test_what_has_a_name_is_charged() -> None:
+    gateway, _, session = levels(10 * UNNAMED_FREE, 10 * UNNAMED_FREE, 4 * UNNAMED_FREE)
+    kept: Kept[int] = Kept(lambda value: value)
+    kept.budget = session
+    kept[""] = UNNAMED_FREE
+    assert session.used == 0
+    kept["a"] = UNNAMED_FREE
+    kept["a"] = 2 * UNNAMED_FREE
+    assert session.used == 2 * UNNAMED_FREE
+    with pytest.raises(OutOfMemory):
+        kept["b"] = 3 * UNNAMED_FREE
+    assert "b" not in kept
+    kept[""] = 2 * UNNAMED_FREE
+    assert session.used == 4 * UNNAMED_FREE
+    assert kept.pop("a") == 2 * UNNAMED_FREE
+    assert kept.pop("nothing", None) is None
+    kept.clear()
+    assert gateway.used == 0
+
+
+def test_what_changes_is_charged_once() -> None:
+    gateway, _, session = levels()
+    charged = Charged(session)
+    for size in (10, 40, 5):
+        charged.set(size)
+        assert gateway.used == size
+    with pytest.raises(OutOfMemory):
+        charged.add(36)
+    assert (charged.size, gateway.used) == (5, 5)
+
+
+def test_many_threads() -> None:
+    gateway, _, session = levels(1 << 40, 1 << 40, 1 << 40)
+
+    def work() -> None:
+        for _ in range(2000):
+            session.charge(3)
+            session.release(3)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (gateway.used, session.used) == (0, 0)
+
+
+def test_results_are_charged_until_they_are_gone() -> None:
+    gateway, _, session = levels(8 << 20, 8 << 20, 4 << 20)
+    connection = duckdb.connect(config={"threads": 1})
+    token = CHARGED.set(session)
+    try:
+        small = fetched(connection.execute("SELECT 1"), pa.schema([("x", pa.int32())]))
+        assert (small.num_rows, gateway.used) == (1, 0)
+        table = fetched(connection.execute("SELECT range AS x FROM range(100000)"))
+        assert gateway.used >= table.nbytes > CHARGED_MIN
+        with pytest.raises(OutOfMemory):
+            fetched(connection.execute("SELECT range AS x FROM range(1000000000)"))
+        assert gateway.used == table.nbytes
+        del table
+        gc.collect()
+        assert gateway.used == 0
+    finally:
+        CHARGED.reset(token)
+
+
+def test_the_memory_of_a_gateway() -> None:
+    memory = Memory(LEAST)
+    assert memory.duckdb + memory.catalog + memory.clients < memory.total
+    assert memory.session <= memory.clients
+    for text in ("2", "GB", "-1GB", "900MB", "1TB", "2 G"):
+        with pytest.raises(ValueError, match=r"is no size|is too little"):
+            parsed(text)
