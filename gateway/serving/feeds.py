@@ -97,7 +97,7 @@ class QueryFeed:
     """What both kinds of queries share: a connection with tables of its own, closed with it."""
 
     def __init__(self, lake: Lake, sandbox: Sandbox, prepared: Prepared, values: Sequence[object]) -> None:
-        self.key: Hashable = ("query", prepared.sql, tuple(map(repr, values)))
+        self.key: Hashable = ("query", prepared.sql, prepared.constants, tuple(map(repr, values)))
         self.items = prepared.items
         self.lake, self._sandbox, self._prepared = lake, sandbox, prepared
         self._arguments = arguments(values, prepared.used, prepared.constants)

@@ -117,6 +117,23 @@ def test_values(made: Made, run) -> None:
     run(work)
 
 
+def test_long_literals(made: Made, run) -> None:
+    """They are no part of the SQL, so the SQL of two queries may be the same."""
+
+    async def work() -> None:
+        item = made.create("v", NARROW)
+        time = made.tick({item.id: [((1, "a"), 1)]})
+        async with serving(made) as server:
+            texts = [c * 100_000 for c in "xy"]
+            prepared = [server.prepare(select(f"SELECT '{text}' || name FROM v")) for text in texts]
+            streams = [server.changes(shared(p), after=time, snapshot=True) for p in prepared]
+            assert [bag((await anext(s)).table) for s in streams] == [{(text + "a",): 1} for text in texts]
+            for stream in streams:
+                await stream.aclose()  # type: ignore[attr-defined]
+
+    run(work)
+
+
 def test_too_large(made: Made, run, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         item = made.create("v", NARROW)
