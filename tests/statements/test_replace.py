@@ -1,4 +1,8 @@
-"""CREATE OR REPLACE: filled beside the old one, switched at one time with all that reads it, the difference for followers."""
+"""CREATE OR REPLACE: a view is backfilled into a replacement, and switches together with its
+dependents.
+
+Followers get the difference.
+"""
 
 from __future__ import annotations
 
