@@ -128,8 +128,7 @@ def _row_bytes(row: Row) -> bytes:
     return _bytes(schema.upsert(COLUMNS), dict(zip(("k", "v", "amount"), row, strict=True)))
 
 
-# ---- reading the topics
-# --------------------------------------------------------------------------------------------------
+# ---- reading the topics --------------------------------------------------------------------------------------------------
 
 
 def records(address: str, topic: str, partition: int = 0) -> list[tuple[bytes | None, bytes | None]]:
