@@ -1,4 +1,4 @@
-"""The JVM as we launch it."""
+"""The JVM with the options of the engine."""
 
 from __future__ import annotations
 
