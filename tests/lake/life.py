@@ -184,7 +184,7 @@ class Life:
             assert {KEYED.id, BAG.id, FEED.id} <= set(Lake(lake.path).catalog_at(n).items) or n <= 3
 
     def check_inbox(self, inbox: Inbox) -> None:
-        """Checks that the inbox has every acknowledged write that no tick has read, under its number."""
+        """Checks that every acknowledged write that no tick has read is in the inbox."""
         for number, content in self.inbox_entries.items():
             if number > self.consumed:
                 ((_, value),) = inbox.read(number - 1, number)

@@ -65,7 +65,7 @@ def _decimals(precision: int, scale: int) -> st.SearchStrategy[decimal.Decimal]:
 
 
 def values(type: Type, *, nullable: bool = True) -> st.SearchStrategy[Any]:
-    """Returns values of a type as Python objects, in stored form; -0.0 is already replaced by 0.0."""
+    """Returns values of a type as Python objects in stored form, which never contains -0.0."""
     if nullable:
         return st.none() | values(type, nullable=False)
     if type.is_array:
@@ -122,7 +122,7 @@ def text(row: Sequence[Any]) -> str:
 
 
 def counted(table: pa.Table) -> Counter[str]:
-    """Returns the total weight of each row, keyed by its text; rows that sum to zero are left out."""
+    """Returns the total weight of each row, keyed by its text, without zero weights."""
     total: Counter[str] = Counter()
     for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
         total[text(row[:-1])] += row[-1]
@@ -156,7 +156,7 @@ class History:
         return folded(made[relation] for header, made in self.entries if header.time <= time and relation in made)
 
     def check(self, lake: Lake, *items: Item) -> None:
-        """Checks that each relation's snapshot equals the sum of its changes, at every readable time."""
+        """Checks that each snapshot equals the sum of the changes, at every readable time."""
         since = lake.since()
         for header, _ in self.entries:
             if header.time >= since:

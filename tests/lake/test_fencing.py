@@ -1,5 +1,4 @@
-"""An engine is paused at a file operation, replaced by another one, and resumed: it changes
-nothing.
+"""An engine is paused at a file operation, replaced, and resumed: then it changes nothing.
 
 The successor has removed log entries in the meantime.
 """
@@ -64,8 +63,7 @@ def contents(path: Path) -> dict[Path, bytes]:
 
 
 def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, folder: Path) -> bool:
-    """Runs a step during which another engine takes over at operation `number`, then checks the
-    lake.
+    """Runs a step while another engine takes over at operation `number`, and checks the lake.
 
     Returns False if the step has fewer operations.
     """

@@ -52,7 +52,10 @@ class Rows:
         return text(row if self.item.key is None else [row[i] for i in self.item.key])
 
     def change(self, data: st.DataObject, pool: list[list[Any]]) -> list[tuple[list[Any], int]]:
-        """Returns random changes that are possible now: inserts, updates of a key, more or fewer copies."""
+        """Returns random changes that are valid now.
+
+        They are inserts, updates of a key, and more or fewer copies of a row.
+        """
         made: list[tuple[list[Any], int]] = []
         for row in data.draw(st.lists(st.sampled_from(pool), max_size=4)):
             name = self._name(row)

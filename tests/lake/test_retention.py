@@ -160,7 +160,7 @@ def test_a_wall_clock_that_jumps_stops_nobody_and_keeps_the_history(jump: int, l
 
 
 def test_a_step_between_two_entries_counts_a_minute_at_most(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A paused process, a sleeping machine and the time without an engine do not age the history."""
+    """Pauses, sleep and the time without an engine do not age the history."""
     writer, _ = begin(lake)
     age = writer.newest.age
     monotonic = ages.now
@@ -175,7 +175,7 @@ def test_a_step_between_two_entries_counts_a_minute_at_most(lake: Lake, monkeypa
 
 
 def test_a_stop_holds_for_where_the_reader_was_seen(lake: Lake) -> None:
-    """An engine that was paused while it stopped a reader does not stop it if it has advanced since."""
+    """An engine is paused while it stops a reader. If the reader advances, it is not stopped."""
     begin(lake)
     lake.hold("sink-1", 5)
     readers.stop(lake, "sink-1", 5, "too slow")
@@ -207,7 +207,7 @@ def test_a_reader_of_rows_holds_their_time(lake: Lake) -> None:
 
 @pytest.mark.usefixtures("old")
 def test_entries_stay_until_the_catalog_has_a_copy(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If copies of the catalog cannot be written, the entries that they are computed from are kept."""
+    """If catalog copies cannot be written, the entries that they are computed from stay."""
     writer, follower = begin(lake)
 
     def full(name: str, path: Path, action: Callable[[], Any]) -> Any:

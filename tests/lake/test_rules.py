@@ -202,7 +202,7 @@ def check_w4(lake: Lake) -> None:
 
 
 def check_w4_age(lake: Lake) -> None:
-    """Checks that without file locks, recent entries show that an engine runs, unless it has closed."""
+    """Checks that without locks, recent entries show that an engine runs, unless it closed."""
 
     def no_locks(descriptor: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, "no locks")
@@ -403,7 +403,7 @@ def check_w7_age(lake: Lake) -> None:
 
 
 def check_r1(lake: Lake) -> None:
-    """Checks that a read starts from a checkpoint at or before its time, at the checkpoint's version."""
+    """Checks that a read starts from a checkpoint at or before its time, at that version."""
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     follower = Follower(lake, writer.epoch)

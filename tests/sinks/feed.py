@@ -65,8 +65,9 @@ class Feed:
         self.writer.append(kind="catalog", catalog=Change(drop=(id,)))
 
     def tick(self, new: Mapping[int, Row | None], errors: list[tuple[str, str, int]] | None = None, *, shown: bool = True) -> None:
-        """Commits new rows by key; None deletes the row. Without `shown`, the sink writes no events
-        for it.
+        """Commits new rows by key; None deletes the row.
+
+        Without `shown`, the sink writes no events for it.
         """
         changed = {k: (self.rows.get(k), row) for k, row in new.items() if self.rows.get(k) != row}
         weighted = [(*row, weight) for pair in changed.values() for row, weight in zip(pair, (-1, 1), strict=True) if row is not None]
@@ -179,7 +180,10 @@ def events(address: str, topic: str) -> list[Event]:
 
 
 def fold(all: list[Event]) -> dict[int, Row]:
-    """Applies events in order and returns the resulting rows. Each event must match the current rows."""
+    """Applies events in order and returns the resulting rows.
+
+    Each event must match the current rows.
+    """
     rows: dict[int, Row] = {}
     for before, after in all:
         if before is not None:

@@ -29,10 +29,9 @@ FIRST_OPERATIONS = 8  # of a sink: its hold on the log, and its first report
 
 @contextmanager
 def failing(fails: Callable[[int], bool], *, after: bool) -> Iterator[list[str]]:
-    """Makes file operations of sinks raise, before they run or after, if `fails` accepts their
-    number.
+    """Makes file operations of sinks raise if `fails` accepts their number.
 
-    Yields the names of the operations that failed.
+    They raise before they run, or after. Yields the names of the operations that failed.
     """
     failed: list[str] = []
     numbers = iter(range(1 << 62))

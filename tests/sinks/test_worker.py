@@ -1,4 +1,4 @@
-"""One sink over a real lake, broker and registry: it writes each change of the view once, in order."""
+"""One sink over a real lake, broker and registry: it writes each change once, in order."""
 
 from __future__ import annotations
 
@@ -152,8 +152,9 @@ def test_without_a_known_key_an_update_is_two_events(tmp_path: Path, kafka: Kafk
 
 
 def test_protobuf(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
-    """The schemas are registered, each message begins with its schema's id, and each value with its
-    field number.
+    """The schemas are registered, and messages begin with their schema's id.
+
+    Each value has its field number.
     """
     feed.tick({1: (1, "a", None), 2: (2, "b", None)})
     format = {"type": "protobuf", "registry": registry.url}
@@ -336,8 +337,9 @@ def test_a_second_process_takes_a_sink_over_and_the_first_stays_away(feed: Feed,
 
 
 def test_json_with_a_consistency_topic(feed: Feed, kafka: Kafka, topic: str, running: Running) -> None:
-    """The sink also sets topic settings, compression and partitions. The consistency topic counts
-    the events of each time.
+    """The sink also sets topic settings, compression and partitions.
+
+    The consistency topic counts the events of each time.
     """
     feed.tick({k: (k, "v", Decimal("1.50")) for k in range(3)})
     given = {"consistency_topic": f"{topic}-marks", "topic.cleanup.policy": "compact", "compression_type": "lz4", "partition_count": 1}
@@ -370,8 +372,9 @@ def test_a_compatibility_level_is_set_with_the_schemas(feed: Feed, kafka: Kafka,
 def test_a_full_disk_stops_no_sink(
     feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The status cannot be written for a while. This once ended the sink's thread for good, while
-    its process continued.
+    """The status cannot be written for a while.
+
+    This once ended the sink's thread for good, while its process continued.
     """
     feed.create_sink(kafka.address, registry.url, topic)
     feed.random_tick()

@@ -18,6 +18,8 @@ from tests.tables.world import Served
 
 @dataclass
 class World:
+    """An engine and a gateway over one lake."""
+
     engine: EngineProcess
     lake: Lake
     served: Served

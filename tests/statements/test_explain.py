@@ -1,4 +1,4 @@
-"""EXPLAIN ANALYZE: the operators' state and counters while they run, and after an engine restart."""
+"""EXPLAIN ANALYZE: state and counters of operators, also after an engine restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long backfill reports progress, ends when it is canceled or times out, and leaves nothing behind."""
+"""A long backfill reports progress, and ends without a trace if it is canceled or times out."""
 
 from __future__ import annotations
 

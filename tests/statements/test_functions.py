@@ -1,4 +1,7 @@
-"""Functions in maintained views. Their results are compared with PostgreSQL in tests/tables/functions.sql."""
+"""Functions in maintained views.
+
+Their results are compared with PostgreSQL in tests/tables/functions.sql.
+"""
 
 from __future__ import annotations
 
@@ -156,8 +159,10 @@ def test_functions_that_call_each_other_are_refused() -> None:
 
 
 def test_a_function_that_reads_what_it_is_called_by_is_refused() -> None:
-    """A regression: a materialized view and a function referred to each other, and the next
-    statement about them never ended.
+    """A cycle is refused.
+
+    Once, a materialized view and a function referred to each other, and the next statement about
+    them never ended.
     """
     from engine.ddl import create_view
     from lake.catalog import ready

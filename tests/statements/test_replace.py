@@ -1,5 +1,4 @@
-"""CREATE OR REPLACE: a view is backfilled into a replacement, and switches together with its
-dependents.
+"""CREATE OR REPLACE: a replacement is backfilled and switches together with its dependents.
 
 Followers get the difference.
 """

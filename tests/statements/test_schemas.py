@@ -79,8 +79,9 @@ def test_psql_shows_schemas(sql: psycopg.Connection, world: World) -> None:
 
 
 def test_views_of_equal_names_are_kept_apart(sql: psycopg.Connection, world: World) -> None:
-    """Tables and materialized views with one name in two schemas have separate rows, errors and
-    files, also after they are moved.
+    """Relations with one name in two schemas have separate rows, errors and files.
+
+    This also holds after they are moved.
     """
     for schema in ("one", "two"):
         sql.execute(f"CREATE SCHEMA {schema}")  # type: ignore[call-overload]

@@ -35,6 +35,11 @@ FAIL = """@Override public void setPermission(Path path, FsPermission permission
 
 
 class World:
+    """An engine and a gateway over one lake, and a writer of rows.
+
+    `limit` is the maximum number of state versions between two snapshots.
+    """
+
     def __init__(self, folder: Path, limit: int | None) -> None:
         self.folder, self.lake_folder = folder, folder / "lake"
         self.limit = limit or 700

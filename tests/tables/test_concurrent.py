@@ -1,4 +1,4 @@
-"""Random concurrent writers through two gateways: the acknowledged results form one serial history."""
+"""Random concurrent writers through two gateways: the results form one serial history."""
 
 from __future__ import annotations
 
@@ -135,7 +135,10 @@ def test_transfers_keep_the_sum(world: World) -> None:
 
 
 def test_bags_lose_and_repeat_nothing(world: World, seed: int) -> None:
-    """Writers of a table without a key. Each changes only its rows, all copies of one value at once."""
+    """Writers of a table without a key.
+
+    Each changes only its rows, all copies of one value at once.
+    """
     with psycopg.connect(world.dsn, autocommit=True) as c:
         c.execute("CREATE TABLE b (who int, v int)")
         c.execute("INSERT INTO b SELECT w, v FROM (VALUES (0), (1), (2)) AS x(w), (VALUES (1), (1), (1), (2)) AS y(v)")

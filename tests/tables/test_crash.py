@@ -1,7 +1,7 @@
-"""A tables-only engine is killed at each step of a write: no acknowledged write is lost or
-duplicated.
+"""A tables-only engine is killed at each step of a write.
 
-No transaction is applied in part. Takes seconds; `test_kill` with Spark takes minutes.
+No acknowledged write is lost or duplicated, and no transaction is applied in part. Takes seconds;
+`test_kill` with Spark takes minutes.
 """
 
 from __future__ import annotations

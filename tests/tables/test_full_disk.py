@@ -1,4 +1,4 @@
-"""On a full disk, a write fails with 53100 and leaves nothing behind; engine and gateway continue."""
+"""On a full disk, a write fails with 53100 and leaves nothing; engine and gateway continue."""
 
 from __future__ import annotations
 

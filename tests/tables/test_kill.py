@@ -38,6 +38,8 @@ STEPS = (
 
 
 class Shop:
+    """An engine, a gateway and three writers over one lake."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.engine = EngineProcess(folder / "lake")

@@ -18,7 +18,7 @@ Connection = psycopg.Connection[Any]
 
 @pytest.fixture
 def both(world: World, postgres: str) -> Iterator[Callable[[Callable[[Connection], Any]], Any]]:
-    """Yields a function that runs the same calls on both servers and returns their common answer."""
+    """Yields a function that runs a call on both servers and returns their common answer."""
     with psycopg.connect(postgres, autocommit=True) as theirs, psycopg.connect(world.dsn, autocommit=True) as ours:
         theirs.execute("SET timezone = 'UTC'")
         theirs.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")

@@ -32,7 +32,10 @@ REACH_S = 30.0  # on a busy machine; an idle gateway takes milliseconds
 
 
 class Engine:
-    """The part of the engine that serves tables, in a thread. `pause` stops ticks until `resume`."""
+    """The part of the engine that serves tables, in a thread.
+
+    `pause` stops ticks until `resume`.
+    """
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake

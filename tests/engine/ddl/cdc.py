@@ -173,7 +173,10 @@ class Source:
             self.ids = again.tick(frame._jdf, str(self.state), self.ticks + 1, self.ids, self.partitions).stateIds()
 
     def given(self, batch: list[Message]) -> list[tuple[Any, ...]]:
-        """Sends messages to an append-only source and returns all its rows, ordered by the first column."""
+        """Sends messages to an append-only source and returns its rows in order.
+
+        Returns the rows of all ticks, ordered by the first column.
+        """
         self.send(batch)
         return sorted(self.rows[self.items[2].id].elements(), key=lambda row: [(v is None, str(v)) for v in row][:1])
 

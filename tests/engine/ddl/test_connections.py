@@ -70,7 +70,7 @@ def test_a_secret_keeps_no_value() -> None:
 
 
 def test_what_a_source_and_a_sink_take() -> None:
-    """Items have the address and the settings, with secrets as ids, and depend on the connections."""
+    """Items have the address, settings and secret ids, and depend on the connections."""
     catalog = made(
         SECRET, KAFKA, CSR,
         f"CREATE SOURCE t FROM KAFKA CONNECTION k (TOPIC 't', START OFFSET (3)) {AVRO} ENVELOPE UPSERT",

@@ -1,4 +1,4 @@
-"""Change data capture: duplicates, new snapshots, truncates, values that were not sent, failovers."""
+"""Change data capture: duplicates, new snapshots, truncates, missing values, failovers."""
 
 from __future__ import annotations
 

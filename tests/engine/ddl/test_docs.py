@@ -1,4 +1,4 @@
-"""The docs of sources and sinks: the engine accepts every statement, and every option is documented."""
+"""The docs of sources and sinks: all statements are accepted, and all options documented."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ PAGES = ("sources.md", "sinks.md")
 
 
 class AnySubject:
+    """A registry that knows every subject."""
+
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         return json.dumps(KEY if subject.endswith("-key") else ENVELOPE)
 

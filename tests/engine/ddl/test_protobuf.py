@@ -180,8 +180,9 @@ def test_a_required_field(session: Any, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_confluents_header(session: Any, tmp_path: Path) -> None:
-    """The header says which message of the schema follows: here the second, [1]. The short form 0
-    is the first one.
+    """The header says which message of the schema follows: here the second, [1].
+
+    The short form 0 is the first one.
     """
     schema = 'syntax = "proto3"; message First { int32 n = 1; } message M { int32 n = 1; message In { int32 n = 1; } }'
     header = b"\0\0\0\0\x09"

@@ -1,4 +1,7 @@
-"""A source that reads a sink's topic has the view's rows, in each format and envelope, for every type."""
+"""A source that reads a sink's topic has the view's rows.
+
+This holds for every format, envelope and type.
+"""
 
 from __future__ import annotations
 

@@ -113,7 +113,10 @@ def filled(
 
 
 def plain(value: Any) -> Any:
-    """Normalizes a value: an interval to microseconds, NaN to text, a decimal without trailing zeros."""
+    """Normalizes a value for comparison.
+
+    Intervals become microseconds, NaN becomes text, and decimals lose trailing zeros.
+    """
     if isinstance(value, tuple) and value and value[0] == ("months", 0):
         return dict(value)["micros"] + dict(value)["days"] * 86_400_000_000
     if isinstance(value, Decimal):
@@ -175,8 +178,9 @@ def test_mariadb(session: Any, schemas: str, tmp_path: Path, table: str, form: s
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_column_added_in_mid_stream(session: Any, schemas: str, tmp_path: Path, form: str) -> None:
-    """Rows that are not sent again have the schema's default in Avro. In JSON they have NULL,
-    because no event has the default.
+    """Rows that are not sent again have the schema's default in Avro.
+
+    In JSON they have NULL, because no event has the default.
     """
     for database in ("postgres", "mariadb"):
         columns = "id bigint, score numeric(5,1)"
@@ -187,7 +191,10 @@ def test_a_column_added_in_mid_stream(session: Any, schemas: str, tmp_path: Path
 
 
 def test_before_the_truncate(session: Any, schemas: str, tmp_path: Path) -> None:
-    """Covers values that the final tables lack: a negative time, a set, bits, a month, deleted rows."""
+    """Covers values that the final tables lack.
+
+    These are a negative time, a set, bits, a month and deleted rows.
+    """
     key, columns = MARIADB_COLUMNS["purchases"]
     for form in FORMS:
         source = Source(session, tmp_path / form, statement("mariadb", form, "purchases", columns, key, schemas))

@@ -20,8 +20,10 @@ NULL_TEXT = ["null", "string"]
 
 
 def test_rows_that_only_come(session: Any, tmp_path: Path, registry: Registry) -> None:
-    """An existing view keeps its columns, INCLUDE columns keep their places, and messages with
-    older schemas are still read.
+    """Covers views, INCLUDE columns and older messages.
+
+    An existing view keeps its columns, INCLUDE columns keep their places, and messages with older
+    schemas are still read.
     """
     topic = Topic(registry, "only_come")
     first = topic.register(field("id", "int"), field("price", "int"))

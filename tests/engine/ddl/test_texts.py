@@ -35,7 +35,7 @@ Encode = Callable[[bytes], bytes]
 
 @dataclass(frozen=True)
 class Place:
-    """A place of text in a message: functions from a text to the bytes of the value, key and header."""
+    """A place of text in a message, as functions from a text to the value, key and header."""
 
     value: Encode
     key: Encode | None = None

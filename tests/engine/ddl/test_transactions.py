@@ -1,4 +1,4 @@
-"""TRANSACTION METADATA of CREATE SOURCE: its options, errors, and sources with one transaction topic."""
+"""TRANSACTION METADATA of CREATE SOURCE: options, errors, and shared transaction topics."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def of_node(node: plan.Relation) -> Iterator[str]:
 
 
 def equates(condition: plan.Scalar, width: int) -> bool:
-    """Returns whether the condition equates an expression of the left with one of the right input."""
+    """Returns whether an equality compares an expression of the left input with one of the right."""
     if not isinstance(condition, plan.Call) or condition.function.name != "=":
         return False
     sides = [{i < width for i in columns_of(a)} for a in condition.arguments]

@@ -1,5 +1,4 @@
-"""Queries for edge cases: few values in many copies, with NULLs, ties, errors and values at the
-limits.
+"""Queries for edge cases: few values in many copies, with NULLs, ties, errors and extreme values.
 
 They read three tables: `e` with duplicate rows, `u` with one row for each `a`, and `p`, a topic
 that is not stored. Each view takes the next query and chooses at random among the alternatives in

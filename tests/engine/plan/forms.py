@@ -282,7 +282,7 @@ class Forms:
     # ---- joins ---------------------------------------------------------------------------------------------------------------------
 
     def joined(self) -> str:
-        """Returns a join; the kinds take turns, with and without equality and further conditions."""
+        """Returns a join; the kinds take turns, with and without equality and more conditions."""
         writer = self.writer()
         word = self.turn(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT JOIN"])
         few = word == "LEFT JOIN" or self.random.random() < 0.4  # small tables, with many outer rows and NULLs
@@ -351,7 +351,7 @@ class Forms:
                 return text
 
     def predicate(self) -> str:
-        """Returns a query with a subquery in a condition; the kinds take turns, correlated or not."""
+        """Returns a query with a subquery in a condition; the kinds take turns."""
         own = random_subqueries.Writer(self.random, depth=1)
         outer = [(f"q.{c}", t) for c, t in random_subqueries.TABLES["r"]]
         kind = self.n % 6

@@ -51,6 +51,8 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "debezium"
 
 @dataclass
 class Case:
+    """One command of a script, with the comment before it and the expected answer."""
+
     comment: list[str]
     command: str
     answer: str
@@ -88,6 +90,8 @@ class Shop:
 
 @dataclass
 class World:
+    """The catalog that a script builds, and the sizes of its relations."""
+
     catalog: Catalog = field(default_factory=Catalog)
     rows: dict[int, int] = field(default_factory=dict)  # relation → number of rows, for the views that follow
 

@@ -108,7 +108,10 @@ class Law:
         self.refused: list[str] = []
 
     def world(self, seed: int, number: int) -> None:
-        """Runs the views of a world. The error of a failure has all that is needed to reproduce it."""
+        """Runs the views of a world.
+
+        The error of a failure has all that is needed to reproduce it.
+        """
         views, case = self.made(seed, number)
         try:
             self.run(views, case)

@@ -22,6 +22,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Mutation:
+    """A text of a file that is replaced by another one, and the rule that this breaks.
+
+    `built` means that circuits must be built again.
+    """
+
     file: str
     built: bool
     rule: str

@@ -1,4 +1,4 @@
-"""The graph of a catalog: restarts do not change it, ids are never reused, and common parts are shared."""
+"""The graph of a catalog: it survives restarts, never reuses ids, and shares common parts."""
 
 from __future__ import annotations
 
@@ -199,7 +199,10 @@ def test_errors_of_views_that_share_only_a_source_add_up() -> None:
 
 
 def test_errors_that_two_edges_would_have_got_are_filled_twice_or_not_at_all() -> None:
-    """A self join gets errors of its input's output on both sides, and errors of views above once."""
+    """Covers self joins.
+
+    A self join of a view gets errors of this view on both sides, and errors of views above it once.
+    """
     made, _, users = shop()
     made.view("a", plan.Filter(users, may_fail(0)))
     a = plan.Scan(made["a"].id, made["a"].columns, made["a"].key)
@@ -228,8 +231,9 @@ def _equal(left: int, right: int) -> plan.Scalar:
 
 
 def test_a_part_that_two_inputs_of_one_view_have_in_common_is_filled_once_each() -> None:
-    """A join of a query over a view with the same query written inline: digests are equal, but
-    histories differ. The parts are merged when both are backfilled.
+    """A query over a view is joined with the same query written inline.
+
+    Digests are equal, but histories differ. The parts are merged when both are backfilled.
     """
     made, _, users = shop()
     first = made.view("first", counted(users, 1))
@@ -263,7 +267,10 @@ def test_a_record_of_another_plan_is_seen() -> None:
 
 
 def test_random_lives_of_a_catalog() -> None:
-    """Views are created, backfilled and dropped: the graph survives restarts, and ids keep their meaning."""
+    """Views are created, backfilled and dropped at random.
+
+    After each step, the graph survives a restart and ids keep their meaning.
+    """
     for seed in range(120):
         source = random.Random(seed)
         made, events, users = shop()

@@ -1,4 +1,4 @@
-"""Statistics of operators, with one partition and with several: each counts its part of the state."""
+"""Statistics of operators with several partitions: each counts its part of the state."""
 
 from __future__ import annotations
 

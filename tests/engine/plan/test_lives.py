@@ -44,6 +44,8 @@ AT = datetime(2026, 1, 1)
 
 @dataclass
 class Piece:
+    """A part of a new view's history: rows with weights, and the channel that they are sent on."""
+
     channel: str
     columns: tuple[Any, ...]
     rows: list[tuple[Row, int]]

@@ -182,7 +182,10 @@ def test_a_broken_operator_is_caught(mutation: Mutation, session: Any, worlds: W
 
 @pytest.mark.parametrize("mutation", PYTHON, ids=str)
 def test_a_broken_rewrite_is_caught(mutation: Mutation, worlds: Worlds, capsys: pytest.CaptureFixture[str]) -> None:
-    """Mutations of plan rewrites are caught by comparing plans with the reference, all others by the law."""
+    """Compares plans with the reference for mutations of plan rewrites.
+
+    The law catches the others, and those that this comparison misses.
+    """
     began = time.monotonic()
     cases = means_otherwise(mutation) if mutation.file.startswith(("engine.plan.rewrites", "engine.plan.s")) else None
     if cases is None:

@@ -48,6 +48,8 @@ Changes = Sequence[tuple[Table, Row, int]]
 
 
 class Views:
+    """Views whose ticks are Spark jobs, with the current rows of all relations in `rows`."""
+
     def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
         from engine.runtime.circuits import Circuits
 
@@ -94,7 +96,10 @@ class Views:
         return self.add_all([(name, query, kind)]) == 1
 
     def add_all(self, views: Iterable[tuple[str, str, plan.JoinKind | None]]) -> int:
-        """Adds views that do not read each other and builds the circuit once. Returns how many were added."""
+        """Adds views that do not read each other and builds the circuit once.
+
+        Returns how many were added.
+        """
         items, id = [], self.catalog.next_id
         for name, query, kind in views:
             if kind is not None:
@@ -197,10 +202,10 @@ class Views:
         return sum(self.compared(name) for name in self.queries)
 
     def compared(self, name: str) -> bool:
-        """Compares a view with its query, and returns whether no row failed, here or in a view
-        above.
+        """Compares a view with its query. Returns whether no row failed.
 
-        A view with failing rows is not compared: it may have more rows than its query, and errors.
+        A view is not compared if a row fails, here or in a view above: then it may have more rows
+        than its query, and errors.
         """
         item = self.catalog.relation(name)
         expected = evaluate(at(self.bound(item, self.catalog), self.time), self.rows)

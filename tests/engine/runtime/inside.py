@@ -1,4 +1,7 @@
-"""An engine in the test's process. Tests call its operations and can make their file accesses fail."""
+"""An engine in the test's process.
+
+Tests call its operations and can make their file accesses fail.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,7 @@ class Inside:
         return number
 
     def wait(self, number: int) -> None:
-        """Returns when the tick that read this inbox entry is in the log, or the engine has ended."""
+        """Returns when the tick of this inbox entry is in the log, or the engine has ended."""
         self.engine.wait_inbox(number, lambda: self.alive)
 
     def round(self) -> None:

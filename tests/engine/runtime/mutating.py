@@ -1,4 +1,4 @@
-"""Replaces a class of the engine's Java library in a running JVM, to test the effect of a defect."""
+"""Replaces a Java class of the engine in a running JVM, to test the effect of a defect."""
 
 from __future__ import annotations
 

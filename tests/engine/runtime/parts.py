@@ -1,4 +1,4 @@
-"""Helpers for tests of the running engine: its process, statements through its control, and rows."""
+"""Helpers for tests of the running engine: its process, its control, and relations' rows."""
 
 from __future__ import annotations
 

@@ -32,6 +32,8 @@ UNSAID = (b"unsaid-word", b"bobs-word", b"registry-word")  # passwords
 
 
 class World:
+    """An engine, sinks, a Kafka and a registry that use TLS and authenticate clients."""
+
     def __init__(self, folder: Path) -> None:
         self.folder, self.authority = folder, Authority()
         own = self.authority.pair()
@@ -75,7 +77,7 @@ class World:
         self.kafka.stop()
 
     def said(self) -> bytes:
-        """Returns the content of all files that Tailgate wrote, except Kafka's files and the secrets."""
+        """Returns the content of all files that Tailgate wrote, without Kafka's files and secrets."""
         files = [f for f in self.folder.rglob("*") if f.is_file() and "kafka" not in f.parts and "secrets" not in f.parts]
         return b"".join(f.read_bytes() for f in files)
 

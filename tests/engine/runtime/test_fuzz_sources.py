@@ -107,6 +107,8 @@ def offsets(lake: Lake, name: str) -> list[int]:
 
 
 class World:
+    """An engine over a shared Kafka and registry."""
+
     def __init__(self, folder: Path, kafka: Kafka, registry: Registry) -> None:
         self.kafka, self.registry = kafka, registry
         self.engine = EngineProcess(folder / "lake")

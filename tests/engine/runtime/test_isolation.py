@@ -1,4 +1,7 @@
-"""A defect in the operator that stores a source's rows stalls only this source, without data loss."""
+"""A defect in the operator that stores a source's rows stalls only this source.
+
+No data is lost.
+"""
 
 from __future__ import annotations
 

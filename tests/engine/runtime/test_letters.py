@@ -116,7 +116,7 @@ def test_a_letter_enters_each_view_once(world: Letters) -> None:
 
 
 def test_a_record_that_only_one_view_lacks(world: Letters) -> None:
-    """The registry has lost a schema, so later views cannot decode a record that the first view has."""
+    """The registry has lost a schema, so later views cannot decode one of the records."""
     world.avro("partly")
     world.produce("partly", encoded(world.first, 1), encoded(world.second, 2))
     world.view("partly", "whole")
@@ -169,7 +169,10 @@ def test_letters_of_a_lake_from_before_they_had_all_columns(world: Letters) -> N
 
 
 def test_an_engine_that_ends_while_letters_are_retried(world: Letters) -> None:
-    """The engine is killed when the letters are in the inbox, before their tick. RETRY is sent again."""
+    """The engine is killed when the letters are in the inbox, before their tick.
+
+    RETRY is sent again.
+    """
     world.avro("killed")
     world.produce("killed", encoded(world.first, 1), encoded(world.second, 2))
     world.knows(FIRST)

@@ -37,8 +37,7 @@ def durable(state: Path, trace: Path) -> set[Path]:
 
 
 def lose(copied: Path, original: Path, kept: set[Path], chance: random.Random | None) -> int:
-    """Removes from a copy of the folder the files that may be lost, and returns how many there
-    were.
+    """Removes the files that may be lost from a copy of the folder. Returns their number.
 
     With `chance`, each file is lost, truncated or kept at random.
     """

@@ -24,7 +24,7 @@ WAIT_S = 180.0  # for an engine start and the rebuild; takes seconds on an idle 
 
 
 class World:
-    """An engine with keyed users and append-only clicks, views over them, and a model of the rows."""
+    """An engine with keyed users, append-only clicks and views, and a model of the rows."""
 
     def __init__(self, folder: Path, kafka: Kafka) -> None:
         self.lake_folder, self.kafka = folder / "lake", kafka
@@ -134,8 +134,9 @@ def test_a_file_of_the_state_is_damaged_by_a_kill(world: World) -> None:
 
 
 def test_digests_of_another_planner(world: World) -> None:
-    """Only the lowest view has another digest. It and all its dependents are backfilled and switch
-    at one time.
+    """Only the lowest view has another digest.
+
+    It and all its dependents are backfilled and switch at one time.
     """
     until(world.equal, WAIT_S)
     world.engine.stop()

@@ -33,6 +33,8 @@ Row = tuple[Any, ...]
 
 
 class World:
+    """An engine, a gateway and sinks over one lake, with a separate Kafka."""
+
     def __init__(self, folder: Path, kafka: Kafka, registry: Registry) -> None:
         self.kafka, self.registry = kafka, registry
         self.engine = EngineProcess(folder / "lake")
@@ -201,7 +203,10 @@ def without_stock(world: World, table: str, source: str, view: str) -> Topic:
 
 
 def test_a_view_that_is_planned_otherwise(world: World) -> None:
-    """The plan uses a column that is never NULL to detect matches. The new schema lacks this column."""
+    """The plan uses a column that is never NULL to detect matches.
+
+    The new schema lacks this column.
+    """
     topic = without_stock(world, "items", "stocked", "missing")
     second, notices = topic.register(field("price", "int")), list[str]()
     with world.connect() as sql:
@@ -237,7 +242,10 @@ KILLED_AT = (  # crash point, and whether the columns exist afterwards
 
 
 def test_killed_in_the_middle(world: World) -> None:
-    """The columns exist or not. Rows from before and after are there in both cases, in the views too."""
+    """The columns exist or not.
+
+    Rows from before and after are there in both cases, in the views too.
+    """
     topic = Topic(world.registry, "killed")
     world.kafka.create_topic("killed")
     topic.register_key(field("id", "int"))

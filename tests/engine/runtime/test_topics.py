@@ -1,4 +1,4 @@
-"""Kafka topics: start offsets, new partitions, transactions, headers, and topics that are recreated."""
+"""Kafka topics: start offsets, new partitions, transactions, headers, recreated topics."""
 
 from __future__ import annotations
 
@@ -135,7 +135,10 @@ def test_a_topic_made_anew_is_not_mixed_with_the_old_one(world: World) -> None:
 
 
 def test_a_topic_made_anew_between_two_ticks(world: World) -> None:
-    """The engine sees only offsets, which are larger than before. It reads no row of the new topic."""
+    """The engine sees only offsets, which are larger than before.
+
+    It reads no row of the new topic.
+    """
     world.kafka.create_topic("swapped")
     world.source("swapped", "swapped", "KEY FORMAT TEXT VALUE FORMAT TEXT ENVELOPE UPSERT")
     world.send("swapped", "old", key="a")

@@ -183,7 +183,10 @@ def make(engine: EngineProcess, kafka: str, registry: str = "") -> Lake:
 
 
 def steps(lake: Lake) -> Iterator[tuple[int, int, int]]:
-    """Yields after each log entry: the total balance, the accounts' transfers, and all transfers."""
+    """Yields totals after each log entry.
+
+    These are the sum of the balances, the sum of the accounts' counts, and the number of transfers.
+    """
     catalog = lake.catalog()
     told = [(h.n, name, t) for name in ("accounts", "transfers") for h, t in changes(lake, catalog.relation(name).id, 0)]
     held: dict[str, Counter[Any]] = {"accounts": Counter(), "transfers": Counter()}

@@ -62,7 +62,7 @@ def stopped(*pids: int) -> Iterator[None]:
 
 
 def test_a_fill_begins_again_at_the_new_head(world: World) -> None:
-    """The first records are removed between the choice of the view's start offset and the first fetch."""
+    """Records are removed between the choice of the start offset and the first fetch."""
     log = world.lake.path.parent / "engine.log"
     for attempt in range(5):
         topic = f"head-{attempt}"
