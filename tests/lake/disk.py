@@ -56,6 +56,7 @@ class Disk:
 
     @contextmanager
     def recording(self) -> Iterator[Disk]:
+        """Records the lake's file operations until the block ends."""
         files.hook = self._operation
         try:
             yield self

@@ -79,9 +79,11 @@ class Life:
         self.follower = Follower(self.lake, self.writer.epoch)
 
     def step(self, name: str) -> None:
+        """Runs the step with this name."""
         getattr(self, name)()
 
     def tick(self) -> None:
+        """Appends random changes of both relations."""
         key = self.chance.randrange(6)
         before, after = self.keyed.get(key), str(self.chance.randrange(100))
         rows = [([key, after], 1), *([([key, before], -1)] if before is not None and before != after else [])]
@@ -109,6 +111,7 @@ class Life:
         self._append({}, kind="catalog", catalog=Change(put=(view,)))
 
     def write(self) -> None:
+        """Writes a random record to the inbox."""
         content = f"write {self.chance.random()}".encode()
         number = self.inbox.write([Record(f"{TABLE}1", None, content)])
         assert number not in self.inbox_entries
@@ -122,14 +125,17 @@ class Life:
         self.inbox.remove(0, upto)
 
     def acknowledge(self) -> None:
+        """Acknowledges the subscription up to the newest time."""
         time = self.history.entries[-1][0].time
         subscriptions.acknowledge(self.lake, FEED.id, time)
         self.acknowledged = time
 
     def round(self) -> None:
+        """Runs a round: the Delta tables follow the log."""
         self.follower.round()
 
     def sweep(self) -> None:
+        """Removes what is no longer needed."""
         sweep(self.writer)
 
     def _consumed(self, upto: int) -> None:

@@ -102,10 +102,12 @@ def values(type: Type, *, nullable: bool = True) -> st.SearchStrategy[Any]:
 
 
 def item(id: int, columns: Sequence[Field], key: tuple[int, ...] | None, **fields: Any) -> Item:
+    """Returns the item of a materialized view with these columns; a bag if `key` is None."""
     return Item(id, "materialized view", f"r{id}", tuple(columns), key, **{"stored": True, **fields})
 
 
 def add(writer: Writer, *items: Item) -> Header:
+    """Appends a catalog entry that puts the items."""
     return writer.append(kind="catalog", catalog=Change(put=items))
 
 
@@ -118,6 +120,7 @@ def changes(item: Item, rows: Iterable[tuple[Sequence[Any], int]]) -> pa.Table:
 
 
 def text(row: Sequence[Any]) -> str:
+    """Returns a row as the text that rows are compared by."""
     return repr(list(row))
 
 
@@ -130,6 +133,7 @@ def counted(table: pa.Table) -> Counter[str]:
 
 
 def folded(parts: Iterable[pa.Table]) -> Counter[str]:
+    """Returns the sum of several tables of changes, without zero weights."""
     total: Counter[str] = Counter()
     for part in parts:
         for row, weight in counted(part).items():
@@ -138,6 +142,7 @@ def folded(parts: Iterable[pa.Table]) -> Counter[str]:
 
 
 def snapshot(lake: Lake, item: Item, at: int | None = None) -> Counter[str]:
+    """Returns a relation's rows at a time, by default the newest, with their weights."""
     return counted(lake.snapshot(item.id, at))
 
 
@@ -148,11 +153,13 @@ class History:
         self.entries: list[tuple[Header, dict[int, pa.Table]]] = []
 
     def append(self, writer: Writer, made: dict[int, pa.Table], **fields: Any) -> Header:
+        """Appends an entry with these changes to the log and to the model."""
         header = writer.append(list(made.items()), **fields)
         self.entries.append((header, made))
         return header
 
     def at(self, relation: int, time: int) -> Counter[str]:
+        """Returns a relation's rows at a time, as the sum of its changes."""
         return folded(made[relation] for header, made in self.entries if header.time <= time and relation in made)
 
     def check(self, lake: Lake, *items: Item) -> None:

@@ -53,6 +53,7 @@ class Feed:
         self.writer.append(kind="catalog", catalog=Change(put=(view,)))
 
     def create_sink(self, brokers: str, registry: str, topic: str, *, id: int = FIRST_SINK, **options: Any) -> Item:
+        """Creates a sink of the view and returns its item. `options` override the defaults."""
         value_format = {"type": "avro", "registry": registry, "options": {}}
         given = {"brokers": brokers, "topic": topic, "value_format": value_format, "envelope": "debezium", "snapshot": True, "with": {}}
         sink = Item(id, "sink", f"sink{id}", depends=(VIEW,), options={**given, **options})
@@ -62,6 +63,7 @@ class Feed:
         return sink
 
     def drop(self, id: int) -> None:
+        """Drops an item."""
         self.writer.append(kind="catalog", catalog=Change(drop=(id,)))
 
     def tick(self, new: Mapping[int, Row | None], errors: list[tuple[str, str, int]] | None = None, *, shown: bool = True) -> None:
@@ -89,6 +91,7 @@ class Feed:
             self.expected += self._ordered(changed)
 
     def random_tick(self, keys: int = 40, changes: int = 8) -> None:
+        """Commits random changes of at most `changes` keys."""
         new: dict[int, Row | None] = {}
         for _ in range(random.randint(0, changes)):
             k = random.randrange(keys) - 10
@@ -228,6 +231,7 @@ def until(what: Callable[[], Any], seconds: float = 60, every: float = 0.2) -> A
 
 
 def copy(lake: Lake, sink: int = FIRST_SINK) -> dict[str, Any]:
+    """Returns the progress and status that the sink has reported in the lake, or {}."""
     try:
         return json.loads((lake.path / "readers" / f"sink-{sink}").read_bytes())  # type: ignore[no-any-return]
     except FileNotFoundError:

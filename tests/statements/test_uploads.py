@@ -37,7 +37,7 @@ FAIL = """@Override public void setPermission(Path path, FsPermission permission
 class World:
     """An engine and a gateway over one lake, and a writer of rows.
 
-    `limit` is the maximum number of state versions between two snapshots.
+    `limit` is the maximum number of state versions since the last uploaded snapshot.
     """
 
     def __init__(self, folder: Path, limit: int | None) -> None:

@@ -61,9 +61,11 @@ class Engine:
         return number
 
     def pause(self) -> None:
+        """Stops ticks."""
         self._going.clear()
 
     def resume(self) -> None:
+        """Continues ticks."""
         self._going.set()
 
     def _run(self) -> None:
@@ -74,6 +76,7 @@ class Engine:
             self.tick()
 
     def tick(self) -> None:
+        """Commits all writes of the inbox in one log entry."""
         with self._boundary:
             before, upto = self.writer.newest.inbox, self.inbox.newest
             if upto > before and not self._ending:

@@ -34,6 +34,7 @@ Message = dict[str, Any]
 
 
 def messages(folder: str, table: str) -> list[Message]:
+    """Returns the recorded messages of a table."""
     return [json.loads(line) for line in (FIXTURES / folder / f"{folder}.{table}.jsonl").read_text().splitlines()]
 
 
@@ -49,6 +50,7 @@ def value(of: Message) -> Any:
 
 
 def with_value(of: Message, new: Any) -> Message:
+    """Returns the message with another JSON value."""
     return {**of, "value_b64": base64.b64encode(json.dumps(new).encode()).decode()}
 
 
@@ -181,6 +183,7 @@ class Source:
         return sorted(self.rows[self.items[2].id].elements(), key=lambda row: [(v is None, str(v)) for v in row][:1])
 
     def counted(self, *columns: str) -> Counter[tuple[Any, ...]]:
+        """Returns the number of copies of each row, or of its values in some columns."""
         names = [c.name for c in self.item.columns]
         out: Counter[tuple[Any, ...]] = Counter()
         for row, n in self.rows[self.item.id].items():
@@ -193,6 +196,7 @@ class Source:
         return set(self.counted(*columns))
 
     def reasons(self) -> list[str]:
+        """Returns the reasons of all dead letters, sorted."""
         return sorted(row[6] for row in self.rows[self.items[1].id])
 
 

@@ -26,9 +26,11 @@ class Topic:
         self._ask("PUT", f"/config/{name}-value", config)
 
     def register(self, *fields: dict[str, Any]) -> Registered:
+        """Registers a record schema with these fields for values."""
         return self.register_schema({"type": "record", "name": "row", "fields": list(fields)})
 
     def register_key(self, *fields: dict[str, Any]) -> None:
+        """Registers a record schema with these fields for keys, which `message` then uses."""
         self._key = self.register_schema({"type": "record", "name": "key", "fields": list(fields)}, "key")
 
     def register_schema(self, schema: Any, part: str = "value") -> Registered:
@@ -63,4 +65,5 @@ def _framed(schema: Registered, value: Any) -> bytes:
 
 
 def field(name: str, type: Any, **more: Any) -> dict[str, Any]:
+    """Returns a field of an Avro record schema."""
     return {"name": name, "type": type, **more}

@@ -78,7 +78,8 @@ class Broken(AssertionError):
 def steps(world: Wide) -> Iterator[Step]:
     """Yields the steps of a world: the history in pieces, in any order, then changes.
 
-    One of the ticks deletes all rows. Most ticks are at times that occur in rows and bounds.
+    One of the ticks deletes all rows of the stored tables. Most ticks are at times that occur in
+    rows and bounds.
     """
     r, now = world.random, START_MS + world.random.randint(0, 6) * HOUR_MS - 1
     history = [c for _ in range(3) for c in world.change(22) + world.change(8, world.edges)]

@@ -61,9 +61,10 @@ def rows(source: random.Random, columns: tuple[Field, ...]) -> Counter[Any]:
 
 
 def agree(before: Result, after: Result) -> bool:
-    """Returns whether two results are equal.
+    """Returns whether a pass has kept the result.
 
-    A pass may make fewer rows fail, and then return more rows, but never the reverse.
+    Without failing rows, the results are equal. A pass may make fewer rows fail, and then return
+    more rows, but never the reverse.
     """
     if not before.errors:
         return before == after

@@ -143,6 +143,7 @@ class Views:
         return len(items)
 
     def build(self) -> None:
+        """Builds the circuit of all views."""
         self.built = streams = self.streams(self.catalog)
         self.circuit = self.circuits.build(circuit.compile_catalog(self.catalog, streams))
         views = (i for i in self.catalog.items.values() if i.kind == "materialized view")
@@ -224,6 +225,7 @@ class Straight(Views):
     straight: Any = None
 
     def build(self) -> None:
+        """Builds the circuit and opens it over the state stores."""
         super().build()
         self.end()
         self._open()
@@ -320,6 +322,7 @@ def _item(table: Table) -> Item:
 
 
 def as_json(table: Table, row: Row) -> bytes:
+    """Returns a row as a JSON object, for a source."""
     parts = []
     for column, value in zip(table.columns, row, strict=True):
         text = f"{value:f}" if isinstance(value, Decimal) else json.dumps(str(value) if isinstance(value, datetime) else value)

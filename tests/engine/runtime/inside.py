@@ -69,12 +69,14 @@ class Inside:
         return self._thread.is_alive()
 
     def end(self) -> None:
+        """Stops the engine and waits until it has ended."""
         self.engine.stop()
         self._thread.join(COMMIT_S)
         assert not self.alive
         self.writer.close()
 
     def execute(self, sql: str) -> dict[str, Any]:
+        """Runs a statement and returns the answer."""
         catalog = self.engine.catalog
         return self.statements.execute(sql, {}, resolve(sql, catalog, catalog), Waiting())
 
