@@ -58,7 +58,7 @@ HEADER = "WITH (FORMAT csv, HEADER)"
 MATCH = "WITH (FORMAT csv, HEADER match)"
 CASES = [
     ("", b"1\tx\t1\n2\ty\n3\tz\t3\n"),
-    ("", b"1\tx\t1\nzwei\ty\n3\tz\t3\n"),  # the short line is reported, not the later value that is not a number
+    ("", b"1\tx\t1\nzwei\ty\n3\tz\t3\n"),  # the line is too short, which is reported before its invalid number
     ("", b"1\tx\t1\nzwei\ty\t2\n3\tz\n"),  # the invalid number is reported, not the later line that is too short
     ("", b"1\tx\tx\nzwei\ty\t2\n"),  # the first row is reported, not the first column
     ("", b"1\tx\t1\n2\tlong\t2\n"),

@@ -68,7 +68,7 @@ class Case:
 
 
 class Broken(AssertionError):
-    """A view differs from its query."""
+    """The failure of a case: after a step, a view differs from its query."""
 
     def __init__(self, view: str, step: int, why: str) -> None:
         super().__init__(why)
