@@ -1,12 +1,15 @@
-"""A disk whose power can fail: file operations of the lake are recorded, and every state that they allow after a loss is made.
+"""A simulated disk that can lose power.
 
-    Disk(folder)           from now on it notes which contents and which names are durable
+It records the lake's file operations and builds every folder state that the disk may have after a
+power loss.
+
+    Disk(folder)           records from now on which contents and which names are durable
     disk.fail_at(k, …)     operation k raises
-    disk.image(target, …)  the folder as it may be after a loss of power now
+    disk.image(target, …)  the folder as it may be after a power loss now
 
-Content is durable up to the length that the file had at its last fsync. A name, and its absence, is durable as of the last fsync of its
-folder. Everything else may be there or not, and content may be cut anywhere. What others write, delta-rs or the JVM, is durable only if an
-fsync of it was noted.
+Content is durable up to the length that the file had at its last fsync. A name, or its absence, is
+durable as of the last fsync of its folder. Everything else may be present or not, and content may
+be cut anywhere. What delta-rs or the JVM write is durable only if an fsync of it was recorded.
 """
 
 from __future__ import annotations
@@ -24,24 +27,28 @@ from lake import files
 
 
 class PowerLoss(BaseException):
-    """The process ends here."""
+    """The end of the process, because the power is gone."""
 
 
 Fault = Callable[[], BaseException]
 
 
 class Disk:
-    """`operations`: those that were recorded, as (name, path). `shadow`: a folder on the same file system."""
+    """A folder whose file operations are recorded, as pairs (name, path) in `operations`.
+
+    `shadow` must be on the same file system: it keeps hard links to synced files.
+    """
 
     def __init__(self, folder: Path, shadow: Path) -> None:
         self.folder = folder
         self.operations: list[tuple[str, Path]] = []
         self._shadow = shadow
         shadow.mkdir()
-        self._lengths: dict[int, int] = {}  # by inode: how much of the content is durable
-        self._names: dict[Path, dict[str, int]] = {}  # by folder: the durable names, and which file or folder each means
+        self._lengths: dict[int, int] = {}  # inode → length of the durable content
+        # folder → its durable names, each with the inode of its file or folder
+        self._names: dict[Path, dict[str, int]] = {}
         self._fault: tuple[int, bool, Fault] | None = None
-        self._lock = threading.RLock()  # a round syncs with several threads
+        self._lock = threading.RLock()  # a round syncs from several threads
         self._dead = False
         self.faulted: tuple[str, Path] | None = None
 
@@ -49,6 +56,7 @@ class Disk:
 
     @contextmanager
     def recording(self) -> Iterator[Disk]:
+        """Records the lake's file operations until the block ends."""
         files.hook = self._operation
         try:
             yield self
@@ -56,7 +64,7 @@ class Disk:
             files.hook = None
 
     def fail_at(self, number: int, after: bool, fault: Fault) -> None:
-        """The operation of this number from now on raises: before it is done, or after."""
+        """Makes the operation `number`, counted from now, raise: before it runs, or after."""
         self._fault = (len(self.operations) + number, after, fault)
         self.faulted = None
 
@@ -89,7 +97,7 @@ class Disk:
         raise error
 
     def synced(self, path: Path) -> None:
-        """An fsync of a file or folder is done."""
+        """Notes that an fsync of a file or folder has completed."""
         try:
             status = os.stat(path)
         except FileNotFoundError:
@@ -108,7 +116,7 @@ class Disk:
         self._names[path] = names
 
     def _pin(self, path: Path, inode: int) -> None:
-        """Keeps the file, and so its number, whatever becomes of its name."""
+        """Keeps the file, and so its inode number, even if its name is removed."""
         kept = self._shadow / str(inode)
         if not kept.exists():
             try:
@@ -119,7 +127,11 @@ class Disk:
     # ---- loss --------------------------------------------------------------------------------------------------------------
 
     def image(self, target: Path, chance: random.Random | None, lost: float = 0.5) -> Path:
-        """The folder after a loss of power. Without `chance`: all is lost that may be. `lost`: how likely each loss is."""
+        """Copies the folder to `target` as it may be after a power loss now. Returns `target`.
+
+        Without `chance`, everything that may be lost is lost. `lost` is the probability of each
+        loss.
+        """
         self._copy(self.folder, target, chance, lost)
         return target
 
@@ -138,7 +150,7 @@ class Disk:
                 self._copy(source, target / name, chance, lost)
             elif source.exists():
                 self._copy_file(source, target / name, inode, chance, lost)
-            # a folder that was removed is not kept here: its removal always lasts
+            # A removed folder is not kept in the shadow: its removal always survives.
 
     def _copy_file(self, source: Path, target: Path, inode: int, chance: random.Random | None, lost: float) -> None:
         size = source.stat().st_size

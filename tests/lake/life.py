@@ -1,4 +1,7 @@
-"""A life of a lake without an engine: ticks, statements, writes, rounds and sweeps, and beside it what was acknowledged."""
+"""A random history of a lake without an engine, with a model of what was acknowledged.
+
+The steps are ticks, statements, writes, rounds and sweeps.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ STEPS = ("tick", "large", "statement", "write", "consume", "acknowledge", "round
 
 
 def short_history(patch: pytest.MonkeyPatch, retain_ms: int = 0) -> None:
-    """Everything is old at once, and few rows and entries are many."""
+    """Makes everything old at once, and lets few rows and entries count as many."""
     for module, name, value in (
         (reading, "RETAIN_HISTORY_MS", retain_ms),
         (segments, "ENTRIES", 3),
@@ -45,7 +48,11 @@ def short_history(patch: pytest.MonkeyPatch, retain_ms: int = 0) -> None:
 
 
 class Life:
-    """`history`, `inbox_entries` and `acknowledged` are what its callers were told. What failed is in `unknown` until it is found out."""
+    """A lake under random steps, and a model of it.
+
+    `history`, `inbox_entries` and `acknowledged` hold what was acknowledged. `unknown` holds
+    appends that failed, until `check` looks for them in the log.
+    """
 
     def __init__(self, path: Path, seed: int = 0) -> None:
         self.chance = random.Random(seed)
@@ -65,16 +72,18 @@ class Life:
             self.acknowledged = subscriptions.place(self.lake, FEED.id).time  # type: ignore[union-attr]
 
     def start(self) -> None:
-        """Another engine begins."""
+        """Starts another engine, which takes over from the previous one."""
         self.lake = Lake.create(self.path)
         self.writer: Writer = open_epoch(self.lake, take_over=True)
         self.inbox = Inbox(self.lake, self.writer.epoch, self.writer.newest.inbox)
         self.follower = Follower(self.lake, self.writer.epoch)
 
     def step(self, name: str) -> None:
+        """Runs the step with this name."""
         getattr(self, name)()
 
     def tick(self) -> None:
+        """Appends random changes of both relations."""
         key = self.chance.randrange(6)
         before, after = self.keyed.get(key), str(self.chance.randrange(100))
         rows = [([key, after], 1), *([([key, before], -1)] if before is not None and before != after else [])]
@@ -88,7 +97,7 @@ class Life:
         self._append({KEYED.id: changes(KEYED, rows), BAG.id: changes(BAG, bag)}, done=done)
 
     def large(self) -> None:
-        """A tick with changes that leave the JVM as a file."""
+        """Runs a tick whose changes leave the JVM as a file."""
         table = changes(BAG, [([n, "large"], 1) for n in range(50)])
         path = self.path.parent / f"spilled-{self.writer.newest.n}"
         path.write_bytes(stream(table))
@@ -96,33 +105,37 @@ class Life:
         path.unlink()
 
     def statement(self) -> None:
-        """A catalog change."""
+        """Appends a catalog change."""
         self.views += 1
         view = Item(16400 + self.views % 3, "view", f"v{self.views}", COLUMNS)
         self._append({}, kind="catalog", catalog=Change(put=(view,)))
 
     def write(self) -> None:
+        """Writes a random record to the inbox."""
         content = f"write {self.chance.random()}".encode()
         number = self.inbox.write([Record(f"{TABLE}1", None, content)])
         assert number not in self.inbox_entries
         self.inbox_entries[number] = content
 
     def consume(self) -> None:
-        """The tick that reads the inbox."""
+        """Runs the tick that reads the inbox."""
         upto = self.inbox.newest
         list(self.inbox.read(self.consumed, upto))
         self._append({}, inbox=upto, done=lambda: self._consumed(upto))
         self.inbox.remove(0, upto)
 
     def acknowledge(self) -> None:
+        """Acknowledges the subscription up to the newest time."""
         time = self.history.entries[-1][0].time
         subscriptions.acknowledge(self.lake, FEED.id, time)
         self.acknowledged = time
 
     def round(self) -> None:
+        """Runs a round: the Delta tables follow the log."""
         self.follower.round()
 
     def sweep(self) -> None:
+        """Removes what is no longer needed."""
         sweep(self.writer)
 
     def _consumed(self, upto: int) -> None:
@@ -140,7 +153,7 @@ class Life:
         epoch = self.writer.epoch
 
         def found(lake: Lake) -> None:
-            """Whether an append that failed came into the log after all."""
+            """Adds a failed append to the model if it reached the log after all."""
             newest = lake.log.newest()
             if newest is not None and newest.n >= n and lake.log.header(n).epoch == epoch:
                 self.history.entries.append((lake.log.header(n), made))
@@ -152,10 +165,10 @@ class Life:
         self.history.entries.append((header, made))
         done()
 
-    # ---- what must hold ----------------------------------------------------------------------------------------------------
+    # ---- invariants --------------------------------------------------------------------------------------------------------
 
     def check(self, lake: Lake | None = None) -> None:
-        """All that was acknowledged is there, once, and nothing else."""
+        """Checks that the lake has everything that was acknowledged, once, and nothing else."""
         lake = lake or Lake(self.path)
         for found in self.unknown:
             found(lake)
@@ -177,23 +190,23 @@ class Life:
             assert {KEYED.id, BAG.id, FEED.id} <= set(Lake(lake.path).catalog_at(n).items) or n <= 3
 
     def check_inbox(self, inbox: Inbox) -> None:
-        """Every acknowledged write that no tick has read is to be read by the next, in its place."""
+        """Checks that every acknowledged write that no tick has read is in the inbox."""
         for number, content in self.inbox_entries.items():
             if number > self.consumed:
                 ((_, value),) = inbox.read(number - 1, number)
                 assert value == content
 
     def resume(self, path: Path | None = None) -> None:
-        """After the end of a life: what it left is whole before another begins, and after that goes on."""
+        """Continues after a crash: starts another engine, checks the lake, and runs more steps."""
         self.path = path or self.path
-        with contextlib.suppress(CannotConnectNow):  # a gateway that is faster than the engine waits
+        with contextlib.suppress(CannotConnectNow):  # the gateway waits if it is faster than the engine
             self.check()
         self.start()
         self.follower.round()
         self.check()
         self.check_inbox(self.inbox)
         self.inbox_entries = {n: c for n, c in self.inbox_entries.items() if n > self.consumed}
-        for number in range(self.consumed + 1, self.inbox.newest + 1):  # a write that was not acknowledged may be there too
+        for number in range(self.consumed + 1, self.inbox.newest + 1):  # includes writes that were not acknowledged
             ((_, value),) = self.inbox.read(number - 1, number)
             self.inbox_entries.setdefault(number, bytes(value or b""))
         self.check(self.lake)

@@ -1,6 +1,7 @@
-"""What the lake's tests share: relations of any type, random histories of them, and the naive sum of a history.
+"""Helpers of the lake's tests: relations of any type, random values, and the model of a history.
 
-A row is compared as the text of its values, so that NaN is NaN, bytes are bytes, and nothing is shared with the code under test.
+Rows are compared as the text of their values, so that NaN equals NaN, and nothing is shared with
+the code under test.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _decimals(precision: int, scale: int) -> st.SearchStrategy[decimal.Decimal]:
 
 
 def values(type: Type, *, nullable: bool = True) -> st.SearchStrategy[Any]:
-    """Values of a type in its stored form, as Python has them; -0.0 has been made 0.0 before it comes here."""
+    """Returns values of a type as Python objects in stored form, which never contains -0.0."""
     if nullable:
         return st.none() | values(type, nullable=False)
     if type.is_array:
@@ -101,15 +102,17 @@ def values(type: Type, *, nullable: bool = True) -> st.SearchStrategy[Any]:
 
 
 def item(id: int, columns: Sequence[Field], key: tuple[int, ...] | None, **fields: Any) -> Item:
+    """Returns the item of a materialized view with these columns; a bag if `key` is None."""
     return Item(id, "materialized view", f"r{id}", tuple(columns), key, **{"stored": True, **fields})
 
 
 def add(writer: Writer, *items: Item) -> Header:
+    """Appends a catalog entry that puts the items."""
     return writer.append(kind="catalog", catalog=Change(put=items))
 
 
 def changes(item: Item, rows: Iterable[tuple[Sequence[Any], int]]) -> pa.Table:
-    """Rows and weights as a section's table."""
+    """Returns rows and weights as the table of a log section."""
     schema = arrow_schema(item.columns, weight=True)
     rows = list(rows)
     columns = [[row[i] for row, _ in rows] for i in range(len(item.columns))]
@@ -117,11 +120,12 @@ def changes(item: Item, rows: Iterable[tuple[Sequence[Any], int]]) -> pa.Table:
 
 
 def text(row: Sequence[Any]) -> str:
+    """Returns a row as the text that rows are compared by."""
     return repr(list(row))
 
 
 def counted(table: pa.Table) -> Counter[str]:
-    """A table of changes as texts of rows with their sums; rows that sum to zero are left out."""
+    """Returns the total weight of each row, keyed by its text, without zero weights."""
     total: Counter[str] = Counter()
     for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
         total[text(row[:-1])] += row[-1]
@@ -129,6 +133,7 @@ def counted(table: pa.Table) -> Counter[str]:
 
 
 def folded(parts: Iterable[pa.Table]) -> Counter[str]:
+    """Returns the sum of several tables of changes, without zero weights."""
     total: Counter[str] = Counter()
     for part in parts:
         for row, weight in counted(part).items():
@@ -137,25 +142,28 @@ def folded(parts: Iterable[pa.Table]) -> Counter[str]:
 
 
 def snapshot(lake: Lake, item: Item, at: int | None = None) -> Counter[str]:
+    """Returns a relation's rows at a time, by default the newest, with their weights."""
     return counted(lake.snapshot(item.id, at))
 
 
 class History:
-    """The naive model: what each relation's changes were, entry by entry, and their sum at any time."""
+    """A model of the log: each entry's changes per relation, and their sum at any time."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[Header, dict[int, pa.Table]]] = []
 
     def append(self, writer: Writer, made: dict[int, pa.Table], **fields: Any) -> Header:
+        """Appends an entry with these changes to the log and to the model."""
         header = writer.append(list(made.items()), **fields)
         self.entries.append((header, made))
         return header
 
     def at(self, relation: int, time: int) -> Counter[str]:
+        """Returns a relation's rows at a time, as the sum of its changes."""
         return folded(made[relation] for header, made in self.entries if header.time <= time and relation in made)
 
     def check(self, lake: Lake, *items: Item) -> None:
-        """Every relation at every readable time is the naive sum."""
+        """Checks that each snapshot equals the sum of the changes, at every readable time."""
         since = lake.since()
         for header, _ in self.entries:
             if header.time >= since:

@@ -1,4 +1,4 @@
-"""Relations whose changes cannot be right, and views that have failed."""
+"""Relations with inconsistent changes, such as negative weights, and failed views."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_a_table_that_cannot_be_right_stays_and_the_others_go_on(
     assert checkpoint.positions[OTHER.id] == writer.newest.n
     assert checkpoint.positions[relation.id] == before
     assert sum(snapshot(lake, OTHER).values()) == 3
-    # the same from the tables alone, by another follower, and after what was wrong is taken back
+    # The same holds for another follower, which reads the tables alone. It recovers when the
+    # inconsistent change is reversed.
     again = Follower(lake, writer.epoch)
     again.round()
     append(writer, (OTHER, [([4, 4], 1)]))

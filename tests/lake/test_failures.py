@@ -1,4 +1,7 @@
-"""Every file operation of a tick, a statement, a write, a round and a sweep fails in turn: engine, readers and log agree afterwards."""
+"""Fault injection: each file operation of a tick, statement, write, round or sweep fails.
+
+Engine, readers and log agree afterwards.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +39,12 @@ SCRIPT = (
     "tick",
 )
 APPENDS = ("tick", "large", "statement", "consume")
-CASES = 10  # of the short form, by chance
+CASES = 10  # in the short form, chosen at random
 
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Life, Path]]:
-    """A life up to a point at which every step has much to do, and its folder."""
+    """Yields a lake in which every step has much to do, and its folder."""
     with pytest.MonkeyPatch.context() as patch:
         short_history(patch)
         life = Life(tmp_path_factory.mktemp("begun") / "lake")
@@ -52,7 +55,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Life, Path
 
 
 def goes_on(begun: tuple[Life, Path], path: Path) -> Life:
-    """A copy of that life, with another engine."""
+    """Copies that lake and starts another engine on the copy."""
     before, folder = begun
     shutil.copytree(folder, path)
     life = object.__new__(Life)
@@ -67,7 +70,7 @@ def goes_on(begun: tuple[Life, Path], path: Path) -> Life:
 
 
 def count(begun: tuple[Life, Path], step: str, folder: Path) -> int:
-    """The operations of a step."""
+    """Returns the number of file operations of a step."""
     life = goes_on(begun, folder / "counted")
     disk = Disk(life.path, folder / "shadow")
     with disk.recording():
@@ -76,7 +79,10 @@ def count(begun: tuple[Life, Path], step: str, folder: Path) -> int:
 
 
 def fail(begun: tuple[Life, Path], step: str, number: int, after: bool, code: int, folder: Path) -> None:
-    """The operation fails, once. If it fails `after`, it was done all the same."""
+    """Runs a step whose operation `number` fails once with `code`, then checks the lake.
+
+    With `after`, the operation runs before it fails.
+    """
     life = goes_on(begun, folder / "lake")
     disk = Disk(life.path, folder / "shadow")
     newest = life.writer.newest
@@ -89,9 +95,9 @@ def fail(begun: tuple[Life, Path], step: str, number: int, after: bool, code: in
         except (Uncertain, OSError, IoError) as error:
             failed = True
             if isinstance(error, Uncertain) and step not in ("round", "sweep"):
-                with pytest.raises(Uncertain):  # nothing more enters,
+                with pytest.raises(Uncertain):  # no further append is accepted
                     life.writer.append() if step != "write" else life.write()
-                life.start()  # the process ends, and another begins
+                life.start()  # a new process takes over
             elif step in APPENDS:
                 assert life.writer.newest == newest, said
     said += f": {disk.faulted}"
@@ -116,7 +122,7 @@ def every(begun: tuple[Life, Path], folder: Path) -> Iterator[tuple[str, int, bo
 
 
 def test_any_file_operation_may_fail(begun: tuple[Life, Path], tmp_path: Path) -> None:
-    """Some, by chance, of each step."""
+    """A random sample of all cases."""
     cases = list(every(begun, tmp_path))
     chance = random.Random(5)
     for n, case in enumerate(chance.sample(cases, CASES)):

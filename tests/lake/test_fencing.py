@@ -1,4 +1,7 @@
-"""An engine is paused at any file operation, replaced, and resumed after its successor has removed entries: it changes nothing."""
+"""An engine is paused at a file operation, replaced, and resumed: then it changes nothing.
+
+The successor has removed log entries in the meantime.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ from tests.lake.test_failures import SCRIPT, begun, goes_on
 
 STEPS = ("tick", "large", "statement", "write", "round", "sweep")
 SUCCESSOR = (*("tick", "round", "write", "statement", "sweep") * 4, "consume", "large", "round", "sweep", "write", "tick")
-CASES = 5  # of the short form, by chance
+CASES = 5  # in the short form, chosen at random
 
 __all__ = ["begun"]
 
 
 class Pause:
-    """Before operation `number`, or after it, something else happens."""
+    """A context manager that runs `action` before or after file operation `number`."""
 
     def __init__(self, number: int, after: bool, action: Callable[[], None]) -> None:
         self.number, self._after, self._action = number, after, action
@@ -54,13 +57,16 @@ class Pause:
 
 
 def contents(path: Path) -> dict[Path, bytes]:
-    """What a lake is made of, without what writers have half done."""
+    """Returns the content of the lake's files, without temporary files of writers."""
     every = (p for p in path.rglob("*") if p.is_file())
     return {p: p.read_bytes() for p in every if p.parent.parent.name != "writers" and not p.name.startswith(".")}
 
 
 def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, folder: Path) -> bool:
-    """Whether the step has this operation."""
+    """Runs a step while another engine takes over at operation `number`, and checks the lake.
+
+    Returns False if the step has fewer operations.
+    """
     old = goes_on(begun, folder / "lake")
     new = object.__new__(Life)
     made: dict[Path, bytes] = {}
@@ -79,7 +85,7 @@ def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, fold
         try:
             old.step(step)
             raised = False
-        except Exception:  # noqa: BLE001  # whatever it meets: nothing is as it was
+        except Exception:  # noqa: BLE001  # any error is accepted: the lake has changed under the engine
             raised = True
     if pause.done is None:
         old.writer.close()
@@ -89,7 +95,9 @@ def replaced(begun: tuple[Life, Path], step: str, number: int, after: bool, fold
     for path, content in made.items():
         assert now.get(path) == content, (said, path)
     if step == "write" and not raised:
-        return True  # its entry was taken over, or it was told after it was durable: `check_inbox` of the successor looks
+        # The write was taken over, or it was durable before the pause: the successor's
+        # `check_inbox` verifies it.
+        return True
     if step in ("tick", "large", "statement") and not raised:
         assert len(old.history.entries) == acknowledged + 1
         assert old.history.entries[-1][0].n < new.writer.newest.n
@@ -118,7 +126,7 @@ def every(begun: tuple[Life, Path], folder: Path) -> Iterator[tuple[str, int, bo
 
 
 def test_paused_and_replaced(begun: tuple[Life, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At some operations of each step, by chance."""
+    """A random sample of the operations of each step."""
     cases = list(every(begun, tmp_path))
     for n, case in enumerate(random.Random(3).sample(cases, CASES)):
         (tmp_path / str(n)).mkdir()
@@ -139,7 +147,7 @@ def test_paused_and_replaced_at_every_operation(begun: tuple[Life, Path], tmp_pa
 
 @pytest.mark.parametrize("number", [0, 3, 6, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2, 4, 5, 7))])
 def test_an_engine_that_begins_is_paused(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has looked at the newest entry; when it goes on, that is no longer there."""
+    """A starting engine has read the newest entry, which is removed before the engine resumes."""
     short_history(monkeypatch)
     for after in (False, True):
         life = Life(tmp_path / str(after) / "lake")
@@ -167,7 +175,10 @@ def test_an_engine_that_begins_is_paused(number: int, tmp_path: Path, monkeypatc
 
 
 def test_a_write_is_acknowledged_for_its_own_entry_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A transient error of the file system after the link: the first client is told of it, and the second gets its own entry."""
+    """A link succeeds, but the fsync of its folder fails once.
+
+    The first client gets the error, and the second client gets an entry for its write.
+    """
     life = Life(tmp_path / "lake")
     inbox: Inbox = life.inbox
     failed: list[Path] = []

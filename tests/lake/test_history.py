@@ -1,4 +1,7 @@
-"""The lake's law: whatever is appended, wherever rounds and sweeps run and end, a relation at a time is the sum of its changes."""
+"""A property test of the lake: a relation at a time is the sum of its changes.
+
+This holds for all appends, and wherever rounds and sweeps run or end.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ KEYED, BAG = 16384, 16386
 
 
 class Crash(BaseException):
-    """The process ended here."""
+    """The end of the process at a crash point."""
 
 
 @st.composite
@@ -36,7 +39,10 @@ def shapes(draw: st.DrawFn, id: int, keyed: bool) -> Item:
 
 
 class Rows:
-    """A relation's rows while a history of it is made; few different values, so that keys meet."""
+    """The rows of one relation while its random history is generated.
+
+    They come from a small pool, so that keys collide.
+    """
 
     def __init__(self, item: Item) -> None:
         self.item = item
@@ -46,7 +52,10 @@ class Rows:
         return text(row if self.item.key is None else [row[i] for i in self.item.key])
 
     def change(self, data: st.DataObject, pool: list[list[Any]]) -> list[tuple[list[Any], int]]:
-        """Some changes, possible where the rows are now: new rows, other rows for a key, copies more or fewer."""
+        """Returns random changes that are valid now.
+
+        They are inserts, updates of a key, and more or fewer copies of a row.
+        """
         made: list[tuple[list[Any], int]] = []
         for row in data.draw(st.lists(st.sampled_from(pool), max_size=4)):
             name = self._name(row)
@@ -73,7 +82,7 @@ STEPS = ("tick", "tick", "tick", "tick", "round", "round", "broken round", "swee
 
 
 class Run:
-    """One lake under test, with whoever writes it."""
+    """A lake under test, with its writer and follower."""
 
     def __init__(self, folder: str, items: tuple[Item, ...]) -> None:
         self.lake = Lake.create(folder)
@@ -108,9 +117,12 @@ class Run:
                 self.restart(take_over=False)
 
     def refill(self, rows: Rows, all_rows: list[Rows]) -> None:
-        """The relation begins anew: what it held is forgotten, and comes again. Times before are not read any more."""
+        """Backfills a relation again: its rows are discarded and then appended again.
+
+        Times before the backfill are no longer compared.
+        """
         table = rows.table()
-        half = table.num_rows // 2  # some in the entry itself
+        half = table.num_rows // 2  # the first half is in the catalog entry, the rest in the next entry
         change = Change(put=(replace(rows.item, ready=False),))
         self.writer.append([(rows.item.id, table.slice(0, half))] if half else [], kind="catalog", catalog=change)
         self.writer.append([(rows.item.id, table.slice(half))])

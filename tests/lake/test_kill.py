@@ -1,4 +1,7 @@
-"""A process that writes log and tables is killed at each point in turn, and started again: in the end nothing is missing or doubled."""
+"""A process that writes log and tables is killed at each crash point, and restarted.
+
+Afterwards no row is missing or duplicated.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ TICKS = 8
 
 
 def work(path: Path) -> None:
-    """Ticks 0, 1, …, as many as are missing; which tick is next stands in the log, with the changes of the one before."""
+    """Runs the ticks that are missing. The newest log entry has the number of the last tick."""
     lake = Lake.create(path)
     writer = open_epoch(lake)
     follower = Follower(lake, writer.epoch)
@@ -36,7 +39,7 @@ def work(path: Path) -> None:
             add(writer, *ITEMS)
         tick = writer.newest.batch + 1
         parts = [(i.id, changes(i, made)) for i, made in zip(ITEMS, rows(tick), strict=True)]
-        if tick == 4:  # the relation is filled anew: what it had is forgotten
+        if tick == 4:  # the relation is backfilled again: its old rows are discarded
             if "began" not in writer.newest.extra:
                 add(writer, Item(ANEW.id, ANEW.kind, ANEW.name, ANEW.columns, None, stored=True, ready=False))
                 writer.append(kind="tick", extra={"began": True})
@@ -79,7 +82,7 @@ def test_killed_at_a_point_and_started_again(point: str, tmp_path: Path) -> None
     killed = [run(path, f"{point}:{count}") for count in counts]
     began = time.monotonic()
     assert run(path, None) == 0
-    assert time.monotonic() - began < 10  # after SIGKILL a restart waits for nothing
+    assert time.monotonic() - began < 10  # a restart after SIGKILL does not wait for a timeout
     assert -signal.SIGKILL in killed, f"{point} was never reached"
     lake = Lake(path)
     sums = expected()

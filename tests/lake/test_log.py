@@ -1,4 +1,4 @@
-"""The log between processes: opening, waiting, what a header keeps, sections in files of their own, who the engine is."""
+"""The log between processes: opening, waiting, headers, sections in separate files, ownership."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_waiting_ends_with_the_entry_or_the_time(lake: Lake) -> None:
 
 
 def test_a_wait_is_woken(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader who hears of an entry by another way does not wait for the next look."""
+    """A reader that is notified of an entry does not wait for its next poll."""
     monkeypatch.setattr("lake.log.POLL_S", 30.0)
     writer = open_epoch(lake)
     reader = Lake(lake.path)
@@ -103,7 +103,7 @@ def test_a_wait_is_woken(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_reader_far_behind_finds_the_newest(lake: Lake) -> None:
-    """What it would look for next is gone, so it lists the folder again."""
+    """The next entry that it would read is removed, so it lists the folder again."""
     writer = open_epoch(lake)
     reader = Lake(lake.path)
     assert reader.log.newest() is not None

@@ -1,4 +1,4 @@
-"""After a loss of power at any file operation, every state that the disk may have is one that the lake goes on from."""
+"""Power is lost at any file operation: the lake recovers from every state of the disk."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lake import processes
 from tests.lake.disk import Disk, PowerLoss
 from tests.lake.life import STEPS, Life, short_history
 
-CASES = int(os.environ.get("TAILGATE_POWER_LOSSES", "6"))  # of the short form
+CASES = int(os.environ.get("TAILGATE_POWER_LOSSES", "6"))  # in the short form
 CASES_LONG = 400
-IMAGES = 3  # of each case: all that may be lost is lost, and two by chance
+IMAGES = 3  # per case: one loses everything that may be lost, the others a random part
 
 
 def lose_power(seed: int, tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
-    """A life of random steps, whose power fails at some operation; then lives on each of the images."""
+    """Runs random steps until the power fails at some operation, then continues on each image."""
     chance = random.Random(seed)
     short_history(patch, chance.choice([0, 0, 5, 3_600_000]))
     folder = tmp_path / str(seed)
@@ -34,7 +34,7 @@ def lose_power(seed: int, tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
             while True:
                 life.step(chance.choice(STEPS))
         except PowerLoss:
-            life.writer._lock.release()  # which ends with the process
+            life.writer._lock.release()  # the end of the process releases it
     images = [disk.image(folder / f"image-{n}", random.Random(seed + n) if n else None, chance.random()) for n in range(IMAGES)]
     state = (list(life.history.entries), dict(life.inbox_entries), life.consumed, dict(life.keyed), list(life.unknown), life.acknowledged)
     for n, image in enumerate(images):

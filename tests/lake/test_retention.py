@@ -1,4 +1,4 @@
-"""What is kept and what goes: limits of readers, copies of the catalog, the inbox, histories longer than an hour."""
+"""Retention: holds of readers, copies of the catalog, the inbox, histories longer than an hour."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BAG = item(16384, COLUMNS, None)
 
 @pytest.fixture
 def old(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is old at once, and segments are of three entries."""
+    """Makes everything old at once, with segments of three entries."""
     monkeypatch.setattr(segments, "ENTRIES", 3)
     monkeypatch.setattr(retention, "ENTRIES", 3)
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 0)
@@ -102,7 +102,7 @@ def test_copies_of_the_catalog_follow(lake: Lake) -> None:
 
 @pytest.mark.usefixtures("old")
 def test_a_sweep_that_ended_half_way_is_done_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A segment is there and its entries are still in log/."""
+    """A segment exists, and its entries are still in log/."""
     writer, follower = begin(lake)
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 3_600_000)
     history = ticks(writer, follower, 10)
@@ -119,7 +119,10 @@ FEED = Item(16400, SUBSCRIPTION, "feed", depends=(BAG.id,), options={"retention_
 
 @pytest.mark.parametrize("jump", [DAY_MS, -DAY_MS], ids=["forward", "back"])
 def test_a_wall_clock_that_jumps_stops_nobody_and_keeps_the_history(jump: int, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ages count, not times: what is kept is what engines wrote in the last hour, and goes when they have run for longer."""
+    """Retention depends on ages, which count the time that engines run, and not on times.
+
+    The lake keeps what was written in the last hour of running.
+    """
     monkeypatch.setattr(segments, "ENTRIES", 3)
     monkeypatch.setattr(retention, "ENTRIES", 3)
     writer, follower = begin(lake)
@@ -143,7 +146,8 @@ def test_a_wall_clock_that_jumps_stops_nobody_and_keeps_the_history(jump: int, l
         assert times[-1] - times[0] > DAY_MS - 1_000
         assert times[5] - times[4] > DAY_MS - 1_000
     monkeypatch.setattr(ages, "STEP_MAX_MS", DAY_MS)
-    monkeypatch.setattr(ages, "now", lambda: monotonic() + 3_700_000)  # an hour of running, whatever the wall clock says
+    # an hour of running, independent of the wall clock
+    monkeypatch.setattr(ages, "now", lambda: monotonic() + 3_700_000)
     ticks(writer, follower, 6)
     sweep(writer)
     ticks(writer, follower, 6)
@@ -156,7 +160,7 @@ def test_a_wall_clock_that_jumps_stops_nobody_and_keeps_the_history(jump: int, l
 
 
 def test_a_step_between_two_entries_counts_a_minute_at_most(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that was paused for a day, or a machine that slept, makes nothing old; nor does the time without an engine."""
+    """Pauses, sleep and the time without an engine do not age the history."""
     writer, _ = begin(lake)
     age = writer.newest.age
     monotonic = ages.now
@@ -171,7 +175,7 @@ def test_a_step_between_two_entries_counts_a_minute_at_most(lake: Lake, monkeypa
 
 
 def test_a_stop_holds_for_where_the_reader_was_seen(lake: Lake) -> None:
-    """An engine that was paused while it stopped a reader does not stop one that has moved on since."""
+    """An engine is paused while it stops a reader. If the reader advances, it is not stopped."""
     begin(lake)
     lake.hold("sink-1", 5)
     readers.stop(lake, "sink-1", 5, "too slow")
@@ -183,7 +187,7 @@ def test_a_stop_holds_for_where_the_reader_was_seen(lake: Lake) -> None:
 
 @pytest.mark.usefixtures("old")
 def test_a_reader_of_rows_holds_their_time(lake: Lake) -> None:
-    """As a sink does until its snapshot is sent."""
+    """A sink holds the time of its snapshot in the same way, until the snapshot is sent."""
     writer, follower = begin(lake)
     ticks(writer, follower, 10)
     at = writer.newest.time
@@ -203,7 +207,7 @@ def test_a_reader_of_rows_holds_their_time(lake: Lake) -> None:
 
 @pytest.mark.usefixtures("old")
 def test_entries_stay_until_the_catalog_has_a_copy(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies that cannot be written are no failure; what they would be computed from is kept."""
+    """If catalog copies cannot be written, the entries that they are computed from stay."""
     writer, follower = begin(lake)
 
     def full(name: str, path: Path, action: Callable[[], Any]) -> Any:

@@ -1,4 +1,8 @@
-"""The rules of writers and readers (architecture, section 3), each held, and each broken once: a check that cannot fail is none."""
+"""The rules of writers and readers (docs/architecture.md, section 3).
+
+Each rule is checked once as it is, and once while it is broken on purpose: then its check must
+fail.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ def rows(*made: tuple[tuple[Any, Any], int]) -> pa.Table:
 
 
 def write(writer: Writer, count: int = 1, **fields: Any) -> History:
-    """Some ticks, each a new row of both relations."""
+    """Runs ticks, each of which adds rows to both relations."""
     history = History()
     for _ in range(count):
         n = writer.newest.n + 1
@@ -59,11 +63,11 @@ def write(writer: Writer, count: int = 1, **fields: Any) -> History:
     return history
 
 
-# ---- the checks: each raises if its rule does not hold -------------------------------------------------------------------
+# ---- checks: each raises if its rule does not hold -----------------------------------------------------------------------
 
 
 def check_w1(lake: Lake) -> None:
-    """An entry's place is taken once: the second writer stops, and the entry stays."""
+    """Checks that an entry's number is used once: the second writer stops, and the entry stays."""
     first = open_epoch(lake)
     second = open_epoch(Lake(lake.path), take_over=True)
     place = lake.log.folder / str(second.newest.n)
@@ -75,7 +79,10 @@ def check_w1(lake: Lake) -> None:
 
 
 def check_w2(lake: Lake) -> None:
-    """Content is synced before the name is there, and the name before anyone is told; at no moment is there half an entry."""
+    """Checks the order of a commit: sync the content, link the name, sync the folder, announce.
+
+    No reader sees a partial entry at any moment.
+    """
     done: list[str] = []
     fsync, link = os.fsync, os.link
 
@@ -98,14 +105,14 @@ def check_w2(lake: Lake) -> None:
 
 
 def check_w2_reader(lake: Lake) -> None:
-    """A reader that finds a name before its writer synced the folder does so itself."""
+    """Checks that a reader that finds a name before its writer has synced the folder syncs it."""
     writer = open_epoch(lake)
     reader = Lake(lake.path)
     reader.log.newest()
     synced: list[int] = []
     fsync = os.fsync
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "sync_folder", lambda folder: None)  # the writer is between link and sync
+        patch.setattr(files, "sync_folder", lambda folder: None)  # as if the writer were between link and sync
         write(writer)
         patch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), fsync(descriptor))[1])
         newest = reader.log.newest()
@@ -115,7 +122,7 @@ def check_w2_reader(lake: Lake) -> None:
 
 
 def check_w3(lake: Lake) -> None:
-    """A writer that is paused between its temporary file and the link spoils nothing when it goes on."""
+    """Checks that a writer that is paused between its temporary file and the link does no harm."""
     old = open_epoch(lake)
     new: list[Writer] = []
     link = os.link
@@ -137,7 +144,7 @@ def check_w3(lake: Lake) -> None:
 
 
 def check_w3_temporary(lake: Lake) -> None:
-    """What a writer has half written is in a folder of its own, so no other writes into it."""
+    """Checks that each writer has a separate folder for temporary files."""
     old = open_epoch(lake)
     seen: list[Path] = []
     link = os.link
@@ -156,7 +163,10 @@ def check_w3_temporary(lake: Lake) -> None:
 
 
 def check_w3_rolled(lake: Lake) -> None:
-    """A writer that goes on after its place was taken, rolled into a segment and removed spoils nothing."""
+    """Checks that a replaced writer does no harm when it resumes after a sweep.
+
+    The entry that has its number was rolled into a segment and removed.
+    """
     old = open_epoch(lake)
     add(old, KEYED, BAG)
     new = open_epoch(Lake(lake.path), take_over=True)
@@ -181,7 +191,7 @@ def check_w3_rolled(lake: Lake) -> None:
 
 
 def check_w4(lake: Lake) -> None:
-    """A second engine is refused while one lives, unless it takes over; then a third is refused."""
+    """Checks that a second engine is refused while one runs, unless it takes over."""
     first = open_epoch(lake)
     _refused(lake)
     second = open_epoch(Lake(lake.path), take_over=True)
@@ -192,7 +202,7 @@ def check_w4(lake: Lake) -> None:
 
 
 def check_w4_age(lake: Lake) -> None:
-    """Where there are no locks new entries tell that an engine lives, unless it said that it ended."""
+    """Checks that without locks, recent entries show that an engine runs, unless it closed."""
 
     def no_locks(descriptor: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, "no locks")
@@ -210,7 +220,7 @@ def check_w4_age(lake: Lake) -> None:
         finally:
             timer.cancel()
             timer.join()
-        open_epoch(Lake(lake.path)).close()  # it appends no more: it was killed
+        open_epoch(Lake(lake.path)).close()  # it appends nothing more, as if it had been killed
         last = open_epoch(lake, take_over=True)
         last.announce(address="127.0.0.1:1", token="t")
         last.close()
@@ -226,7 +236,7 @@ def _refused(lake: Lake) -> None:
 
 
 def check_w5(lake: Lake) -> None:
-    """A round that ended before it was noted is done again, and changes nothing a second time."""
+    """Checks that a round that ended before its checkpoint is repeated, without a second effect."""
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     history = write(writer, 2)
@@ -240,7 +250,10 @@ def check_w5(lake: Lake) -> None:
 
 
 def check_w5_one_time(lake: Lake) -> None:
-    """All tables of a checkpoint hold their relations at its time, also when the round before it ended between two tables."""
+    """Checks that all tables of a checkpoint have their relations at its time.
+
+    This also holds if the previous round ended between two tables.
+    """
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     history = write(writer, 2)
@@ -257,7 +270,10 @@ def check_w5_one_time(lake: Lake) -> None:
 
 
 def check_w5_conflict(lake: Lake) -> None:
-    """An engine that was paused between reading a table and committing to it commits nothing on top of its successor."""
+    """Checks that a paused engine does not commit to a table after its successor.
+
+    It is paused between reading the table and the commit.
+    """
     old = open_epoch(lake)
     add(old, KEYED, BAG)
     history = write(old, 2)
@@ -305,7 +321,7 @@ def _broken_round(lake: Lake, writer: Writer, at: str) -> None:
 
 
 def check_w6(lake: Lake) -> None:
-    """The catalog has a time: it is read as it was at any entry, also if its copy was not written."""
+    """Checks that the catalog can be read as of any entry, also if its copy was not written."""
     writer = open_epoch(lake)
     first = add(writer, KEYED)
     between = write(writer).entries[-1][0]
@@ -319,7 +335,7 @@ def check_w6(lake: Lake) -> None:
 
 @contextlib.contextmanager
 def short_history(*, since_ms: int = 0) -> Iterator[None]:
-    """Everything is old at once, and segments are of three entries."""
+    """Makes everything old at once, with segments of three entries."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "RETAIN_HISTORY_MS", since_ms)
         patch.setattr(segments, "ENTRIES", 3)
@@ -329,7 +345,7 @@ def short_history(*, since_ms: int = 0) -> Iterator[None]:
 
 
 def check_w7_readers(lake: Lake) -> None:
-    """An entry stays until every reader has passed it."""
+    """Checks that an entry stays until every reader has passed it."""
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     follower = Follower(lake, writer.epoch)
@@ -344,20 +360,20 @@ def check_w7_readers(lake: Lake) -> None:
 
 
 def check_w7_tables(lake: Lake) -> None:
-    """An entry stays until every table, and every checkpoint that `since` still allows, has passed it."""
+    """Checks that an entry stays until every table and every readable checkpoint has passed it."""
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     follower = Follower(lake, writer.epoch)
     with short_history():
         history = write(writer, 3)
         follower.round()
-        history.entries += write(writer, 20).entries  # the tables are behind
+        history.entries += write(writer, 20).entries  # the tables lag behind
         sweep(writer)
     history.check(Lake(lake.path), KEYED, BAG)
 
 
 def check_w7_since(lake: Lake) -> None:
-    """Every time that `since` allows can be read after any sweep."""
+    """Checks that every time from `since` on is readable after any sweep."""
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     follower = Follower(lake, writer.epoch)
@@ -372,7 +388,7 @@ def check_w7_since(lake: Lake) -> None:
 
 
 def check_w7_age(lake: Lake) -> None:
-    """Nothing younger than five minutes goes."""
+    """Checks that nothing younger than five minutes is removed."""
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     follower = Follower(lake, writer.epoch)
@@ -387,7 +403,7 @@ def check_w7_age(lake: Lake) -> None:
 
 
 def check_r1(lake: Lake) -> None:
-    """A relation at a time is read from a checkpoint not later, at its version and not at the head."""
+    """Checks that a read starts from a checkpoint at or before its time, at that version."""
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     follower = Follower(lake, writer.epoch)
@@ -400,7 +416,7 @@ def check_r1(lake: Lake) -> None:
 
 
 def check_r2(lake: Lake) -> None:
-    """Relations read at one time agree: what one loses another has."""
+    """Checks that relations read at one time are consistent: a row that moves is in exactly one."""
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     writer.append([(KEYED.id, rows(((0, "x"), 1)))])
@@ -416,7 +432,7 @@ def check_r2(lake: Lake) -> None:
 
 
 def check_r3(lake: Lake) -> None:
-    """What is no longer kept is an error and never a guess."""
+    """Checks that a read of removed history raises an error."""
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     follower = Follower(lake, writer.epoch)
@@ -440,7 +456,7 @@ def check_r3(lake: Lake) -> None:
 
 
 def check_r4(lake: Lake) -> None:
-    """Changes between two times are the same from files and from segments."""
+    """Checks that changes between two times are the same from files and from segments."""
     writer = open_epoch(lake)
     add(writer, KEYED, BAG)
     history = write(writer, 20)
@@ -454,7 +470,7 @@ def check_r4(lake: Lake) -> None:
 
 
 def check_r5(lake: Lake) -> None:
-    """Times only grow, whatever the clock does, so a time that was passed is complete."""
+    """Checks that times only increase, whatever the clock does, so a past time is complete."""
     writer = open_epoch(lake)
     times = []
     for clock in (10**13, 10**13, 10**12, 5):
@@ -467,7 +483,7 @@ def check_r5(lake: Lake) -> None:
     assert times == sorted(set(times))
 
 
-# ---- how each is broken --------------------------------------------------------------------------------------------------
+# ---- how each rule is broken ---------------------------------------------------------------------------------------------
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -561,5 +577,5 @@ def test_the_rule_holds(rule: Callable[[Lake], None], lake: Lake) -> None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__.removeprefix("check_"))
 def test_the_check_notices_a_broken_rule(rule: Callable[[Lake], None], lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     RULES[rule](monkeypatch)
-    with pytest.raises(Exception):  # noqa: B017, PT011  # a wrong answer, or whatever fails over it
+    with pytest.raises(Exception):  # noqa: B017, PT011  # a wrong answer, or any error that follows from it
         rule(lake)

@@ -1,4 +1,4 @@
-"""Secrets: sealed under a key, opened by nobody else; files of one folder."""
+"""Secrets: sealed with a key, opened only with this key; files below one folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_secret_is_opened_by_its_key_alone(key: Path, tmp_path: Path) -> None:
     assert "nsaid" not in token and vault.sealed("ünsaid", 7) != token
     assert Vault(key).opened((("password", Sealed(7, token)), ("username", "ann"))) == {"password": "ünsaid", "username": "ann"}
     with pytest.raises(ObjectNotInPrerequisiteState, match="another key"):
-        vault.opened((("password", Sealed(8, token)),))  # another secret's place
+        vault.opened((("password", Sealed(8, token)),))  # sealed for another secret
     other = tmp_path / "other"
     other.write_bytes(base64.b64encode(os.urandom(32)))
     other.chmod(0o600)

@@ -1,4 +1,7 @@
-"""The Delta tables as others see them: every type in every reader, clean columns, one version a time, and small for ever."""
+"""The Delta tables as other programs see them: all types in all readers, one version per time.
+
+Their number of files stays small.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ def duck() -> duckdb.DuckDBPyConnection:
 
 
 def filled(lake: Lake) -> History:
-    """Both relations with all rows, brought in two rounds."""
+    """Appends all rows to both relations, in two rounds."""
     writer = open_epoch(lake)
     history = History()
     add(writer, KEYED, BAG)
@@ -80,7 +83,7 @@ def test_every_type_is_stored_and_read_back(lake: Lake) -> None:
 
 
 def test_days_that_python_does_not_know(lake: Lake) -> None:
-    """Before the year 1 and after 9999, as PostgreSQL has them: their table is read and brought to the newest entry all the same."""
+    """Dates before the year 1 and after 9999, as in PostgreSQL: reads and rounds work with them."""
     days = item(16384, (Field("id", INT8, False), Field("day", DATE)), (0,))
     writer = open_epoch(lake)
     add(writer, days)
@@ -127,7 +130,7 @@ def rows(table: pa.Table) -> Counter[str]:
 @pytest.mark.spark
 @pytest.mark.long
 def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path) -> None:
-    """Both writers keep one table: Spark compacts it, and rounds go on."""
+    """Spark and rounds write to the same table: Spark compacts it, and rounds continue."""
     from pyspark.sql import SparkSession
 
     jars = sorted((repository / ".jars" / "spark").glob("*.jar"))
@@ -172,7 +175,7 @@ def test_spark_reads_every_type_and_writes_between(lake: Lake, repository: Path)
 @settings(max_examples=25, deadline=None)
 @given(st.data(), st.sampled_from(ALL_TYPES), st.sampled_from([0, 1, merging.FEW_ROWS]))
 def test_any_value_of_a_type_can_be_a_key(data: st.DataObject, type: Any, few: int) -> None:
-    """Keys are found again by a merge whatever they are: NULL, NaN, nested, large, with microseconds."""
+    """A merge finds keys of any value: NULL, NaN, nested, large, with microseconds."""
     import tempfile
 
     keys = data.draw(st.lists(values(type), min_size=1, max_size=4, unique_by=repr))
@@ -230,7 +233,7 @@ def test_tables_without_changes_keep_their_version(lake: Lake) -> None:
 
 
 def test_a_table_with_a_commit_a_second_stays_small(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of rounds leave few files, few log files and a list of few checkpoints."""
+    """Hundreds of rounds leave few data files, few log files and few checkpoints."""
     monkeypatch.setattr(tending, "GRACE_S", 0.0)
     monkeypatch.setattr(checkpoints, "RECENT_MS", 100)
     monkeypatch.setattr(checkpoints, "SPACING_MS", 1_000)

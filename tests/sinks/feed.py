@@ -1,4 +1,7 @@
-"""A lake with one view and sinks of it, written tick by tick without an engine; and what its events must be."""
+"""A lake with one view and its sinks, written tick by tick without an engine.
+
+A model says which events the sinks must write.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ Event = tuple[Row | None, Row | None]  # before, after
 
 
 class Feed:
-    """`expected`: the events of the newest sink; `rows`: the view now, by key."""
+    """A lake whose view changes at random.
+
+    `rows` is the view's current content, by key. `expected` are the events of the newest sink.
+    """
 
     def __init__(self, path: Path, *, keyed: bool = True) -> None:
         self.lake = Lake.create(path)
@@ -47,6 +53,7 @@ class Feed:
         self.writer.append(kind="catalog", catalog=Change(put=(view,)))
 
     def create_sink(self, brokers: str, registry: str, topic: str, *, id: int = FIRST_SINK, **options: Any) -> Item:
+        """Creates a sink of the view and returns its item. `options` override the defaults."""
         value_format = {"type": "avro", "registry": registry, "options": {}}
         given = {"brokers": brokers, "topic": topic, "value_format": value_format, "envelope": "debezium", "snapshot": True, "with": {}}
         sink = Item(id, "sink", f"sink{id}", depends=(VIEW,), options={**given, **options})
@@ -56,10 +63,14 @@ class Feed:
         return sink
 
     def drop(self, id: int) -> None:
+        """Drops an item."""
         self.writer.append(kind="catalog", catalog=Change(drop=(id,)))
 
     def tick(self, new: Mapping[int, Row | None], errors: list[tuple[str, str, int]] | None = None, *, shown: bool = True) -> None:
-        """New rows by key, None for none. Not `shown`: no events are expected of it."""
+        """Commits new rows by key; None deletes the row.
+
+        Without `shown`, the sink writes no events for it.
+        """
         changed = {k: (self.rows.get(k), row) for k, row in new.items() if self.rows.get(k) != row}
         weighted = [(*row, weight) for pair in changed.values() for row, weight in zip(pair, (-1, 1), strict=True) if row is not None]
         random.shuffle(weighted)
@@ -80,6 +91,7 @@ class Feed:
             self.expected += self._ordered(changed)
 
     def random_tick(self, keys: int = 40, changes: int = 8) -> None:
+        """Commits random changes of at most `changes` keys."""
         new: dict[int, Row | None] = {}
         for _ in range(random.randint(0, changes)):
             k = random.randrange(keys) - 10
@@ -87,7 +99,11 @@ class Feed:
         self.tick(new)
 
     def _ordered(self, changed: Mapping[int, tuple[Row | None, Row | None]]) -> list[Event]:
-        """The events of one time: by key; without one deletions first, each by row. Orders are of Avro's bytes."""
+        """Returns the events of one time in the order of the sink.
+
+        A view with a key is ordered by key. Without one, deletions come first, and both parts are
+        ordered by row. The order is that of the Avro encoding.
+        """
         pairs = {k: pair for k, pair in changed.items() if pair[0] != pair[1]}
         if self.keyed:
             return [pairs[k] for k in sorted(pairs, key=lambda k: _bytes(schema.key(COLUMNS[:1]), {"k": k}))]
@@ -116,16 +132,19 @@ def _row_bytes(row: Row) -> bytes:
     return _bytes(schema.upsert(COLUMNS), dict(zip(("k", "v", "amount"), row, strict=True)))
 
 
-# ---- the other end -------------------------------------------------------------------------------------------------------
+# ---- reading the topics --------------------------------------------------------------------------------------------------
 
 
 def records(address: str, topic: str, partition: int = 0) -> list[tuple[bytes | None, bytes | None]]:
-    """Keys and values."""
+    """Returns keys and values."""
     return [(m.key(), m.value()) for m in messages(address, topic, partition)]
 
 
 def messages(address: str, topic: str, partition: int = 0) -> list[Message]:
-    """What a read_committed reader sees to the topic's end; nothing if there is no topic yet."""
+    """Returns what a read_committed consumer reads up to the end of the topic.
+
+    Returns an empty list if the topic does not exist.
+    """
     reader = Consumer(
         {
             "bootstrap.servers": address,
@@ -153,7 +172,7 @@ DEBEZIUM = fastavro.parse_schema(schema.debezium(COLUMNS))
 
 
 def events(address: str, topic: str) -> list[Event]:
-    """The topic's records as (before, after)."""
+    """Returns the topic's records as pairs (before, after)."""
     out: list[Event] = []
     for _, value in records(address, topic):
         assert value is not None
@@ -164,7 +183,10 @@ def events(address: str, topic: str) -> list[Event]:
 
 
 def fold(all: list[Event]) -> dict[int, Row]:
-    """The rows that are left when every event was applied; each must fit what was there."""
+    """Applies events in order and returns the resulting rows.
+
+    Each event must match the current rows.
+    """
     rows: dict[int, Row] = {}
     for before, after in all:
         if before is not None:
@@ -179,7 +201,7 @@ def fold(all: list[Event]) -> dict[int, Row]:
 
 
 class Process:
-    """A real `tailgate sinks`."""
+    """A `tailgate sinks` process."""
 
     def __init__(self, lake: Path, crash: str = "") -> None:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TAILGATE_CRASH": crash}
@@ -198,7 +220,7 @@ class Process:
 
 
 def until(what: Callable[[], Any], seconds: float = 60, every: float = 0.2) -> Any:
-    """The first true answer."""
+    """Polls `what` and returns its first true answer. Fails after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         answer = what()
@@ -209,6 +231,7 @@ def until(what: Callable[[], Any], seconds: float = 60, every: float = 0.2) -> A
 
 
 def copy(lake: Lake, sink: int = FIRST_SINK) -> dict[str, Any]:
+    """Returns the progress and status that the sink has reported in the lake, or {}."""
     try:
         return json.loads((lake.path / "readers" / f"sink-{sink}").read_bytes())  # type: ignore[no-any-return]
     except FileNotFoundError:

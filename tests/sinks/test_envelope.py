@@ -1,4 +1,4 @@
-"""Net changes to events: pairs, copies, tombstones, order."""
+"""Changes of a time become events: pairs, copies, tombstones, order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def changes(*rows: tuple[Any, Any, int]) -> pa.Table:
 
 
 def events(table: pa.Table, envelope: Envelope = "debezium", **options: Any) -> list[Any]:
-    """Decoded: (key, before, after) or (key, row)."""
+    """Encodes a table and returns the decoded events: (key, before, after) or (key, row)."""
     out = []
     for key, value, _ in Encoder(COLUMNS, envelope, Avro(7, 9), **options).events(table):
         k = None if key is None else fastavro.schemaless_reader(io.BytesIO(key[5:]), KEY)["k"]
@@ -75,7 +75,7 @@ def test_upsert_writes_the_new_row_or_a_tombstone() -> None:
 
 
 def test_the_empty_key_is_one_key() -> None:
-    """A relation with at most one row, such as a sum over everything."""
+    """The relation has at most one row, such as a total over all rows."""
     assert events(changes((1, "new", 1), (1, "old", -1)), relation_key=()) == [(None, (1, "old"), (1, "new"))]
 
 

@@ -1,4 +1,7 @@
-"""File operations of the sinks fail: no event is missing and none is there twice, and the sinks continue without a restart."""
+"""File operations of the sinks fail: no event is missing or duplicated.
+
+The sinks continue without a restart.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,15 @@ from sinks import worker
 from tests.sinks.feed import FIRST_SINK, Feed, copy, events, until
 from tests.sinks.test_worker import Running, reached
 
-FIRST_OPERATIONS = 8  # of a sink: its note, and its first report
+FIRST_OPERATIONS = 8  # of a sink: its hold on the log, and its first report
 
 
 @contextmanager
 def failing(fails: Callable[[int], bool], *, after: bool) -> Iterator[list[str]]:
-    """The operations on files of sinks for whose numbers `fails` holds raise, before they are done or after. Yields their names."""
+    """Makes file operations of sinks raise if `fails` accepts their number.
+
+    They raise before they run, or after. Yields the names of the operations that failed.
+    """
     failed: list[str] = []
     numbers = iter(range(1 << 62))
     lock = threading.Lock()
@@ -48,7 +54,7 @@ def failing(fails: Callable[[int], bool], *, after: bool) -> Iterator[list[str]]
 
 
 def life(folder: Path, kafka: Kafka, registry: Registry, fails: Callable[[int], bool], *, after: bool) -> list[str]:
-    """A sink with a snapshot, from its creation on. Returns the operations that failed."""
+    """Runs a sink with a snapshot from its creation. Returns the operations that failed."""
     feed, topic = Feed(folder / "lake"), f"failures-{uuid.uuid4().hex[:8]}"
     feed.random_tick()
     running = Running(feed)
@@ -69,7 +75,7 @@ def life(folder: Path, kafka: Kafka, registry: Registry, fails: Callable[[int], 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports are frequent, so that many can fail."""
+    """Makes reports frequent, so that many can fail."""
     monkeypatch.setattr(worker, "COPY_INTERVAL", worker.COPY_INTERVAL / 20)
 
 

@@ -1,4 +1,7 @@
-"""The process is killed at every step, and at random, while the log grows: no event is missing and none is there twice."""
+"""The sinks process is killed at every step, and at random, while the log grows.
+
+No event is missing or duplicated.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ from embedded.registry import Registry
 from tests.sinks.feed import FIRST_SINK, Feed, Process, copy, events, fold, until
 
 TICK_PAUSE = 0.02
-SNAPSHOT_ROWS = 25_000  # three pieces
+SNAPSHOT_ROWS = 25_000  # three batches
 
 
 class Ticking:
-    """Ticks that go on whatever becomes of the sinks."""
+    """A thread that commits ticks, independently of the sinks."""
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
@@ -48,7 +51,7 @@ def topic() -> str:
 
 
 def finish(feed: Feed, kafka: Kafka, topic: str) -> None:
-    """Started once more, it comes to the end of the log; then all events are there, once, in order."""
+    """Runs the sinks to the end of the log and checks that all events are there, once, in order."""
     process = Process(feed.lake.path)
     newest = feed.lake.log.newest()
     assert newest is not None
@@ -148,7 +151,8 @@ def test_the_broker_goes_and_comes_back(feed: Feed, registry: Registry, topic: s
         until(lambda: copy(feed.lake).get("n", 0) > 50)
         broker.stop()
         until(lambda: copy(feed.lake).get("status") == "retrying")
-        until(lambda: broker.address in copy(feed.lake)["error"])  # by the second attempt, if the first met it half gone
+        # at the latest on the second attempt, if the broker was shutting down during the first
+        until(lambda: broker.address in copy(feed.lake)["error"])
         kept = copy(feed.lake)["n"]
         time.sleep(1)
         assert copy(feed.lake)["n"] == kept

@@ -1,4 +1,4 @@
-"""Sinks in Protobuf: what the schema says is in the bytes; a source that reads them has the rows again."""
+"""Sinks in Protobuf: the bytes match the schema, and a source that reads them has the same rows."""
 
 from __future__ import annotations
 

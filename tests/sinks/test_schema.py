@@ -1,4 +1,4 @@
-"""The exact schemas, and every type's bytes against fastavro as the other opinion."""
+"""The exact Avro schemas, and the bytes of every type compared with fastavro."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def decoded(data: bytes, parsed: Any) -> Any:
 
 
 def expected_value(type: Type, value: Any) -> Any:
-    """What fastavro makes of the stored value."""
+    """Returns what fastavro decodes for a stored value."""
     if value is None:
         return None
     if type.is_array:
@@ -186,7 +186,7 @@ def test_each_types_bytes_are_avros(type: Type, values: list[Any], nullable: boo
     parsed = fastavro.parse_schema(schema.upsert((field, Field("end", types.INT4, False))))
     given = [*values, None] if nullable else values
     padding = given[:1]
-    array = pa.array([*padding, *given], type.arrow).slice(1)  # an offset must not be overlooked
+    array = pa.array([*padding, *given], type.arrow).slice(1)  # the array's offset must be respected
     end = pa.array(range(len(given)), pa.int32())
     encoded = avro.rows((field, Field("end", types.INT4, False)), [array, end], len(given))
     got = [decoded(row, parsed) for row in encoded]

@@ -1,4 +1,4 @@
-"""Sessions against a real broker: transactions, fencing, and where to go on."""
+"""Sessions with a real broker: transactions, fencing, and where a sink continues."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def settings(address: str, topic: str, **options: Any) -> Settings:
 
 
 def sees(kafka: Kafka, topic: str, wanted: list[tuple[bytes | None, bytes | None]]) -> None:
-    """A read_committed reader finds these: as soon as the broker has written a transaction's marker, a moment after the commit."""
+    """Waits until a read_committed consumer reads the expected records.
+
+    The broker writes the marker of a transaction shortly after the commit.
+    """
     until(lambda: len(records(kafka.address, topic)) >= len(wanted), 10)
     assert records(kafka.address, topic) == wanted
 
@@ -121,7 +124,7 @@ def test_a_transaction_that_was_not_committed_is_not_there(kafka: Kafka, lake_id
 
 
 def test_a_fence_that_nobody_claims_gives_the_sink_back(kafka: Kafka, lake_id: str) -> None:
-    """As after a pause in which the broker ended our transaction."""
+    """This happens after a pause in which the broker aborted the session's transaction."""
     session = opened(kafka, lake_id, "a")
     session.commit([], Progress(1, 1, 0, True, "a"))
     stranger = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})

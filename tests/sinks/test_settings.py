@@ -1,4 +1,4 @@
-"""Options of a sink's item; what is not supported is refused by name."""
+"""Options of a sink's item. The error for an unsupported option names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sink over a real lake, broker and registry: its events are the view's changes, each once, in order."""
+"""One sink over a real lake, broker and registry: it writes each change once, in order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.sinks.feed import FIRST_SINK, VIEW, Feed, copy, events, fold, message
 
 
 class Running:
-    """The sinks of a lake in a thread of the test."""
+    """The sinks of a lake, in a thread of the test's process."""
 
     def __init__(self, feed: Feed) -> None:
         self.sinks = Sinks(feed.lake)
@@ -90,7 +90,7 @@ def test_snapshot_then_changes_as_before_and_after(feed: Feed, kafka: Kafka, reg
 def test_a_snapshot_keeps_the_history_that_it_reads(
     feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker is away until everything since the sink's creation is older than the history that is kept."""
+    """The broker is unavailable until the sink's creation is older than the retained history."""
     for module, name, value in (
         (reading, "RETAIN_HISTORY_MS", 0),
         (segments, "ENTRIES", 3),
@@ -152,7 +152,10 @@ def test_without_a_known_key_an_update_is_two_events(tmp_path: Path, kafka: Kafk
 
 
 def test_protobuf(feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running) -> None:
-    """The schemas are registered, and each message begins with its schema's id; the numbers of columns stand before their values."""
+    """The schemas are registered, and messages begin with their schema's id.
+
+    Each value has its field number.
+    """
     feed.tick({1: (1, "a", None), 2: (2, "b", None)})
     format = {"type": "protobuf", "registry": registry.url}
     feed.create_sink(kafka.address, registry.url, topic, envelope="upsert", key=[0], value_format=format)
@@ -334,7 +337,10 @@ def test_a_second_process_takes_a_sink_over_and_the_first_stays_away(feed: Feed,
 
 
 def test_json_with_a_consistency_topic(feed: Feed, kafka: Kafka, topic: str, running: Running) -> None:
-    """Topic settings, compression and partitions besides; the marks count the events of each time."""
+    """The sink also sets topic settings, compression and partitions.
+
+    The consistency topic counts the events of each time.
+    """
     feed.tick({k: (k, "v", Decimal("1.50")) for k in range(3)})
     given = {"consistency_topic": f"{topic}-marks", "topic.cleanup.policy": "compact", "compression_type": "lz4", "partition_count": 1}
     feed.create_sink(kafka.address, "", topic, value_format={"type": "json"}, key=[0], **{"with": given})
@@ -366,7 +372,10 @@ def test_a_compatibility_level_is_set_with_the_schemas(feed: Feed, kafka: Kafka,
 def test_a_full_disk_stops_no_sink(
     feed: Feed, kafka: Kafka, registry: Registry, topic: str, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its status cannot be written for a while. The thread of a sink ended by that for ever, while its process lived on."""
+    """The status cannot be written for a while.
+
+    This once ended the sink's thread for good, while its process continued.
+    """
     feed.create_sink(kafka.address, registry.url, topic)
     feed.random_tick()
     until(lambda: reached(feed))

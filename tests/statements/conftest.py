@@ -1,4 +1,7 @@
-"""Statements as a client sends them: a real engine and a gateway over one lake, without Kafka; started once for all tests here."""
+"""Statements as a client sends them: a real engine and a gateway over one lake, without Kafka.
+
+They start once for all tests of this folder.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from tests.tables.world import Served
 
 @dataclass
 class World:
+    """An engine and a gateway over one lake."""
+
     engine: EngineProcess
     lake: Lake
     served: Served
@@ -37,7 +42,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def sql(world: World) -> Iterator[psycopg.Connection]:
-    """A connection; what a test made is dropped after it."""
+    """Yields a connection. Drops what the test created."""
     before = {i.id for i in world.lake.catalog().visible}
     schemas = set(world.lake.catalog().schemas)
     with world.connect() as connection:

@@ -1,4 +1,4 @@
-"""New names and comments: what reads the item goes on, and is said in the new words."""
+"""New names and comments: dependents continue, and their definitions show the new names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepared statements whose columns change under them: PostgreSQL refuses them with 0A000, and so do we."""
+"""Prepared statements whose result columns change are refused with 0A000, as in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFUSED = "cached plan must not change result type"
 
 @pytest.fixture
 def change(sql: psycopg.Connection, world: World) -> Callable[..., None]:
-    """Runs statements on another connection, and waits until the gateway knows the new catalog."""
+    """Runs statements on another connection, and waits until the gateway has the new catalog."""
 
     def run(*statements: str) -> None:
         with world.connect() as other:
@@ -67,7 +67,7 @@ def test_a_write_is_refused_before_it_happens(sql: psycopg.Connection, change: C
 
 
 def test_another_statement_or_cursor_of_the_same_name(sql: psycopg.Connection) -> None:
-    """EXECUTE and FETCH are not plans: they return what the name stands for now."""
+    """EXECUTE and FETCH are not plans: they use the current statement or cursor of that name."""
     sql.execute("PREPARE p AS SELECT 1 AS a")
     assert sql.execute("EXECUTE p", prepare=True).fetchall() == [(1,)]
     sql.execute("DEALLOCATE p")

@@ -1,4 +1,4 @@
-"""DROP and what depends on it, in PostgreSQL's words: the same statements on PostgreSQL 15 say the same."""
+"""DROP and dependent objects: answers and messages equal those of PostgreSQL 15."""
 
 from __future__ import annotations
 

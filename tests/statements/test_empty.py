@@ -1,4 +1,4 @@
-"""Views over nothing yet."""
+"""Views over relations without rows."""
 
 from __future__ import annotations
 

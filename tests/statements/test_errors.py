@@ -1,4 +1,7 @@
-"""Rows that fail: errors of their view, told, queryable, gone with the rows; or left out."""
+"""Rows that fail are errors of their view, or are left out with on_error = 'skip'.
+
+Errors are reported, can be queried, and disappear with their rows.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def test_errors_are_told_and_go_with_their_rows(shares: psycopg.Connection) -> N
 
 
 def test_errors_before_and_after_the_mirror(shares: psycopg.Connection) -> None:
-    """Whichever of a view and its errors is asked first, and in a block both."""
+    """The view and its errors are read in any order, and both in one transaction."""
     shares.execute("INSERT INTO parts VALUES (3, 0)")
     with shares.transaction():
         assert shares.execute("SELECT count(*) FROM shares_errors").fetchone() == (1,)

@@ -1,4 +1,4 @@
-"""EXPLAIN ANALYZE: what the operators of a view hold and did, counted as they run, also after the engine has begun again."""
+"""EXPLAIN ANALYZE: state and counters of operators, also after an engine restart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 
 def figures(connection: psycopg.Connection[Any], view: str) -> list[tuple[int, int, int, int, float]]:
-    """Of each operator: rows and bytes of state, rows in and out, milliseconds."""
+    """Returns for each operator: rows and bytes of state, rows in and out, milliseconds."""
     lines = [line for (line,) in connection.execute(f"EXPLAIN ANALYZE MATERIALIZED VIEW {view}").fetchall()]  # type: ignore[call-overload]
     found = []
     for line in lines:
@@ -38,7 +38,7 @@ def test_state_is_counted(sql: psycopg.Connection[Any], world: World) -> None:
         "CREATE MATERIALIZED VIEW v AS SELECT c.city, sum(o.amount) AS total, max(o.amount) AS most "
         "FROM orders o JOIN customers c ON c.id = o.customer GROUP BY c.city"
     )
-    # three groups and a value in order of each order for max; both sides of the join
+    # three groups; for max one value per order; both sides of the join
     assert state(sql, "v") == [103, 110]
     (reduce, join) = figures(sql, "v")
     assert (join[2], join[3], reduce[2]) == (110, 100, 100)

@@ -1,4 +1,4 @@
-"""A long fill says how far it is, ends when its client cancels it or its time is over, and then leaves nothing behind."""
+"""A long backfill reports progress, and ends without a trace if it is canceled or times out."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def test_cancelled_it_leaves_nothing(numbers: psycopg.Connection, world: World, 
         if how == "timeout":
             connection.execute("SET statement_timeout = '400ms'")
         else:
-            threading.Timer(0.4, connection.cancel_safe).start()  # `cancel` would hold the interpreter, and with it the gateway
+            # `cancel` would block the interpreter, and with it the gateway
+            threading.Timer(0.4, connection.cancel_safe).start()
         with pytest.raises(psycopg.errors.QueryCanceled):
             connection.execute(LONG)
         until(lambda: world.lake.catalog().find("long") is None)

@@ -1,4 +1,7 @@
-"""Functions of statements in views that are kept up to date; what they answer as PostgreSQL is tested in tests/tables/functions.sql."""
+"""Functions in maintained views.
+
+Their results are compared with PostgreSQL in tests/tables/functions.sql.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def test_views_are_kept_up_to_date(parts: psycopg.Connection[Any], world: World)
     assert rows(parts, "pairs") == [(1, 2), (1, 3), (2, 3)]
     parts.execute("UPDATE parts SET n = 1 WHERE id = 2")
     assert rows(parts, "pairs") == [(1, 3), (2, 1), (2, 3)]
-    # a new definition: what calls it is filled beside itself and switches with it
+    # A new definition: views that call it are backfilled as replacements and switch with it.
     before = world.lake.catalog().relation("cs").id
     parts.execute(
         "CREATE OR REPLACE FUNCTION above(low int) RETURNS bigint LANGUAGE SQL AS $$ SELECT -count(*) FROM parts WHERE n > low $$"
@@ -65,7 +68,7 @@ def test_what_calls_a_function_depends_on_it(parts: psycopg.Connection[Any]) -> 
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as error:
         parts.execute("DROP TABLE parts")
     assert "function above(integer) depends on table parts" in (error.value.diag.message_detail or "")
-    # a new name is written into bodies
+    # A rename changes the bodies of functions.
     parts.execute("ALTER TABLE parts RENAME TO pieces")
     assert parts.execute("SHOW CREATE FUNCTION above").fetchall() == [
         (
@@ -156,7 +159,11 @@ def test_functions_that_call_each_other_are_refused() -> None:
 
 
 def test_a_function_that_reads_what_it_is_called_by_is_refused() -> None:
-    """Seen: the definition of a materialized view and a function each named the other, and the next statement about them never ended."""
+    """A cycle is refused.
+
+    Once, a materialized view and a function referred to each other, and the next statement about
+    them never ended.
+    """
     from engine.ddl import create_view
     from lake.catalog import ready
 

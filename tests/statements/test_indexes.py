@@ -1,4 +1,4 @@
-"""CREATE INDEX over a whole system: what it is refused for, what happens to it when its relation changes; psql."""
+"""CREATE INDEX in the whole system: errors, changes of its relation, and psql's output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_index_of_a_view(sql: psycopg.Connection[Any], world: World) -> None:
     typed = ["psql", "-XA", "-h", words["host"], "-p", words["port"], "-U", words["user"], "-d", words["dbname"], "-c", "\\d v"]
     told = subprocess.run(typed, capture_output=True, text=True, check=True, timeout=30).stdout
     assert '"by_city" UNIQUE, btree (city)' in told
-    # another definition with the same columns keeps it; one with others is another relation
+    # A new definition with the same columns keeps the index.
     sql.execute("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT id, city, n FROM orders WHERE n > 6")
     assert sql.execute("SELECT id, n FROM v WHERE city = 'oslo'").fetchall() == []
     with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="cannot change the columns") as error:

@@ -1,4 +1,7 @@
-"""A defect in an operator stops the views that depend on it; they stay readable as of their last tick, and all others go on."""
+"""A defect in an operator stops only the views that depend on it.
+
+They stay readable as of their last tick.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from tests.statements.conftest import World
 
 pytestmark = pytest.mark.spark
 
-# TopK throws an exception when a row with this word reaches it.
+# TopK throws an exception when it receives a row with this word.
 OLD = "  @Override void run(Tick tick, byte[] partition, Map<Bytes, Long> changes) {"
 NEW = f"""{OLD}
     for (Bytes place : changes.keySet())
@@ -37,7 +40,7 @@ def shown(connection: psycopg.Connection, *names: str) -> dict[str, tuple[str, s
 
 
 def said(connection: psycopg.Connection, query: str) -> tuple[list[tuple[Any, ...]], list[str]]:
-    """The rows of a query, and the messages that came with them."""
+    """Returns the rows of a query, and the notices that came with them."""
     messages: list[str] = []
 
     def note(notice: psycopg.errors.Diagnostic) -> None:
@@ -65,7 +68,7 @@ def test_a_defect_stops_the_views_that_depend_on_it(world: World, sql: psycopg.C
         tail.execute("BEGIN")
         tail.execute("DECLARE c CURSOR FOR TAIL newest")
         assert len(tail.execute("FETCH 2 c").fetchall()) == 2
-        sql.execute("INSERT INTO items VALUES (3, 'poison')")  # answered when its tick is committed
+        sql.execute("INSERT INTO items VALUES (3, 'poison')")  # returns when its tick is committed
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="a defect"):
             tail.execute("FETCH ALL c WITH (timeout = '60s')")
     failed = {"newest": ("failed", FAILED.format("newest")), "sums": ("failed", FAILED.format("sums"))}
@@ -74,7 +77,8 @@ def test_a_defect_stops_the_views_that_depend_on_it(world: World, sql: psycopg.C
     assert sql.execute("SELECT n FROM counted").fetchall() == [(4,)]
     assert sql.execute("SELECT k FROM harmless ORDER BY k").fetchall() == [(2,), (4,)]
 
-    # readable as of the last tick, all relations of a statement or block at one time
+    # Failed views are readable as of the last tick. All relations of a statement or transaction are
+    # read at one time.
     rows, messages = said(sql, "SELECT k FROM newest ORDER BY k")
     assert (rows, messages) == ([(1,), (2,)], ["WARNING: " + FAILED.format("newest")])
     assert said(sql, "SELECT s FROM sums")[0] == [(3,)]
@@ -96,7 +100,7 @@ def test_a_defect_stops_the_views_that_depend_on_it(world: World, sql: psycopg.C
     with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="a defect"):
         sql.execute("TAIL newest")
 
-    # the same after a restart
+    # The same holds after a restart.
     world.engine.kill(jvm=True)
     world.engine.start()
     sql.execute("INSERT INTO items VALUES (5, 'e')")
@@ -104,7 +108,7 @@ def test_a_defect_stops_the_views_that_depend_on_it(world: World, sql: psycopg.C
     assert said(sql, "SELECT k FROM newest ORDER BY k")[0] == [(1,), (2,)]
     assert sql.execute("SELECT n FROM counted").fetchall() == [(5,)]
 
-    # a replacement runs again, with all that its inputs hold
+    # A replacement runs again, with all rows of its inputs.
     sql.execute("CREATE OR REPLACE MATERIALIZED VIEW newest AS SELECT k, v FROM items ORDER BY k DESC LIMIT 2")
     assert said(sql, "SELECT k FROM newest ORDER BY k") == ([(4,), (5,)], [])
     assert said(sql, "SELECT s FROM sums") == ([(9,)], [])
@@ -147,7 +151,10 @@ def test_a_relation_that_cannot_be_written_stops_alone(world: World, sql: psycop
 
 
 def test_rows_that_cannot_be_right_stop_their_view_by_name(world: World, sql: psycopg.Connection, tmp_path: Path) -> None:
-    """Deleting takes each row away twice: a weight below zero. Its view goes back to its last rows, and every table advances."""
+    """A defect deletes each row twice, which makes its weight negative.
+
+    The view goes back to its last consistent rows, and every Delta table advances.
+    """
     sql.execute("CREATE TABLE coins (k int PRIMARY KEY, v int)")
     sql.execute("CREATE MATERIALIZED VIEW doubled AS SELECT v FROM coins ORDER BY k LIMIT 100")
     sql.execute("CREATE MATERIALIZED VIEW coined AS SELECT count(*) AS n FROM coins")

@@ -1,4 +1,7 @@
-"""Literals of a view's text reach Spark as they stand: nothing in them is looked up in the engine's environment or settings."""
+"""Literals of a view's query reach Spark unchanged.
+
+Spark does not substitute variables of the environment or settings in them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relations without columns, which PostgreSQL allows: they have rows all the same."""
+"""Relations without columns, which PostgreSQL allows, have rows too."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUERIES = (
     "SELECT FROM generate_series(1, 3)",
     "WITH s AS (SELECT FROM wide) SELECT FROM s, s AS t",
 )
-# queries with columns over relations without any
+# queries with columns over relations without columns
 OVER = (
     "SELECT count(*) AS n FROM (SELECT FROM wide) AS s",
     "SELECT c FROM thin, (SELECT FROM wide) AS s",
@@ -59,7 +59,7 @@ OVER = (
 
 @pytest.fixture
 def oracle(postgres: str) -> Iterator[psycopg.Connection]:
-    """PostgreSQL with the same tables, which disappear with the connection."""
+    """Yields a PostgreSQL connection with the same tables, as temporary tables."""
     with psycopg.connect(postgres) as connection:
         for statement in (*TABLES, *ROWS):
             connection.execute(statement)

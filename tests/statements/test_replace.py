@@ -1,4 +1,7 @@
-"""CREATE OR REPLACE: filled beside the old one, switched at one time with all that reads it, the difference for followers."""
+"""CREATE OR REPLACE: a replacement is backfilled and switches together with its dependents.
+
+Followers get the difference.
+"""
 
 from __future__ import annotations
 

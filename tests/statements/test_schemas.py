@@ -1,4 +1,4 @@
-"""Schemas, search_path and temporary views: the same statements on PostgreSQL 15 say the same."""
+"""Schemas, search_path and temporary views: answers equal those of PostgreSQL 15."""
 
 from __future__ import annotations
 
@@ -79,7 +79,10 @@ def test_psql_shows_schemas(sql: psycopg.Connection, world: World) -> None:
 
 
 def test_views_of_equal_names_are_kept_apart(sql: psycopg.Connection, world: World) -> None:
-    """Tables and materialized views of one name in two schemas: each has rows, errors and files of its own, through moves too."""
+    """Relations with one name in two schemas have separate rows, errors and files.
+
+    This also holds after they are moved.
+    """
     for schema in ("one", "two"):
         sql.execute(f"CREATE SCHEMA {schema}")  # type: ignore[call-overload]
         sql.execute(f"SET search_path = {schema}")  # type: ignore[call-overload]

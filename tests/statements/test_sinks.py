@@ -1,4 +1,4 @@
-"""Sinks from a query: the view that is made for one, and goes with it."""
+"""Sinks over a query: the sink's view is created and dropped with it."""
 
 from __future__ import annotations
 

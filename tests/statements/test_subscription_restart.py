@@ -1,4 +1,7 @@
-"""A subscription outlives engine and gateway: it is fetched from and acknowledged while the engine is down, and goes on afterwards."""
+"""A subscription survives restarts of engine and gateway.
+
+Clients fetch from it and acknowledge while the engine is down.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Durable subscriptions with a real engine: of a table and a view, across writes, and what DROP says."""
+"""Durable subscriptions with a real engine: of a table and of a view, across writes, and DROP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uploads of the state's snapshots that hang or fail slow ticks down, and fail none."""
+"""Uploads of state snapshots that hang or fail slow down ticks, but do not make them fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.tables.world import Served
 
 pytestmark = pytest.mark.spark
 
-# Every file of a snapshot is made by DurableFiles: none comes to an end as long as a file is there.
+# DurableFiles creates every file of a snapshot. While the marker file exists, no upload completes.
 OLD = "@Override public void setPermission(Path path, FsPermission permission) {}"
 HANG = """@Override public void setPermission(Path path, FsPermission permission) {{
         if (!path.getName().contains(".zip")) return;
@@ -35,6 +35,11 @@ FAIL = """@Override public void setPermission(Path path, FsPermission permission
 
 
 class World:
+    """An engine and a gateway over one lake, and a writer of rows.
+
+    `limit` is the maximum number of state versions since the last uploaded snapshot.
+    """
+
     def __init__(self, folder: Path, limit: int | None) -> None:
         self.folder, self.lake_folder = folder, folder / "lake"
         self.limit = limit or 700
@@ -49,7 +54,7 @@ class World:
         self.going = True
 
     def write(self) -> None:
-        """A tick for each row, as fast as they are taken."""
+        """Inserts rows one by one, each in a tick, as fast as possible."""
         with psycopg.connect(self.served.dsn, autocommit=True) as connection:
             while self.going:
                 connection.execute("INSERT INTO numbers VALUES (%s)", [self.written])  # type: ignore[call-overload]
@@ -67,7 +72,10 @@ class World:
 
 
 def run(world: World, text: str, seconds: float) -> None:
-    """Writes go on while uploads hang or fail for some seconds, and are all there afterwards, also after a kill."""
+    """Writes while uploads hang or fail for some seconds.
+
+    All rows are there afterwards, also after a kill.
+    """
     marker = world.folder / "marker"
     with psycopg.connect(world.served.dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE numbers (n int)")

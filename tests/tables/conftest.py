@@ -1,4 +1,4 @@
-"""A lake with an engine that does tables alone, and one gateway."""
+"""A lake with an engine for tables only, and one gateway."""
 
 from __future__ import annotations
 

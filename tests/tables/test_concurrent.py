@@ -1,4 +1,4 @@
-"""Random writers side by side, through two gateways, against a model: what they were told is one serial history of what they did."""
+"""Random concurrent writers through two gateways: the results form one serial history."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def side_by_side(world: World, work: list[Any]) -> None:
-    """Runs functions in threads, when all gateways have what there is; raises what the first of them raised."""
+    """Waits until all gateways are at the newest time, and runs functions in threads.
+
+    Raises the first error of any of them.
+    """
     world.together()
     errors: list[BaseException] = []
 
@@ -42,7 +45,7 @@ def side_by_side(world: World, work: list[Any]) -> None:
 
 
 def test_no_increment_is_lost(world: World) -> None:
-    """Whole-table updates too: each is evaluated again until nothing came between."""
+    """Includes updates of whole tables: each is evaluated again until no other write intervenes."""
     with psycopg.connect(world.dsn, autocommit=True) as c:
         c.execute("CREATE TABLE n (id int PRIMARY KEY, v int)")
         c.execute("INSERT INTO n VALUES (1, 0), (2, 0)")
@@ -85,7 +88,10 @@ def test_a_key_is_given_once(world: World) -> None:
 
 
 def test_transfers_keep_the_sum(world: World) -> None:
-    """Blocks that read and write: those that lose get 40001 and are run again. The sum is the same at every time."""
+    """Transactions that read and write: on a conflict they get 40001 and are retried.
+
+    The sum is the same at every time.
+    """
     with psycopg.connect(world.dsn, autocommit=True) as c:
         c.execute("CREATE TABLE a (id int PRIMARY KEY, v int)")
         c.execute("INSERT INTO a SELECT * FROM (VALUES (0, 100), (1, 100), (2, 100), (3, 100)) AS x(i, v)")
@@ -129,7 +135,10 @@ def test_transfers_keep_the_sum(world: World) -> None:
 
 
 def test_bags_lose_and_repeat_nothing(world: World, seed: int) -> None:
-    """Writers of a table without a key: each moves rows of its own mark, all copies of one value at once."""
+    """Writers of a table without a key.
+
+    Each changes only its rows, all copies of one value at once.
+    """
     with psycopg.connect(world.dsn, autocommit=True) as c:
         c.execute("CREATE TABLE b (who int, v int)")
         c.execute("INSERT INTO b SELECT w, v FROM (VALUES (0), (1), (2)) AS x(w), (VALUES (1), (1), (1), (2)) AS y(v)")
@@ -157,7 +166,9 @@ def test_bags_lose_and_repeat_nothing(world: World, seed: int) -> None:
 
     side_by_side(world, [write(i) for i in range(3)])
     with psycopg.connect(world.dsn, autocommit=True) as c:
-        c.execute("INSERT INTO b VALUES (3, 3)")  # another gateway's last write may be milliseconds away; what follows one's own is not
+        # Another gateway's last write may arrive milliseconds later. A gateway's reads include its
+        # own writes.
+        c.execute("INSERT INTO b VALUES (3, 3)")
         expected[3] = [3]
         assert sorted(c.execute("SELECT who, v FROM b").fetchall()) == sorted((w, v) for w, rows in expected.items() for v in rows)
 
@@ -175,11 +186,12 @@ def test_a_block_arrives_in_one_tick(world: World) -> None:
         c.commit()
         entries = list(world.lake.log.after(before))
     o, p = (world.lake.catalog().relation(name).id for name in "op")
-    assert [sorted((s.relation, s.rows) for s in e.header.relations) for e in entries] == [[(o, 2), (p, 1)]]  # one row twice is one change
+    # two copies of a row are one change
+    assert [sorted((s.relation, s.rows) for s in e.header.relations) for e in entries] == [[(o, 2), (p, 1)]]
 
 
 def test_a_large_update_gets_through(world: World) -> None:
-    """However busy the table is: the second evaluation has a reservation."""
+    """The second evaluation has a reservation, so it succeeds on a busy table."""
     with psycopg.connect(world.dsn, autocommit=True) as c:
         c.execute("CREATE TABLE w (id int PRIMARY KEY, v int)")
         c.execute("INSERT INTO w SELECT * FROM generate_series(1, 500), (VALUES (0)) AS x(v)")
@@ -210,7 +222,7 @@ def test_a_large_update_gets_through(world: World) -> None:
 
 
 def test_acknowledged_when_durable_only(world: World) -> None:
-    """synchronous_commit = off: answered although no tick comes; on: not before the tick."""
+    """With synchronous_commit = off, a write is acknowledged before its tick; with on, after it."""
     with psycopg.connect(world.dsn, autocommit=True) as c:
         c.execute("CREATE TABLE s (id int)")
         world.engine.pause()
@@ -222,7 +234,7 @@ def test_acknowledged_when_durable_only(world: World) -> None:
             c.execute("SET statement_timeout = '300ms'")
             told: list[str | None] = []
             c.add_notice_handler(lambda d: told.append(d.message_primary))
-            assert c.execute("INSERT INTO s VALUES (2)").statusmessage == "INSERT 0 1"  # it cannot be taken back
+            assert c.execute("INSERT INTO s VALUES (2)").statusmessage == "INSERT 0 1"  # the write cannot be undone
             assert told == ["canceling wait for the commit"]
         finally:
             world.engine.resume()

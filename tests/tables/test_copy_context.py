@@ -1,4 +1,7 @@
-"""What is wrong with COPY's data, and where: message, detail and context as PostgreSQL 15's, also where the data is broken at random."""
+"""Errors in COPY's data: message, detail and context are those of PostgreSQL 15.
+
+This also holds for data that is broken at random.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from tests.tables.world import World
 
 TABLE = "CREATE TABLE t (a int PRIMARY KEY, b varchar(3) NOT NULL, c numeric(4,2) CHECK (c < 50))"
 PIECES = [b"x", b'"', b"\\", b"\n", b"9", "ä".encode(), b'"a\nb"', b"\\N"]
-RANDOM = 45  # broken texts: 4 s
+RANDOM = 45  # broken inputs; takes 4 s
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +58,9 @@ HEADER = "WITH (FORMAT csv, HEADER)"
 MATCH = "WITH (FORMAT csv, HEADER match)"
 CASES = [
     ("", b"1\tx\t1\n2\ty\n3\tz\t3\n"),
-    ("", b"1\tx\t1\nzwei\ty\n3\tz\t3\n"),  # too short before it is no number
-    ("", b"1\tx\t1\nzwei\ty\t2\n3\tz\n"),  # no number before a line that is too short
-    ("", b"1\tx\tx\nzwei\ty\t2\n"),  # the first row, not the first column
+    ("", b"1\tx\t1\nzwei\ty\n3\tz\t3\n"),  # the line is too short, which is reported before its invalid number
+    ("", b"1\tx\t1\nzwei\ty\t2\n3\tz\n"),  # the invalid number is reported, not the later line that is too short
+    ("", b"1\tx\tx\nzwei\ty\t2\n"),  # the first row is reported, not the first column
     ("", b"1\tx\t1\n2\tlong\t2\n"),
     ("", b"1\tx\t123.4\n"),
     ("", b"1\tx\t\\N\n2\t\\N\t\\N\n"),
@@ -73,7 +76,7 @@ CASES = [
     ("WITH (HEADER)", b"a\tb\tc\n1\tx\t1\n2\ty\n"),
     ("WITH (DELIMITER '|', NULL '')", b"1|x|1\n2||2\n"),
     (CSV, b'1,x,1\n2,"a\nb",x\n'),
-    (CSV, b'1,"a\nb",1\n2,y,x\n'),  # what ends a line is not known before the first has ended
+    (CSV, b'1,"a\nb",1\n2,y,x\n'),  # the line ending is unknown until the first line has ended
     (CSV, b'1,x,1\n2,"a\nb\n\n",1\n3,"y",\'1\'\n'),
     (CSV, b'1,x,1\n2,"long, you"\n'),
     (CSV, b'1,x,1\r\n2,"a\nb",x\r\n'),
@@ -84,7 +87,7 @@ CASES = [
     (HEADER, b"a,b,c\n1,x,1\n1,y,2\n"),
     (MATCH, b"a,b,c\n1,x,1\nx,y,2\n"),
     (CSV, b'1,x,99\n2,"never ends\n3,y,1\n'),
-    ("", b"1\tx\t99\nzwei\ty\n"),  # the check of an earlier row before a value of a later one
+    ("", b"1\tx\t99\nzwei\ty\n"),  # the check of an earlier row is reported, not a value of a later one
     (MATCH, b"a,b\n1,x\n"),
     (MATCH, b"a,c,b\n1,x,1\n"),
 ]

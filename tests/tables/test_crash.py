@@ -1,6 +1,7 @@
-"""An engine of tables alone, killed at each step of a write in turn: nothing acknowledged is lost, nothing comes twice, no block is torn.
+"""A tables-only engine is killed at each step of a write.
 
-Seconds, where `test_kill` with Spark takes minutes.
+No acknowledged write is lost or duplicated, and no transaction is applied in part. Takes seconds;
+`test_kill` with Spark takes minutes.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from tests.tables.world import Served
 from tests.tables.writers import TABLES, Writer, checked
 
 STEPS = (
-    "write.begin:3",  # let in, nothing written
-    "inbox.entry:3",  # the file not yet there
-    "inbox.link:3",  # linked, the folder not yet synced
-    "inbox.taken:1",  # while the next engine takes over what the last one left
-    "inbox.linked:3",  # durable, nobody was told
-    "entry.half:3",  # half-way through writing the log's entry
+    "write.begin:3",  # admitted, nothing written
+    "inbox.entry:3",  # the file does not exist yet
+    "inbox.link:3",  # linked, the folder is not synced
+    "inbox.taken:1",  # while the next engine takes over the inbox
+    "inbox.linked:3",  # durable, not acknowledged
+    "entry.half:3",  # halfway through writing the log entry
     "entry.link:3",  # before its link
-    "entry.linked:3",  # after it
+    "entry.linked:3",  # after its link
     "entry.committed:3",  # in the log, and still in the inbox
 )
 
@@ -37,7 +38,7 @@ def engine(path: Path, crash: str) -> Child:
 
 
 def test_killed_between_inbox_and_log(tmp_path: Path) -> None:
-    """The short form, for every run of the tests."""
+    """The short form, for every test run."""
     killed(tmp_path, ("inbox.linked:3", "entry.linked:3"))
 
 

@@ -1,4 +1,4 @@
-"""Tables by what people use: asyncpg, and SQLAlchemy's object mapper with its own CREATE TABLE."""
+"""Tables through asyncpg and SQLAlchemy's object mapper, including its CREATE TABLE."""
 
 from __future__ import annotations
 

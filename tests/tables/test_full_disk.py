@@ -1,4 +1,4 @@
-"""A full disk refuses a write with 53100, leaves nothing of it, and ends neither engine nor gateway."""
+"""On a full disk, a write fails with 53100 and leaves nothing; engine and gateway continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Internal errors of gateway and engine: counted by statement template, logged, and returned with a request to report them."""
+"""Internal errors of gateway and engine are counted by statement template, and logged.
+
+The client's error asks for a report.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Engine and gateway killed at each step of a write in turn: what was acknowledged is there once, what was not at most once.
+"""Engine and gateway are killed at each step of a write.
 
-Keyed rows and bags, with a view over them that a real engine keeps; the writers never stop.
+An acknowledged write is there once, any other write at most once. The tables are keyed rows and
+bags, with a view over them that a real engine maintains. The writers never stop.
 """
 
 from __future__ import annotations
@@ -24,19 +25,21 @@ from tests.tables.writers import TABLES, Writer, checked
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 STEPS = (
-    "write.begin:3",  # let in, nothing written
-    "inbox.entry:3",  # the file not yet there
-    "inbox.link:3",  # linked, the folder not yet synced
-    "inbox.linked:3",  # durable, nobody was told
+    "write.begin:3",  # admitted, nothing written
+    "inbox.entry:3",  # the file does not exist yet
+    "inbox.link:3",  # linked, the folder is not synced
+    "inbox.linked:3",  # durable, not acknowledged
     "tick.begin:3",
     "state.committed:3",
-    "entry.link:3",  # before the link of the log's entry
+    "entry.link:3",  # before the link of the log entry
     "entry.linked:3",  # after it
-    "entry.committed:3",  # the entry of the inbox not yet removed
+    "entry.committed:3",  # the inbox entry is not removed yet
 )
 
 
 class Shop:
+    """An engine, a gateway and three writers over one lake."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.engine = EngineProcess(folder / "lake")

@@ -1,4 +1,4 @@
-"""Many statements at once: executemany, pipelines and COPY, beside a PostgreSQL that is asked the same."""
+"""Many statements at once: executemany, pipelines and COPY, compared with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Connection = psycopg.Connection[Any]
 
 @pytest.fixture
 def both(world: World, postgres: str) -> Iterator[Callable[[Callable[[Connection], Any]], Any]]:
-    """Asks both servers and gives the answer that they agree on."""
+    """Yields a function that runs a call on both servers and returns their common answer."""
     with psycopg.connect(postgres, autocommit=True) as theirs, psycopg.connect(world.dsn, autocommit=True) as ours:
         theirs.execute("SET timezone = 'UTC'")
         theirs.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")

@@ -1,4 +1,7 @@
-"""Statements on tables answered as PostgreSQL answers them: one script, two servers, by the simple and by the extended protocol."""
+"""Statements on tables have PostgreSQL's answers: the same scripts on both servers.
+
+They run in the simple and the extended protocol.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tests.tables.world import World
 
 SCRIPTS = ("statements", "functions", "indexes", "constraints")
 
-# where our answer is another one, on purpose: statement → what of it differs
+# intended differences: statement → the part of the answer that differs
 DIFFERENT: dict[str, str] = {
     "INSERT INTO t (id) VALUES (2147483647 + 1)": "message",
     "INSERT INTO kinds (i4) VALUES (2147483647 + 1)": "message",

@@ -1,7 +1,9 @@
-"""Tables without Spark: a gateway, the engine's own inbox, resolver and control, and ticks that do nothing but commit what was written.
+"""Tables without Spark: a gateway, and the engine's inbox, resolver and control.
 
-gateway ──POST /statement──► engine.runtime.statements ──► entry of the log
-        ──POST /write──► engine.runtime.writes ──► inbox ──► [tick] ──► entry of the log
+A tick only commits what was written.
+
+    gateway ──POST /statement──► engine.runtime.statements ──► log entry
+            ──POST /write──► engine.runtime.writes ──► inbox ──► [tick] ──► log entry
 """
 
 from __future__ import annotations
@@ -26,11 +28,14 @@ from lake.writing import open_epoch
 from tests import sparkless
 from tests.sparkless import WithoutKafka
 
-REACH_S = 30.0  # for a gateway on a busy machine; milliseconds on an idle one
+REACH_S = 30.0  # on a busy machine; an idle gateway takes milliseconds
 
 
 class Engine:
-    """What the engine does for tables, in a thread. `paused`: no tick until `resume`."""
+    """The part of the engine that serves tables, in a thread.
+
+    `paused`, as `pause`, stops ticks until `resume`.
+    """
 
     def __init__(self, lake: Lake, *, paused: bool = False) -> None:
         self.lake = lake
@@ -57,9 +62,11 @@ class Engine:
         return number
 
     def pause(self) -> None:
+        """Stops ticks."""
         self._going.clear()
 
     def resume(self) -> None:
+        """Continues ticks."""
         self._going.set()
 
     def _run(self) -> None:
@@ -70,6 +77,7 @@ class Engine:
             self.tick()
 
     def tick(self) -> None:
+        """Commits all writes of the inbox in one log entry."""
         with self._boundary:
             before, upto = self.writer.newest.inbox, self.inbox.newest
             if upto > before and not self._ending:
@@ -96,7 +104,7 @@ class Engine:
 
 
 class Served:
-    """A gateway of its own thread over a lake: `dsn`."""
+    """A gateway over a lake, in its thread, with the connection string `dsn`."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
@@ -127,7 +135,7 @@ class Served:
         await self.serving.stop()
 
     def reach(self, time: int) -> None:
-        """Returns when it has this time of the lake."""
+        """Returns when the gateway has reached this time of the lake."""
         assert asyncio.run_coroutine_threadsafe(self.serving.wait(time - 1, REACH_S), self.loop).result() >= time
 
     def close(self) -> None:
@@ -148,7 +156,7 @@ class World:
         return self.gateways[0].dsn
 
     def together(self) -> None:
-        """All gateways have what one of them has told: the others follow it within milliseconds."""
+        """Waits until all gateways have reached the newest time."""
         for gateway in self.gateways:
             gateway.reach(self.engine.writer.newest.time)
 
@@ -158,7 +166,7 @@ class World:
         self.engine.close()
 
 
-if __name__ == "__main__":  # an engine in a process of its own, to be killed
+if __name__ == "__main__":  # an engine in a separate process, which tests kill
     Engine(Lake.open(Path(sys.argv[1])))
     print("ready", flush=True)
     threading.Event().wait()

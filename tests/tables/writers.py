@@ -1,4 +1,7 @@
-"""Writers that go on whatever is killed, and what must be there afterwards: what was acknowledged once, what was not at most once."""
+"""Writers that continue while processes are killed, and the check of what they wrote.
+
+An acknowledged write must be there once, any other write at most once.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ TABLES = ("CREATE TABLE keyed (id int PRIMARY KEY, writer int)", "CREATE TABLE b
 
 
 class Writer(threading.Thread):
-    """Blocks of one row in each table. `unknown`: of those that it was told nothing certain."""
+    """A thread that writes transactions of one row per table.
+
+    `unknown` has the ids of transactions whose outcome it does not know.
+    """
 
     def __init__(self, connect: Callable[[], psycopg.Connection[Any]], number: int) -> None:
         super().__init__(daemon=True)
@@ -53,14 +59,14 @@ class Writer(threading.Thread):
         assert not self.is_alive(), "a writer waits for ever"
 
     def moves(self) -> bool:
-        """Whether it writes now."""
+        """Returns True once more rows are written."""
         before = len(self.written)
         until(lambda: len(self.written) > before + 2)
         return True
 
 
 def checked(lake: Lake, writers: Sequence[Writer]) -> Counter[tuple[Any, ...]]:
-    """Stops the writers and looks at what they wrote; the rows of `keyed`."""
+    """Stops the writers and checks what they wrote. Returns the rows of `keyed`."""
     for writer in writers:
         writer.stop()
     keyed, bag = rows(lake, "keyed"), rows(lake, "bag")

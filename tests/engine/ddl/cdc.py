@@ -1,4 +1,7 @@
-"""Recorded messages of Debezium, a registry of their schemas, and a source that takes them through the real circuit."""
+"""Recorded Debezium messages, a registry of their schemas, and a source that decodes them.
+
+The source runs in the real circuit.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +34,23 @@ Message = dict[str, Any]
 
 
 def messages(folder: str, table: str) -> list[Message]:
+    """Returns the recorded messages of a table."""
     return [json.loads(line) for line in (FIXTURES / folder / f"{folder}.{table}.jsonl").read_text().splitlines()]
 
 
 def message(value: Any, key: Any = None, offset: int = 0, partition: int = 0) -> Message:
-    """Of JSON values; None is a NULL."""
+    """Returns a message with a JSON key and value; None is a null key or value."""
     key_b64, value_b64 = (None if v is None else base64.b64encode(json.dumps(v).encode()).decode() for v in (key, value))
     return {"partition": partition, "offset": offset, "timestamp": 0, "key_b64": key_b64, "value_b64": value_b64}
 
 
 def value(of: Message) -> Any:
-    """The JSON of a message's value."""
+    """Returns a message's value, parsed as JSON."""
     return None if of["value_b64"] is None else json.loads(base64.b64decode(of["value_b64"]))
 
 
 def with_value(of: Message, new: Any) -> Message:
+    """Returns the message with another JSON value."""
     return {**of, "value_b64": base64.b64encode(json.dumps(new).encode()).decode()}
 
 
@@ -56,7 +61,10 @@ def schemas(folder: str) -> list[dict[str, Any]]:
 
 @contextmanager
 def registry_of_fixtures() -> Iterator[str]:
-    """Its URL. A folder's ids are its own, so each has its path."""
+    """Yields the URL of a schema registry with the recorded schemas.
+
+    Schema ids are unique only within a folder, so each folder has its path.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -83,7 +91,7 @@ def registry_of_fixtures() -> Iterator[str]:
 
 
 class Source:
-    """A source and what its relations hold."""
+    """A source in a running circuit, and the rows of its relations."""
 
     def __init__(self, session: Any, folder: Path, statement: str, partitions: int = 1) -> None:
         from engine.runtime.circuits import Circuits
@@ -92,7 +100,7 @@ class Source:
         assert isinstance(parsed, CreateSource)
         self.items = create_source(parsed, statement, Catalog(), Registry())
         catalog = Catalog().apply(Change(put=self.items))
-        if not self.items[0].stored:  # it has no rows of its own: a view of it has
+        if not self.items[0].stored:  # The source stores no rows, so a view over it does.
             view = f"CREATE MATERIALIZED VIEW all_of_it AS SELECT * FROM {self.items[0].name}"
             made = create_view(parse(view), view, catalog)  # type: ignore[arg-type]
             catalog = catalog.apply(Change(put=(made,)))
@@ -102,14 +110,14 @@ class Source:
         self.circuit = Circuits(session).build(circuit.compile_catalog(catalog, Streams(catalog)))
         self.rows: dict[int, Counter[tuple[Any, ...]]] = {i.id: Counter() for i in self.items}
         self.ticks = 0
-        self.channel = ""  # to send on, if not the source's own
+        self.channel = ""  # overrides the source's channel if it is not empty
 
     @property
     def item(self) -> Item:
         return self.items[0]
 
     def send(self, batch: list[Message]) -> None:
-        """One tick."""
+        """Sends messages in one tick."""
         rows = []
         for m in batch:
             key, value = (None if m[f] is None else bytearray(base64.b64decode(m[f])) for f in ("key_b64", "value_b64"))
@@ -129,7 +137,10 @@ class Source:
                     del held[tuple(values)]
 
     def refresh(self) -> list[str]:
-        """ALTER SOURCE … REFRESH SCHEMA; what it tells. Rows that there are have NULL in the new columns."""
+        """Runs ALTER SOURCE … REFRESH SCHEMA and returns its notices.
+
+        Existing rows have NULL in the new columns.
+        """
         from engine.runtime.circuits import Circuits
 
         statement = parse(f"ALTER SOURCE {self.item.name} REFRESH SCHEMA")
@@ -144,7 +155,7 @@ class Source:
         return [str(n["message"]) for n in notices]
 
     def lose_state(self) -> None:
-        """And make it again of what the relations hold."""
+        """Discards the state and rebuilds it from the rows of the relations."""
         from engine.plan.restore import restoring
         from engine.runtime.circuits import Circuits
         from lake.entry import stream
@@ -164,11 +175,15 @@ class Source:
             self.ids = again.tick(frame._jdf, str(self.state), self.ticks + 1, self.ids, self.partitions).stateIds()
 
     def given(self, batch: list[Message]) -> list[tuple[Any, ...]]:
-        """The rows of an append-only source, in the order of their first columns; the columns are its own."""
+        """Sends messages to an append-only source and returns its rows in order.
+
+        Returns the rows of all ticks, ordered by the first column.
+        """
         self.send(batch)
         return sorted(self.rows[self.items[2].id].elements(), key=lambda row: [(v is None, str(v)) for v in row][:1])
 
     def counted(self, *columns: str) -> Counter[tuple[Any, ...]]:
+        """Returns the number of copies of each row, or of its values in some columns."""
         names = [c.name for c in self.item.columns]
         out: Counter[tuple[Any, ...]] = Counter()
         for row, n in self.rows[self.item.id].items():
@@ -176,11 +191,12 @@ class Source:
         return out
 
     def held(self, *columns: str) -> set[tuple[Any, ...]]:
-        """The rows, each of which is there once."""
+        """Returns the rows, or some of their columns. Each row must be there once."""
         assert set(self.rows[self.item.id].values()) <= {1}
         return set(self.counted(*columns))
 
     def reasons(self) -> list[str]:
+        """Returns the reasons of all dead letters, sorted."""
         return sorted(row[6] for row in self.rows[self.items[1].id])
 
 

@@ -1,8 +1,8 @@
-"""A process of its own, whose JVM has a small heap: a large Debezium table is truncated, or read by a new snapshot.
+"""A process whose JVM has a small heap: a large Debezium table is truncated or snapshotted again.
 
     python -m tests.engine.ddl.clearing FOLDER ROWS BYTES {truncate | snapshot} {key | bag}
 
-Prints how many rows went, and how many came. TAILGATE_JAVA_OPTIONS has the size of the heap.
+Prints the number of deleted rows and of inserted rows. TAILGATE_JAVA_OPTIONS sets the heap size.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main(folder: Path, rows: int, size: int, event: str, kind: str) -> None:
 
 
 def filled(spark: Any, source: Source, rows: int, size: int) -> None:
-    """State as if all rows had come."""
+    """Restores state as if all rows had been sent."""
     part, channels = restoring(circuit.compile_catalog(source.catalog, Streams(source.catalog)), source.catalog)
     again = Circuits(spark).build(part)
     ((channel, _),) = ((c, r) for c, r in channels.items() if r == source.item.id)

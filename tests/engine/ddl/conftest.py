@@ -1,4 +1,4 @@
-"""A Spark session and a registry for the tests of sources."""
+"""A Spark session and a schema registry for the tests of sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.engine.ddl import cdc
 
 @pytest.fixture(scope="package")
 def schemas() -> Iterator[str]:
-    """The URL of a registry with the schemas of the recorded messages."""
+    """Yields the URL of a registry with the schemas of the recorded messages."""
     with cdc.registry_of_fixtures() as url:
         yield url
 

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.spark
 
-# Spark reserves 300 MB for itself, and refuses a heap of less than 450 MB, unless it is told otherwise.
+# By default, Spark reserves 300 MB and refuses a heap of less than 450 MB.
 OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+ExitOnOutOfMemoryError -Dspark.testing.reservedMemory=50000000"
 
 
@@ -29,7 +29,7 @@ def cleared(folder: Path, rows: int, size: int, heap: str, event: str, kind: str
     [("truncate", "key"), pytest.param("snapshot", "key", marks=pytest.mark.long), pytest.param("truncate", "bag", marks=pytest.mark.long)],
 )
 def test_a_table_larger_than_the_heap(tmp_path: Path, event: str, kind: str) -> None:
-    """250 MB of rows and a heap of 256 MB, half of which Spark needs."""
+    """There are 250 MB of rows and a heap of 256 MB, half of which Spark needs."""
     rows = 12_500
     assert cleared(tmp_path, rows, 20_000, "256m", event, kind) == (rows, 1 if event == "snapshot" else 0)
 

@@ -1,4 +1,4 @@
-"""Secrets and connections as items; what a connection cannot be; what sources and sinks take of one."""
+"""Secrets and connections as catalog items: errors, and the options of sources and sinks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def seal(value: str, id: int) -> str:
 
 
 def made(*texts: str) -> Catalog:
-    """A catalog after these statements."""
+    """Returns the catalog after these statements."""
     catalog = Catalog()
     for text in texts:
         statement = parse(text)
@@ -70,7 +70,7 @@ def test_a_secret_keeps_no_value() -> None:
 
 
 def test_what_a_source_and_a_sink_take() -> None:
-    """The address and the settings, secrets by id; and that they depend on the connections."""
+    """Items have the address, settings and secret ids, and depend on the connections."""
     catalog = made(
         SECRET, KAFKA, CSR,
         f"CREATE SOURCE t FROM KAFKA CONNECTION k (TOPIC 't', START OFFSET (3)) {AVRO} ENVELOPE UPSERT",

@@ -1,4 +1,4 @@
-"""Cases of change data, each with its messages: copies, snapshots taken again, truncates, values not sent, servers that take over."""
+"""Change data capture: duplicates, new snapshots, truncates, missing values, failovers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def row(id: int, name: str | None) -> dict[str, Any]:
 
 
 def postgres(op: str, lsn: int, after: Any = None, before: Any = None, **source: Any) -> Message:
-    """As PostgreSQL's connector writes it."""
+    """Returns a message as PostgreSQL's connector writes it."""
     of = {"connector": "postgresql", "name": "shop", "db": "shop", "schema": "public", "table": "t", "ts_ms": lsn, "lsn": lsn, **source}
     of.setdefault("snapshot", "true" if op == "r" else "false")
     of.setdefault("sequence", json.dumps([str(lsn - 1), str(lsn)]))
@@ -38,7 +38,7 @@ def postgres(op: str, lsn: int, after: Any = None, before: Any = None, **source:
 
 
 def mysql(op: str, gtid: str | None, file: int, pos: int, after: Any = None, before: Any = None, **source: Any) -> Message:
-    """As MySQL's and MariaDB's connectors write it."""
+    """Returns a message as the connectors of MySQL and MariaDB write it."""
     of = {
         "connector": "mysql",
         "name": "shop",
@@ -54,7 +54,7 @@ def mysql(op: str, gtid: str | None, file: int, pos: int, after: Any = None, bef
     return message({"before": before, "after": after, "source": of, "op": op}, None, pos)  # fmt: skip
 
 
-# ---- copies ------------------------------------------------------------------------------------------------------------------------
+# ---- duplicates --------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_part_of_the_log_that_comes_again_changes_nothing(session: Any, schemas: str, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_part_of_the_log_that_comes_again_changes_nothing(session: Any, schema
         source.send(sent)
         expected = source.counted()
         assert len(expected) == 5
-        source.send(sent[3:])  # from the first after the snapshot
+        source.send(sent[3:])  # starts after the snapshot
         source.send(sent[9:])
         assert source.counted() == expected
 
@@ -88,16 +88,18 @@ def test_a_log_without_positions_is_applied_as_it_comes(session: Any, tmp_path: 
 
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_a_new_snapshot_takes_away_what_is_not_in_it(session: Any, tmp_path: Path, partitions: int) -> None:
-    """The connector lost its offsets; 2 was deleted while it was away, and no event says so."""
+    """The connector lost its offsets, and row 2 was deleted in the meantime without an event."""
     source = json_source(session, tmp_path, TABLE, partitions=partitions)
     source.send([postgres("r", 100, row(1, "a"), snapshot="first"), postgres("r", 100, row(2, "b"), snapshot="last")])
     source.send([postgres("u", 150, row(1, "a2")), postgres("c", 160, row(3, "c"))])
     source.send([postgres("r", 200, row(1, "a3"), snapshot="first"), postgres("r", 200, row(3, "c"), snapshot="last")])
     assert source.held() == {(1, "a3"), (3, "c")}
-    source.send([postgres("u", 150, row(1, "a2")), postgres("c", 170, row(2, "b2"))])  # of the life before: the snapshot has them in it
+    # changes from before the snapshot, which includes them
+    source.send([postgres("u", 150, row(1, "a2")), postgres("c", 170, row(2, "b2"))])
     source.send([postgres("r", 100, row(2, "b"), snapshot="last")])
     assert source.held() == {(1, "a3"), (3, "c")}
-    source.send([postgres("u", 201, row(1, "a4")), postgres("r", 200, row(1, "a3"))])  # a row of the snapshot is older than the log
+    # a row of the snapshot is older than the change
+    source.send([postgres("u", 201, row(1, "a4")), postgres("r", 200, row(1, "a3"))])
     assert source.held() == {(1, "a4"), (3, "c")}
 
 
@@ -139,7 +141,7 @@ def test_a_truncate_is_of_one_table(session: Any, tmp_path: Path, partitions: in
     source.send([postgres("c", n, row(n, "here")) for n in range(1, 5)] + [postgres("c", 1, row(11, "there"), table="other")])
     source.send([postgres("t", 5), postgres("c", 6, row(6, "new")), postgres("c", 3, row(3, "late"))])
     assert source.held() == {(11, "there"), (6, "new")}
-    source.send([postgres("t", 5)])  # once more
+    source.send([postgres("t", 5)])  # a duplicate
     source.send([postgres("c", 2, row(2, "here"))])
     assert source.held() == {(11, "there"), (6, "new")}
 
@@ -148,7 +150,7 @@ def test_a_truncate_is_of_one_table(session: Any, tmp_path: Path, partitions: in
 
 
 def test_a_key_that_the_connector_does_not_know_moves_its_row(session: Any, tmp_path: Path) -> None:
-    """REPLICA IDENTITY FULL: the image before has the old key."""
+    """With REPLICA IDENTITY FULL, the before image has the old key."""
     source = json_source(session, tmp_path, "id int, name text, PRIMARY KEY (name) NOT ENFORCED")
     source.send([postgres("c", 1, row(1, "a")), postgres("u", 2, row(1, "b"), row(1, "a"))])
     source.send([postgres("c", 3, row(2, "c")), postgres("u", 4, row(2, "d"), row(2, "c"))])
@@ -195,7 +197,7 @@ def test_a_value_that_was_not_sent_is_that_of_the_row_before(session: Any, tmp_p
     assert source.held() == {(1, "long", '{"long": true}', b"long", ("long",), 2)}
     source.send([postgres("u", 3, {"id": 1, **missing, "t": None, "n": 3})])
     assert source.held() == {(1, None, '{"long": true}', b"long", ("long",), 3)}
-    # its key changes: the delete of the old one stands at the same position
+    # The key changes: the delete of the old key has the same position.
     source.send([postgres("d", 4, None, {"id": 1}), message(None)])
     source.send([postgres("c", 4, {"id": 7, **missing, "n": 4})])
     assert source.held() == {(7, None, '{"long": true}', b"long", ("long",), 4)}
@@ -207,7 +209,7 @@ def test_a_value_that_nobody_has_stays_as_it_was_sent(session: Any, tmp_path: Pa
     assert source.held() == {(1, UNAVAILABLE, f'"{UNAVAILABLE}"')}
 
 
-# ---- servers that take over --------------------------------------------------------------------------------------------------------
+# ---- failovers ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("old", "new"), [("0-1-{}", "0-2-{}"), ("aaaa-1:{}", "aaaa-1:{}")])
@@ -255,7 +257,7 @@ def test_a_table_without_a_key_is_a_bag(session: Any, tmp_path: Path) -> None:
     source.send(log)
     source.send(log[1:])
     assert dict(source.counted()) == {(1, "a"): 1, (1, "x"): 2}
-    # of overlapping transactions the later to commit may have the lower numbers
+    # Of two overlapping transactions, the one that commits later may have lower positions.
     source.send([postgres("c", 15, row(3, "late"), sequence='["30","15"]')])
     assert dict(source.counted()) == {(1, "a"): 1, (1, "x"): 2, (3, "late"): 1}
     source.send([postgres("u", 40, row(1, "y")), postgres("d", 41)])
@@ -264,7 +266,7 @@ def test_a_table_without_a_key_is_a_bag(session: Any, tmp_path: Path) -> None:
     assert dict(source.counted()) == {(1, "a"): 1, (2, None): 1}
     source.send(
         [postgres("r", 50, a, snapshot="first"), postgres("r", 50, b, snapshot="last"), *log]
-    )  # taken again; the log from before it
+    )  # the snapshot again, with changes from before it
     assert dict(source.counted()) == {(1, "a"): 1, (2, None): 1}
     source.send([postgres("t", 60), postgres("c", 61, b)])
     assert dict(source.counted()) == {(2, None): 1}
@@ -311,7 +313,10 @@ def test_times_without_a_schema(session: Any, tmp_path: Path) -> None:
 
 
 def test_a_schema_says_what_a_number_means(session: Any, tmp_path: Path) -> None:
-    """The recorded message with its decimal as text and its time in nanoseconds; the schema before and behind the payload."""
+    """A recorded message is changed: the decimal is text, and the time is in nanoseconds.
+
+    The schema comes before or after the payload.
+    """
     source = json_source(session, tmp_path, "id int, price numeric(7,2), updated_at timestamp, PRIMARY KEY (id) NOT ENFORCED")
     first, *_ = messages("postgres-jsonschema", "public.items")
     document = value(first)
@@ -364,7 +369,7 @@ def test_what_cannot_be_a_row_is_a_dead_letter_with_its_reason(session: Any, sch
     assert plain.held() == set()
 
 
-# ---- schemas without the row before ------------------------------------------------------------------------------------------------
+# ---- schemas without a before image ------------------------------------------------------------------------------------------------
 
 ROW = {"type": "record", "name": "row", "fields": [{"name": "id", "type": "int"}, {"name": "name", "type": ["null", "string"]}]}
 ENVELOPE = {"type": "record", "name": "envelope", "fields": [{"name": "after", "type": ["null", ROW]}, {"name": "op", "type": "string"}]}
@@ -380,7 +385,7 @@ def avro_source(session: Any, folder: Path, key: str, partitions: int = 1) -> So
 
 
 def change(op: str, id: int, name: str | None = None) -> Message:
-    """Of Avro, without the row before it."""
+    """Returns an Avro message without a before image."""
     values = {"after": None if op == "d" else row(id, name), "op": op}
     key_b64, value_b64 = (base64.b64encode(encoded(s, v)).decode() for s, v in ((KEY, {"id": id}), (ENVELOPE, values)))
     return {**message(None, offset=id), "key_b64": key_b64, "value_b64": value_b64}
@@ -410,7 +415,7 @@ def test_nothing_names_the_row_of_a_change(session: Any, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_a_declared_key_beside_one_of_the_message(session: Any, tmp_path: Path, partitions: int) -> None:
-    """The row before names the row, since the message's key is text of any form."""
+    """The before image identifies the row, because the message's key is arbitrary text."""
     source = json_source(session, tmp_path, TABLE, "KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE DEBEZIUM", partitions)
     source.send([postgres("c", 1, row(1, "a")), postgres("c", 2, row(2, "b"))])
     source.send([postgres("u", 3, row(3, "c"), row(1, "a")), postgres("d", 4, None, row(2, "b"))])

@@ -1,4 +1,4 @@
-"""The pages of sources and sinks: every statement is one that the engine takes, every option is told."""
+"""The docs of sources and sinks: all statements are accepted, and all options documented."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ PAGES = ("sources.md", "sinks.md")
 
 
 class AnySubject:
+    """A registry that knows every subject."""
+
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         return json.dumps(KEY if subject.endswith("-key") else ENVELOPE)
 
@@ -40,7 +42,7 @@ def statements(page: str) -> list[tuple[Statement, str]]:
 
 
 def relations() -> Catalog:
-    """totals, a table with a key, and seen, one whose rows only come."""
+    """Returns a catalog with `totals`, a table with a key, and `seen`, an append-only view."""
     text = "CREATE SOURCE words FROM KAFKA BROKER 'kafka' TOPIC 'words' FORMAT TEXT"
     source = parse(text)
     assert isinstance(source, CreateSource)
@@ -55,7 +57,7 @@ def relations() -> Catalog:
 
 
 def connected(catalog: Catalog) -> Catalog:
-    """With the secrets and connections of sources.md."""
+    """Adds the secrets and connections of sources.md."""
     for statement, text in statements("sources.md"):
         if isinstance(statement, CreateSecret):
             catalog = catalog.apply(Change(put=(create_secret(statement, text, catalog, lambda value, id: "sealed"),)))

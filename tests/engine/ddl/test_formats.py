@@ -1,4 +1,4 @@
-"""Formats and what is included beside the value, through the real circuit: the message's bytes, and the row."""
+"""Formats and INCLUDE columns through the real circuit: a message's bytes become a row."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_dead_letters_are_counted_and_end_when_they_decode(session: Any, tmp_pat
     assert [(*r[:3], *r[4:8]) for r in made.rows[letters]] == [("t", 0, 1, b"k", b"{", "invalid input syntax for type json", 1)]
     ((since, backfill),) = [r[8:] for r in made.rows[letters]]
     assert not backfill
-    assert since == datetime.fromtimestamp(0.001, timezone.utc)  # the time of its tick
+    assert since == datetime.fromtimestamp(0.001, timezone.utc)  # the time of the first letter's tick
     made.channel = f"$retry/{nodes.source_node(made.item)}"
     headers = [[name, base64.b64encode(value).decode()] for name, value in (("attempts", b"2"), ("since", b"1"))]
     again = {**raw(b"{", key=b"k")[0], "offset": 1, "headers": headers}
@@ -194,6 +194,6 @@ def test_dead_letters_are_counted_and_end_when_they_decode(session: Any, tmp_pat
     made.send([{**again, "value_b64": base64.b64encode(b'{"n": 2}').decode()}])
     assert not made.rows[letters]
     assert made.held() == {("k", '{"n": 2}')}
-    # one that is older than what its key holds by now ends too, and changes nothing
+    # A retried record that is older than its key's row is removed and changes nothing.
     made.send([{**again, "offset": 0, "value_b64": base64.b64encode(b'{"n": 0}').decode()}])
     assert made.held() == {("k", '{"n": 2}')}

@@ -1,4 +1,4 @@
-"""RETAIN HISTORY FOR: CREATE and ALTER say for how long a relation can be read as it was."""
+"""RETAIN HISTORY FOR in CREATE and ALTER sets how long past times of a relation are readable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOUR_MS = 3_600_000
 
 
 def after(*texts: str) -> Catalog:
-    """The catalog after these statements."""
+    """Returns the catalog after these statements."""
     catalog = Catalog()
     for text in texts:
         statement: Any = parse(text)

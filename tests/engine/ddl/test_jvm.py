@@ -1,4 +1,4 @@
-"""The JVM as we launch it."""
+"""The engine's JVM: its module options, failed starts, and JAVA_HOME."""
 
 from __future__ import annotations
 

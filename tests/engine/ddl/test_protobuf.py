@@ -1,4 +1,7 @@
-"""FORMAT PROTOBUF: messages that Google's library wrote (tests/fixtures/protobuf) hold what it says they do; presence, damage, schemas."""
+"""FORMAT PROTOBUF with messages of Google's library (tests/fixtures/protobuf).
+
+Covers field presence, damaged messages and schemas.
+"""
 
 from __future__ import annotations
 
@@ -79,14 +82,15 @@ def test_every_recorded_message(session: Any, tmp_path: Path, message: str) -> N
 
 
 def shown(column: Field, value: Any) -> Any:
-    """A column as the record has it."""
+    """Returns a column's value in the form of the recorded message."""
     if value is None:
         return None
     if column.type.is_array:
         return [shown(Field(column.name, column.type.element), v) for v in value]
     match column.type.name:
         case "jsonb":
-            return plain(json.loads(value, parse_int=lambda digits: int(digits) if len(digits) < 25 else float(digits)))  # 1e300
+            # large numbers such as 1e300
+            return plain(json.loads(value, parse_int=lambda digits: int(digits) if len(digits) < 25 else float(digits)))
         case "bytea":
             return value.hex()
         case "numeric":
@@ -99,7 +103,7 @@ def shown(column: Field, value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Times in JSON as numbers, which Python's own types cannot tell in full."""
+    """Converts times in JSON to numbers, because Python's types lack the precision."""
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -123,7 +127,10 @@ message M { int32 n = 1; string t = 2; repeated int32 a = 3; Part p = 4; message
 
 @pytest.mark.spark
 def test_what_the_wire_may_do(session: Any, tmp_path: Path) -> None:
-    """Unknown fields, also groups, are passed over; lists come packed and not; the last value counts, messages that come twice are one."""
+    """Unknown fields and groups are skipped, and lists may be packed or not.
+
+    The last value of a field wins, and repeated submessages are merged.
+    """
     made = source(session, tmp_path, THREE)
     unknown = b"\xc0\x3e\x05" + b"\xc3\x3e\x08\x01\xc4\x3e" + b"\xc5\x3e\x00\x00\x00\x00"
     rows = made.given(
@@ -173,7 +180,10 @@ def test_a_required_field(session: Any, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_confluents_header(session: Any, tmp_path: Path) -> None:
-    """Which message of the schema it is: of M, the second, [1]; the short form 0 is the first."""
+    """The header says which message of the schema follows: here the second, [1].
+
+    The short form 0 is the first one.
+    """
     schema = 'syntax = "proto3"; message First { int32 n = 1; } message M { int32 n = 1; message In { int32 n = 1; } }'
     header = b"\0\0\0\0\x09"
     wired = "(confluent_wire_format = true)"
@@ -216,7 +226,10 @@ def register(registry: Registry, subject: str, schema: str, kind: str = "PROTOBU
 
 @pytest.mark.spark
 def test_a_registrys_newest_schema(session: Any, tmp_path: Path, registry: Registry) -> None:
-    """The first message of it, with what it imports; an older message lacks what is new, the new fields of a newer one are passed over."""
+    """The source reads the schema's first message, with its imports.
+
+    Older messages lack new fields, and unknown fields of newer messages are skipped.
+    """
     register(registry, "part", 'syntax = "proto3"; package shop; message Part { int32 n = 1; }')
     schema = 'syntax = "proto3"; import "part.proto"; message Order { int64 id = 1; shop.Part part = 2; %s } message Other { int32 n = 1; }'
     imports = [{"name": "part.proto", "subject": "part", "version": 1}]

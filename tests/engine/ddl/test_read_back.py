@@ -1,4 +1,7 @@
-"""A sink's topic read as a source is the view again: in each form and envelope, with every type."""
+"""A source that reads a sink's topic has the view's rows.
+
+This holds for every format, envelope and type.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,9 @@ def test_the_view_again(session: Any, tmp_path: Path, seed: int, form: str, enve
         source.send(batch)
     assert source.reasons() == []
     expected = Counter(tuple(tuple(v) if isinstance(v, list) else v for v in r) for r in held.values())
-    if form == "avro":  # both timestamps are timestamp-micros there, as Materialize writes them: a moment
+    # both timestamp types are timestamp-micros in Avro, as in Materialize, and are read as
+    # timestamptz
+    if form == "avro":
         expected = Counter(tuple(in_utc(v) for v in r) for r in expected)
     assert source.counted(*(c.name for c in COLUMNS)) == expected
 

@@ -1,6 +1,7 @@
-"""Every recorded message of Debezium decodes to what its database showed: the source holds the table's rows, in every format.
+"""Every recorded Debezium message decodes to the row in its database, in every format.
 
-PostgreSQL's rows are asked of a PostgreSQL that runs the same statements; MariaDB's are written out here.
+The rows of PostgreSQL come from a server that runs the same statements. MariaDB's rows are listed
+here.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ pytestmark = pytest.mark.spark
 
 BOUGHT = "user_id bigint, item_id int, n int, quantity smallint, price numeric(12,4), status text"
 FORMS = ("avro", "json", "jsonschema")
-MONTH = 2_629_800_000_000  # microseconds, as Debezium counts a month: 365.25 / 12 days
+MONTH = 2_629_800_000_000  # microseconds of Debezium's month: 365.25 / 12 days
 
-# table → the key, the columns of the source in JSON, and of the database's rows in stored form
+# table → key, columns of the JSON source, and the database's rows in stored form
 POSTGRES = {
     "users": ("id", "id bigint, email text, name text, is_vip boolean, created_at timestamptz, birthday date", "*"),
     "items": (
@@ -84,7 +85,7 @@ MARIADB: dict[str, list[tuple[Any, ...]]] = {
 
 
 def chosen(tables: dict[str, Any], *fast: str) -> list[Any]:
-    """All pairs of a table and a form; those that are not `fast` are long."""
+    """Returns all pairs of a table and a format. Pairs that are not in `fast` are long tests."""
     pairs = [(t, f) for t in tables for f in FORMS]
     return [pytest.param(t, f, marks=() if f"{t} {f}" in fast else pytest.mark.long) for t, f in pairs]
 
@@ -112,7 +113,10 @@ def filled(
 
 
 def plain(value: Any) -> Any:
-    """An interval as microseconds, NaN as a word, a decimal without zeros at its end."""
+    """Normalizes a value for comparison.
+
+    Intervals become microseconds, NaN becomes text, and decimals lose trailing zeros.
+    """
     if isinstance(value, tuple) and value and value[0] == ("months", 0):
         return dict(value)["micros"] + dict(value)["days"] * 86_400_000_000
     if isinstance(value, Decimal):
@@ -130,7 +134,7 @@ def plain_rows(rows: Any) -> Counter[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def shop(postgres: str) -> Iterator[psycopg.Connection[Any]]:
-    """A database in which the recorded statements have run, but for what speaks of replication."""
+    """Yields a database after the recorded statements, except those for replication."""
     with psycopg.connect(postgres, autocommit=True) as own:
         own.execute("DROP DATABASE IF EXISTS recorded")
         own.execute("CREATE DATABASE recorded")
@@ -167,14 +171,17 @@ def test_mariadb(session: Any, schemas: str, tmp_path: Path, table: str, form: s
     source = filled(session, tmp_path, "mariadb", form, table, columns, key, schemas)
     names = [c.strip().split()[0] for c in columns.replace("(7,2)", "").replace("(12,4)", "").split(",")]
     expected = MARIADB[table]
-    if form == "avro" and table == "items":  # MariaDB's JSON is a text
+    if form == "avro" and table == "items":  # MariaDB sends JSON as text
         expected = [(*r[:5], {'{"lang": "en", "pages": 321}': '{"lang":"en","pages":321}'}.get(r[5], r[5]), *r[6:]) for r in expected]
     assert plain_rows(source.counted(*names)) == plain_rows(expected)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_column_added_in_mid_stream(session: Any, schemas: str, tmp_path: Path, form: str) -> None:
-    """Rows that were not sent again have the new schema's default in Avro, and none in JSON: no event tells of it."""
+    """Rows that are not sent again have the schema's default in Avro.
+
+    In JSON they have NULL, because no event has the default.
+    """
     for database in ("postgres", "mariadb"):
         columns = "id bigint, score numeric(5,1)"
         source = filled(session, tmp_path / database, database, form, "users", columns, "id", schemas)
@@ -184,7 +191,10 @@ def test_a_column_added_in_mid_stream(session: Any, schemas: str, tmp_path: Path
 
 
 def test_before_the_truncate(session: Any, schemas: str, tmp_path: Path) -> None:
-    """Values that are in no table at the end: a time below zero, a set, bits; a month; rows before and after a delete."""
+    """Covers values that the final tables lack.
+
+    These are a negative time, a set, bits, a month and deleted rows.
+    """
     key, columns = MARIADB_COLUMNS["purchases"]
     for form in FORMS:
         source = Source(session, tmp_path / form, statement("mariadb", form, "purchases", columns, key, schemas))
@@ -207,7 +217,7 @@ def test_before_the_truncate(session: Any, schemas: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("database", ["mariadb", "postgres"])
 def test_in_two_partitions(session: Any, schemas: str, tmp_path: Path, database: str) -> None:
-    """What speaks of the whole table reaches the rows wherever their keys placed them."""
+    """Events for the whole table reach all rows, in any partition."""
     key, columns = MARIADB_COLUMNS["purchases"]
     one = filled(session, tmp_path / "1", database, "avro", "purchases", columns, key, schemas)
     two = filled(session, tmp_path / "2", database, "avro", "purchases", columns, key, schemas, 2)

@@ -1,4 +1,4 @@
-"""A registry that sends its clients elsewhere gets no further: their credentials are for it alone."""
+"""Redirects of a registry are refused, so that other servers do not get its credentials."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sinks import registry as sinks
 
 
 class Elsewhere(HTTPServer):
-    """Remembers who came; `registry` answers every request with a redirect to here."""
+    """A server that records requests. `registry` answers every request with a redirect to it."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Remember)

@@ -1,4 +1,4 @@
-"""ALTER SOURCE … REFRESH SCHEMA: columns that come later, over state and messages from before them."""
+"""ALTER SOURCE … REFRESH SCHEMA adds columns, with existing state and older messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ NULL_TEXT = ["null", "string"]
 
 
 def test_rows_that_only_come(session: Any, tmp_path: Path, registry: Registry) -> None:
-    """The view that there is keeps its columns; INCLUDE's columns stay where they are; messages by older schemas come on."""
+    """Covers views, INCLUDE columns and older messages.
+
+    An existing view keeps its columns, INCLUDE columns keep their places, and messages with older
+    schemas are still read.
+    """
     topic = Topic(registry, "only_come")
     first = topic.register(field("id", "int"), field("price", "int"))
     avro = f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{registry.url}' INCLUDE OFFSET"
@@ -47,7 +51,10 @@ def test_rows_that_only_come(session: Any, tmp_path: Path, registry: Registry) -
 
 
 def test_kept_by_key(session: Any, tmp_path: Path, registry: Registry) -> None:
-    """State of rows from before: it is compared with, changed and deleted; also two refreshes later, and after it is lost."""
+    """Rows from before are compared, changed and deleted.
+
+    This also works after two refreshes, and after the state is rebuilt.
+    """
     topic = Topic(registry, "by_key")
     first = topic.register(field("price", "int"))
     formats = f"KEY FORMAT TEXT VALUE FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{registry.url}'"
@@ -58,7 +65,7 @@ def test_kept_by_key(session: Any, tmp_path: Path, registry: Registry) -> None:
     )
     made.refresh()
     assert made.held() == {(k, 1, 0, None, None) for k in "abcd"}
-    same = topic.message(first, key="a", price=1)  # nothing changes
+    same = topic.message(first, key="a", price=1)  # equals the current row
     made.send([same, topic.message(second, key="b", price=2, at=0, note=None), topic.message(None, key="c")])
     assert made.held("key0", "price", "note") == {("a", 1, None), ("b", 2, None), ("d", 1, None)}
     third = topic.register(field("price", "int"), *({**f, "default": None} for f in [field("note", NULL_TEXT), field("last", NULL_TEXT)]))
@@ -84,7 +91,7 @@ def change(op: str, lsn: int, before: Any, after: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("key", ["PRIMARY KEY", "no key"])
 def test_change_data(session: Any, tmp_path: Path, registry: Registry, key: str) -> None:
-    """With a key, and as a bag of rows: there the row before a change has values that the rows of before have not."""
+    """With a key, and as a bag, where before images have values that the existing rows lack."""
     name = key.replace(" ", "_")
     topic = Topic(registry, name)
     first = topic.register(*envelope(field("id", "int"), field("name", "string")))
@@ -103,12 +110,12 @@ def test_change_data(session: Any, tmp_path: Path, registry: Registry, key: str)
     made.refresh()
     assert [c.name for c in made.item.columns] == ["id", "name", "vip", "total"]
     assert made.held() == {(i, f"n{i}", None, None) for i in (1, 2, 3)}
-    old = {"id": 1, "name": "n1", "vip": False, "total": 0.5}  # the database gave the row defaults: nobody told us
+    old = {"id": 1, "name": "n1", "vip": False, "total": 0.5}  # the database set defaults, without events
     send(second, "u", 4, old, {**old, "name": "m1"})
     send(second, "d", 5, {**old, "id": 2, "name": "n2"}, None)
     send(second, "c", 6, None, {"id": 4, "name": "n4", "vip": True, "total": 1.5})
-    send(first, "u", 7, {"id": 3, "name": "n3"}, {"id": 3, "name": "m3"})  # a message that was waiting
-    send(second, "c", 6, None, {"id": 4, "name": "n4", "vip": True, "total": 1.5})  # a copy
+    send(first, "u", 7, {"id": 3, "name": "n3"}, {"id": 3, "name": "m3"})  # a delayed message
+    send(second, "c", 6, None, {"id": 4, "name": "n4", "vip": True, "total": 1.5})  # a duplicate
     assert made.held() == {(1, "m1", False, 0.5), (3, "m3", None, None), (4, "n4", True, 1.5)}
     made.lose_state()
     send(second, "d", 8, {**old, "id": 3, "name": "m3"}, None)
@@ -133,7 +140,7 @@ def test_what_is_refused(session: Any, tmp_path: Path, registry: Registry) -> No
 
 
 def test_protobuf(session: Any, tmp_path: Path, registry: Registry) -> None:
-    """By the numbers of fields: an enum's new symbols, a field that is gone, one that came."""
+    """Fields are matched by number: new enum symbols, a removed field and a new one."""
     topic = Topic(registry, "proto")
     old = 'syntax = "proto3"; enum K { A = 0; } message V { int64 id = 1; string url = 2; K k = 3; }'
     topic.register_text("PROTOBUF", old)
@@ -147,7 +154,7 @@ def test_protobuf(session: Any, tmp_path: Path, registry: Registry) -> None:
     assert made.refresh() == ['column "n" of type integer was added', 'column "url" is no longer in the schema, and is NULL in what comes']
     assert [(c.name, c.nullable) for c in made.item.columns] == [("id", False), ("url", True), ("k", False), ("n", True)]
     header = b"\0" + (9).to_bytes(4, "big") + b"\0"
-    bytes = header + b"\x08\x05\x18\x01\x20\x07"  # id 5, k 1, n 7
+    bytes = header + b"\x08\x05\x18\x01\x20\x07"  # id = 5, k = 1, n = 7
     view = made.given([{"partition": 0, "offset": 1, "timestamp": 0, "key_b64": None, "value_b64": base64.b64encode(bytes).decode()}])
     assert view == [(5, None, "B")]
     assert json.loads(made.item.options["value_format"]["schema"])["columns"][-1] == {"name": "n", "spark": "int"}

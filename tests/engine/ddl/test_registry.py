@@ -1,4 +1,4 @@
-"""What the registry's answers become, and that it may be away."""
+"""Answers of the schema registry, and its failures."""
 
 from __future__ import annotations
 

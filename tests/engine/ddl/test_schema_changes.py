@@ -1,4 +1,4 @@
-"""A topic's schema changes while a source reads it: the source goes on with the columns that it has."""
+"""The schema of a topic changes while a source reads it: the source keeps its columns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_added_dropped_widened(session: Any, tmp_path: Path, registry: Registry)
 
 
 def test_strategies(session: Any, tmp_path: Path, registry: Registry) -> None:
-    """The source has the schema that it was told, whatever the newest is."""
+    """The strategy selects the source's schema, independently of the newest one."""
     topic = Topic(registry, "told")
     first = topic.register(field("id", "int"))
     newest = topic.register(field("id", "int"), field("name", "string"))

@@ -1,4 +1,4 @@
-"""Names of what is in schemas: what a definition names stays the same whatever happens to names and paths."""
+"""Schemas and names: definitions keep their meaning when objects are renamed or moved."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.gateway.serving.made import Made
 
 
 class Names:
-    """Statements of one session against a catalog; views are ready at once."""
+    """A session that runs statements against a catalog. Views are ready at once."""
 
     def __init__(self) -> None:
         self.catalog = Catalog()
@@ -187,7 +187,10 @@ def test_drop_schema(names: Names) -> None:
 
 
 def test_any_moves_leave_what_is_meant(names: Names, seed: int) -> None:
-    """Views over relations of one name in many schemas, made along random paths: after any moves each reads what it read."""
+    """Views over equally named relations in several schemas, created with random search paths.
+
+    After any moves, each view reads the same relations.
+    """
     chance = random.Random(seed)
     for number in range(12):
         names.path = tuple(chance.sample(("a", "b", "public"), 3))
@@ -212,7 +215,8 @@ def test_any_moves_leave_what_is_meant(names: Names, seed: int) -> None:
         )
         if chance.random() < 0.2:
             say = chance.choice(("ALTER SCHEMA a RENAME TO c", "ALTER SCHEMA c RENAME TO a"))
-        with contextlib.suppress(DuplicateTable, DuplicateSchema, InvalidSchemaName):  # taken, or not there
+        # the name is in use, or the schema does not exist
+        with contextlib.suppress(DuplicateTable, DuplicateSchema, InvalidSchemaName):
             names(say)
         for id, before in meant.items():
             now = bind_definition(names.catalog[id], names.catalog)
@@ -222,7 +226,7 @@ def test_any_moves_leave_what_is_meant(names: Names, seed: int) -> None:
 
 
 def test_a_lake_of_before(tmp_path: Path) -> None:
-    """What was made before there were schemas is in public, and its names mean what they meant."""
+    """Objects from before schemas existed are in public, and their names keep their meaning."""
     made = Made(tmp_path / "lake")
     base = made.create("base")
     view = Item(made.writer.catalog.next_id, "view", "v", base.columns[:1], depends=(base.id,), query="SELECT id FROM base")

@@ -1,4 +1,4 @@
-"""CREATE SOURCE, CREATE SINK and DROP: what items come of them, and what is refused, how."""
+"""CREATE SOURCE, CREATE SINK and DROP: the resulting catalog items, and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENVELOPE = {
 
 
 class Subjects:
-    """A registry of these subjects."""
+    """A registry with these subjects."""
 
     def __init__(self, subjects: dict[str, Any]) -> None:
         self.subjects = subjects
@@ -50,7 +50,7 @@ def source(text: str, catalog: Catalog | None = None) -> tuple[Item, Item]:
 
 
 def shown(item: Item) -> str:
-    """name type[!], keys with a star"""
+    """Returns an item's columns as `name type[!]`, with a star for key columns."""
     return ", ".join(
         f"{'*' if item.key and i in item.key else ''}{c.name} {c.type}{'' if c.nullable else '!'}" for i, c in enumerate(item.columns)
     )
@@ -130,7 +130,8 @@ def test_readers_schema_holds_only_what_is_read() -> None:
     item, _ = source(f"FROM KAFKA BROKER 'kafka' TOPIC 'd' {CSR} ENVELOPE DEBEZIUM")
     schema = json.loads(item.options["value_format"]["schema"])
     assert [f["name"] for f in schema["fields"]] == ["after", "op"]
-    assert schema["fields"][0]["type"][1]["name"] == "Value"  # named in full here, as the image before is gone
+    # the type is spelled out here, because the before image is removed
+    assert schema["fields"][0]["type"][1]["name"] == "Value"
 
 
 # ---- sinks and DROP ----------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Text of every format is UTF-8, or the record is a dead letter: values, keys, elements, names in maps, headers, Debezium's rows."""
+"""Text of every format is valid UTF-8, or the record is a dead letter.
+
+Covers values, keys, array elements, names in maps, headers and Debezium's rows.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,15 @@ BAD = {
     "a cut character": b"\xe2\x82",
     "beyond Unicode": b"\xf5\x80\x80\x80",
 }
-ESCAPED = {"a high surrogate": b"\\ud800", "a low surrogate": b"\\udc00", "an escaped zero": b"\\u0000"}  # in JSON
+# escapes in JSON
+ESCAPED = {"a high surrogate": b"\\ud800", "a low surrogate": b"\\udc00", "an escaped zero": b"\\u0000"}
 
 Encode = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True)
 class Place:
-    """A text in a message: the bytes of the key, the value and the header `h` of a message with that text."""
+    """A place of text in a message, as functions from a text to the value, key and header."""
 
     value: Encode
     key: Encode | None = None
@@ -40,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Case:
-    """A source, the texts of its messages, and whether these are parts of JSON."""
+    """A source, the places of text in its messages, and whether these are in JSON."""
 
     rest: str
     places: tuple[Place, ...]
@@ -57,12 +61,12 @@ def fixed(value: bytes) -> Encode:
 
 
 def sized(text: bytes) -> bytes:
-    """An Avro string of fewer than 64 bytes."""
+    """Encodes an Avro string of fewer than 64 bytes."""
     return bytes([2 * len(text)]) + text
 
 
 def tagged(number: int, text: bytes) -> bytes:
-    """A field of a Protobuf message."""
+    """Encodes a field of a Protobuf message."""
     return bytes([number << 3 | 2, len(text)]) + text
 
 
@@ -75,7 +79,7 @@ def avro(schema: Any) -> str:
 
 
 def strings() -> tuple[str, tuple[Place, ...]]:
-    """A record with text in every kind of Avro type, and a message for each of its texts."""
+    """Returns a record format with text in every kind of Avro type, and a place for each text."""
     union, array = ["null", "int", "string"], {"type": "array", "items": "string"}
     maps = {"named": {"type": "map", "values": "int"}, "valued": {"type": "map", "values": "string"}}
     schema = record(t="string", u=union, a=array, zoned={"type": "string", "connect.name": "io.debezium.time.ZonedTimestamp"}, **maps)

@@ -1,4 +1,4 @@
-"""TRANSACTION METADATA of CREATE SOURCE: what is kept of it, what is refused, and one reader for sources of one transaction topic."""
+"""TRANSACTION METADATA of CREATE SOURCE: options, errors, and shared transaction topics."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def made(text: str, catalog: Catalog) -> Item:
 
 
 def with_(catalog: Catalog, text: str, **options: Any) -> Catalog:
-    """`options`: what the engine adds when it has asked Kafka."""
+    """Adds a source. `options` are those that the engine adds after a request to Kafka."""
     item = made(text, catalog)
     item = Item(**{**{f: getattr(item, f) for f in item.__slots__}, "options": {**item.options, **options}})
     return catalog.apply(Change(put=(item,)))

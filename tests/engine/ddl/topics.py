@@ -1,4 +1,4 @@
-"""Topics whose schemas are in a registry: their messages, by whichever of them."""
+"""Topics whose Avro and Protobuf schemas are in a registry, and their messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Registered = tuple[int, Any]
 
 
 class Topic:
-    """Writes by schemas that it registers."""
+    """A writer of messages with schemas that it registers."""
 
     def __init__(self, registry: Registry, name: str) -> None:
         self.registry, self.name, self.sent = registry, name, 0
@@ -26,9 +26,11 @@ class Topic:
         self._ask("PUT", f"/config/{name}-value", config)
 
     def register(self, *fields: dict[str, Any]) -> Registered:
+        """Registers a record schema with these fields for values."""
         return self.register_schema({"type": "record", "name": "row", "fields": list(fields)})
 
     def register_key(self, *fields: dict[str, Any]) -> None:
+        """Registers a record schema with these fields for keys, which `message` then uses."""
         self._key = self.register_schema({"type": "record", "name": "key", "fields": list(fields)}, "key")
 
     def register_schema(self, schema: Any, part: str = "value") -> Registered:
@@ -39,7 +41,10 @@ class Topic:
         return int(self._ask("POST", f"/subjects/{self.name}-{part}/versions", body)["id"])
 
     def message(self, schema: Registered | None, *, key: Any = None, **values: Any) -> Message:
-        """Without a schema its value is NULL. The key is text, or by the schema of keys."""
+        """Returns a message; without a schema its value is NULL.
+
+        The key is text, or follows the registered key schema.
+        """
         self.sent += 1
         if key is not None:
             key = key.encode() if self._key is None else _framed(self._key, key)
@@ -60,4 +65,5 @@ def _framed(schema: Registered, value: Any) -> bytes:
 
 
 def field(name: str, type: Any, **more: Any) -> dict[str, Any]:
+    """Returns a field of an Avro record schema."""
     return {"name": name, "type": type, **more}

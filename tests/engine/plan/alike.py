@@ -1,4 +1,4 @@
-"""A maintained view after every tick, an ad-hoc SELECT and PostgreSQL 15 over the same rows, which come and go."""
+"""Compares a maintained view, an ad-hoc SELECT and PostgreSQL 15 over the same changing rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ Texts = tuple[str | None, ...]
 
 
 class Relation:
-    """One table everywhere: `server` has its t. `row` makes another row; some, by chance, go again."""
+    """A table `t` in DuckDB, in PostgreSQL (`server`) and as input of views, with the same rows.
+
+    `row` returns a random row as texts. `change` inserts such rows and deletes some of the present
+    ones.
+    """
 
     def __init__(self, columns: Mapping[str, Type], row: Callable[[random.Random], Texts], server: psycopg.Connection[Any]) -> None:
         self.columns, self.row, self.server = columns, row, server
@@ -66,7 +70,7 @@ class Relation:
 
 
 def shown(value: Any, type: Type, loose: bool) -> Any:
-    """`loose`: the same for equal values."""
+    """Returns a value in a comparable form. With `loose`, equal values have the same form."""
     if value is not None and type.is_array:
         return tuple(shown(v, type.element, loose) for v in value)
     value = normal(unstored(value, type))
@@ -78,7 +82,10 @@ def shown(value: Any, type: Type, loose: bool) -> Any:
 
 
 def compared(session: Any, folder: Path, relation: Relation, queries: Iterable[str], chance: random.Random) -> None:
-    """Queries over t; behind `~ `, of equal values any may be shown."""
+    """Checks queries over `t` after every tick.
+
+    A query that begins with `~ ` may return any of several equal values.
+    """
     world = World(0, tables=0)
     world.tables = (relation.table,)
     views = Views(session, folder, world, 1)

@@ -1,4 +1,4 @@
-"""Catalogs whose views are given as bound plans."""
+"""Catalogs with views that are given as bound plans."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ USERS = (Field("id", INT8, False), Field("name", TEXT))
 
 @dataclass
 class Shop:
-    """A catalog and the plans of its views; a restarted engine sees the catalog only as it was written."""
+    """A catalog and the bound plans of its views.
+
+    `restarted` sees the catalog only in its stored form.
+    """
 
     catalog: Catalog = field(default_factory=Catalog)
     plans: dict[int, plan.Relation] = field(default_factory=dict)
-    same: Same = lambda one, other: True  # whether two operators hold the same
+    same: Same = lambda one, other: True  # whether two operators have equal state
 
     def streams(self, catalog: Catalog | None = None) -> Streams:
         return Streams(catalog or self.catalog, lambda item, _: self.plans[item.id])
@@ -40,7 +43,7 @@ class Shop:
         return Shop(Catalog.from_json(json.loads(json.dumps(self.catalog.to_json()))), self.plans)
 
     def source(self, name: str, columns: tuple[Field, ...], key: str | None = None) -> plan.Scan:
-        """An append-only source of JSON, or one that is keyed by a column."""
+        """Adds a JSON source, append-only or keyed by a column, and returns its scan."""
         id = self.catalog.next_id
         options: dict[str, Any] = {
             "topic": name,

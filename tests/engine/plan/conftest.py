@@ -1,4 +1,4 @@
-"""Spark for the tests of a module, and a PostgreSQL with the module's table."""
+"""Spark for the tests of a module, and PostgreSQL with the table that the module declares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def server(postgres: str, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection[Any]]:
-    """A temporary table t with the COLUMNS of the module that asks."""
+    """Yields PostgreSQL with a temporary table `t` that has the requesting module's COLUMNS."""
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(f"CREATE TEMPORARY TABLE t ({', '.join(f'{n} {t}' for n, t in request.module.COLUMNS.items())})")

@@ -1,4 +1,4 @@
-"""What a query has of the language, by names that people know; and all of it that a view may have."""
+"""The features of SQL that a query uses, and the set of all that views support."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sql.rewrite import columns_of, conjuncts
 from sql.rewrite import walk as parts_of
 from tests.reference import CLOCKS
 
-# what the plan no longer tells: a word of the text
+# features that the plan does not show, found by a pattern in the text
 TEXT = {
     "NATURAL JOIN": r"\bNATURAL\b", "USING": r"\bUSING \(", "WITH": r"^WITH\b", "LATERAL": r"\bLATERAL\b", "EXISTS": r"\bEXISTS \(",
     "IN (SELECT)": r"\bIN \((SELECT|\()", "ANY": r"\bANY \(", "ALL": r"\bALL \(", "GROUPING SETS": r"\bGROUPING SETS\b",
@@ -41,7 +41,7 @@ EVERY = frozenset(
 
 
 def features(query: str, relation: plan.Relation) -> set[str]:
-    """Those of EVERY that a query has."""
+    """Returns the members of EVERY that a query uses."""
     found = {name for name, pattern in TEXT.items() if re.search(pattern, query)}
     return found | {f for node in walk(relation) for f in of_node(node)}
 
@@ -101,7 +101,7 @@ def of_node(node: plan.Relation) -> Iterator[str]:
 
 
 def equates(condition: plan.Scalar, width: int) -> bool:
-    """Whether it is an equality of something of the left with something of the right."""
+    """Returns whether an equality compares an expression of the left input with one of the right."""
     if not isinstance(condition, plan.Call) or condition.function.name != "=":
         return False
     sides = [{i < width for i in columns_of(a)} for a in condition.arguments]

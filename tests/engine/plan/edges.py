@@ -1,7 +1,8 @@
-"""Queries at the edges of the rules: over few values and many copies, where NULLs, ties, errors and what just fits meet.
+"""Queries for edge cases: few values in many copies, with NULLs, ties, errors and extreme values.
 
-Three tables are theirs: `e` has rows many times, `u` one for each `a`, `p` is a topic that is not stored. Each view takes a query in its
-turn and chooses among the words in braces.
+They read three tables: `e` with duplicate rows, `u` with one row for each `a`, and `p`, a topic
+that is not stored. Each view takes the next query and chooses at random among the alternatives in
+braces.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ TABLES = {"e": _COLUMNS, "u": (("a", INT4), *_COLUMNS[1:3], ("g", INT8)), "p": t
 
 
 def tables(first: int) -> tuple[Table, ...]:
-    """With ids from `first` on."""
+    """Returns the three tables, with ids from `first` on."""
     return tuple(
         Table(
             first + 4 * i, name, tuple(Field(c, t, c != "a" or name != "u") for c, t in columns), (0,) if name == "u" else None, name == "p"
@@ -56,7 +57,7 @@ def _value(r: random.Random, column: Field) -> object:
 
 
 def filled(query: str, r: random.Random) -> str:
-    """`{one|or another}`: one of them."""
+    """Replaces each `{one|or another}` by one of its alternatives."""
     return re.sub(r"\{([^{}]*)\}", lambda m: r.choice(m[1].split("|")), query)
 
 
@@ -101,16 +102,16 @@ EDGES = (
     "SELECT max(b) AS m, min(n) AS l, bool_or(b = 2) AS o FROM p{| WHERE a = 1| GROUP BY x}",
     "SELECT y.b, max(x.b) AS m, min(x.x) AS l, count(DISTINCT x.b) AS d FROM p AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
     "SELECT x.a, min(coalesce(y.b, -1)) AS l, max(coalesce(y.x, 'z')) AS m FROM p AS x {LEFT|FULL} JOIN p AS y ON x.a = y.b GROUP BY x.a",
-    # sets and the first rows
+    # set operations and LIMIT
     "SELECT a FROM e {INTERSECT|INTERSECT ALL} SELECT b FROM {e|p|u}",
     "SELECT b FROM e {EXCEPT|EXCEPT ALL} SELECT a FROM {e|p|u}",
     f"SELECT a, x, b FROM e ORDER BY {{a|b|x}}{_WAY} {{|OFFSET 1 }}FETCH FIRST {{1|2|3|5}} ROWS WITH TIES",
     f"SELECT a, x, b FROM e ORDER BY {{a|b}}{_WAY}, x FETCH FIRST {{2|4}} ROWS WITH TIES",
     f"SELECT a, x FROM p ORDER BY {{a|x}}{_WAY} {{LIMIT 1|LIMIT 3|LIMIT 3 OFFSET 1|OFFSET 2|FETCH FIRST 2 ROWS WITH TIES}}",
-    "SELECT f, b FROM e ORDER BY f{| DESC}, b LIMIT {2|4}",  # 0.0 and -0.0 are equal: b decides
+    "SELECT f, b FROM e ORDER BY f{| DESC}, b LIMIT {2|4}",  # 0.0 and -0.0 are equal, so b decides
     "SELECT a, b FROM {e|u} ORDER BY {a|b} {OFFSET 2|OFFSET 4|LIMIT 2 OFFSET 3}",
     "SELECT * FROM (SELECT a, b, {rank|dense_rank|row_number}() OVER (PARTITION BY a ORDER BY b) AS n FROM {e|p}) AS q WHERE n {<= 2|= 1}",
-    # windows; of one order, for each breaks ties in its own way
+    # window functions; the calls share an order, because each breaks ties differently
     *(f"SELECT a, b, {_over(x)} AS o, {_over(y)} AS p, {_over(z)} AS q FROM e WINDOW w AS (PARTITION BY {{a|x}} ORDER BY b{_WAY})"
       for x, y, z in (("TIES", "GROUP", "CURRENT ROW"), ("NO OTHERS", "NO OTHERS", "CURRENT ROW"), ("TIES", "TIES", "GROUP"))),
     ("SELECT a, b, sum(a) OVER (w RANGE BETWEEN {1|2} PRECEDING AND {CURRENT ROW|1 FOLLOWING}) AS s, count(*) OVER (w RANGE BETWEEN {0|1}"

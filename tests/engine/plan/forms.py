@@ -1,7 +1,8 @@
-"""Random views in forms: one for every relation and aggregate of the language, each filled in at random; all of it follows from a seed.
+"""Random views in forms: at least one form for each relation and aggregate of the language.
 
-A world has two random tables and a topic that is not stored, a table with a column of every type (`w`), and the three that random
-subqueries are of. Views ask for the forms in turn, so that as many views as there are forms hold each of them, whatever the seed.
+Everything follows from a seed. A world has two random tables, a topic that is not stored, a table
+with a column of every type (`w`), the three tables of the random subqueries, and those of `edges`.
+Views take the forms in turn, so a run with as many views as forms has each of them, for any seed.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ EXOTIC = (
     ("g", Type("float4")), ("iv", Type("interval")), ("tm", Type("time")), ("vc", Type("varchar", (4,))), ("x", TEXT),
     ("n", Type("numeric", (10, 2))),
 )  # fmt: skip
-SORTED = ("k", "ts", "tz", "ms", "d", "f", "g", "tm", "vc", "x", "n")  # of `w`, those that min and max take
+SORTED = ("k", "ts", "tz", "ms", "d", "f", "g", "tm", "vc", "x", "n")  # columns of `w` that min and max accept
 EQUAL = (*SORTED, "u", "y", "j", "a", "b")
-SUBQUERY_MAX = 1500  # characters: what is larger tells no more
+SUBQUERY_MAX = 1500  # characters; larger queries find nothing more
 NAN = float("nan")
 
 
 class Wide(World):
-    """Tables for every form. The clock stands among the times of rows."""
+    """Tables for all forms. Times of the clock are close to times in rows."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, tables=2)
@@ -50,7 +51,10 @@ class Wide(World):
         self.rows.update({t.id: Counter() for t in own})
 
     def tick(self, count: int) -> list[tuple[Table, Row, int]]:
-        """Changes of a few tables: of some rows, or all or most of them go, or more copies come of those that are there."""
+        """Returns random changes of a few tables.
+
+        They change some rows, delete most or all rows, or add copies of existing rows.
+        """
         r = self.random
         some = r.sample(self.tables, r.randint(1, 3))
         match r.choice(["some", "some", "some", "most", "copies"]):
@@ -62,7 +66,7 @@ class Wide(World):
         return self.change(count, some)
 
     def gone(self, tables: Sequence[Table], share: float = 1.0) -> list[tuple[Table, Row, int]]:
-        """Rows go, with all their copies."""
+        """Deletes rows with all their copies: all rows, or each with probability `share`."""
         there = [(t, row, -n) for t in tables if not t.append_only for row, n in sorted(self.rows[t.id].items(), key=repr)]
         return self.changed([c for c in there if share == 1.0 or self.random.random() < share])
 
@@ -75,10 +79,10 @@ class Wide(World):
 
     def random_row(self, table: Table) -> Row:
         there, row = self.rows[table.id], self.new_row(table)
-        if there and table.key is None and self.random.random() < 0.3:  # one that is there, but for a column
+        if there and table.key is None and self.random.random() < 0.3:  # like an existing row, except for one column
             known, place = self.random.choice(sorted(there, key=repr)), self.random.randrange(len(table.columns))
             row = (*known[:place], row[place], *known[place + 1 :])
-        return next((known for known in there if known == row), row)  # 0.0 and -0.0 are one to a Counter
+        return next((known for known in there if known == row), row)  # 0.0 and -0.0 are equal keys of a Counter
 
     def new_row(self, table: Table) -> Row:
         if table.name == "w":
@@ -90,7 +94,7 @@ class Wide(World):
         return super().random_row(table)
 
     def few(self, type: Type) -> Value:
-        """Few different values, so that subqueries find something."""
+        """Returns one of few values, so that subqueries find matches."""
         if self.random.random() < 0.2:
             return None
         return self.random.choice(["x", "y", ""]) if type.name == "text" else self.random.randint(0, 3)
@@ -140,11 +144,11 @@ class Wide(World):
         return [r.choice([1, 2, "a", None, {"a": 1}]) for _ in range(r.randint(0, 3))] if r.random() < 0.95 else 7
 
 
-Form = tuple[str, JoinKind | None]  # a query; of which kind its join is instead of inner
+Form = tuple[str, JoinKind | None]  # a query, and the kind that replaces its inner joins
 
 
 class Forms:
-    """`forms(n)` is the n-th view: the same n, the same form."""
+    """A generator of queries: `forms(n)` is the n-th one, and `n` determines its form."""
 
     def __init__(self, source: random.Random, relations: Sequence[Table]) -> None:
         self.random = source
@@ -163,7 +167,7 @@ class Forms:
         return made if isinstance(made, tuple) else (made, None)
 
     def turn(self, choices: Sequence[str], step: int = 1, more: int = 0) -> str:
-        """The next of some choices, each in its turn."""
+        """Returns the next of the choices, in turn."""
         return choices[(self.n * step + more) % len(choices)]
 
     # ---- SELECT --------------------------------------------------------------------------------------------------------------------
@@ -172,7 +176,7 @@ class Forms:
         return self.writer().query()
 
     def combined(self) -> str:
-        """A set operation, each in its turn."""
+        """Returns a set operation; the kinds take turns."""
         writer = self.writer()
         types = [self.random.choice((INT4, TEXT, BOOL, FLOAT8)) for _ in range(self.random.randint(1, 2))]
         sign = self.turn(["UNION", "INTERSECT", "EXCEPT", "UNION ALL", "INTERSECT ALL", "EXCEPT ALL"])
@@ -203,7 +207,7 @@ class Forms:
         return writer.first_ranks([n.sql for n in self.random.sample(scope, min(2, len(scope)))], scope, f"FROM {tables}")
 
     def sets(self) -> str:
-        """GROUPING SETS, ROLLUP, CUBE."""
+        """Returns a query with GROUPING SETS, ROLLUP or CUBE."""
         writer = self.writer()
         tables, scope = writer.sources(1)
         keys = self.random.sample(scope, min(2, len(scope)))
@@ -215,7 +219,7 @@ class Forms:
         return f"SELECT {writer.named([*names, *calls])} FROM {tables} GROUP BY {sets}{having}"
 
     def aggregates(self) -> str:
-        """Aggregates, each in its turn, six a view."""
+        """Returns a query with six aggregates; all aggregates take turns."""
         writer = self.writer()
         tables, scope = self.random.choice((lambda: writer.sources(1), self.wide, self.narrow))()
         keys = self.few_groups(scope)
@@ -224,7 +228,7 @@ class Forms:
         return f"SELECT {writer.named(keys + calls)} FROM {tables}{group}"
 
     def few_groups(self, scope: list[Name]) -> list[str]:
-        """What to group by, so that most groups have several rows."""
+        """Returns GROUP BY expressions for which most groups have several rows."""
         numbers = [n.sql for n in scope if n.type.name in ("int2", "int4", "int8")]
         choice = self.random.random()
         if choice < 0.25:
@@ -238,7 +242,7 @@ class Forms:
         return "w", kept
 
     def narrow(self) -> tuple[str, list[Name]]:
-        """Few values, in many copies."""
+        """Returns a table with few values in many copies, and its columns."""
         return "e", [Name(f"e.{name}", type) for name, type in edges.TABLES["e"] if name not in ("iv", "at", "until")]
 
     def aggregate(self, call: str, writer: Writer, scope: list[Name]) -> str:
@@ -258,7 +262,7 @@ class Forms:
         return call.format(**parts) + where
 
     def windows(self) -> str:
-        """Window functions, each in its turn, two a view."""
+        """Returns a query with two window functions in turn, and a random one."""
         writer = self.writer()
         tables, scope = writer.sources(1)
         outputs = [n.sql for n in self.random.sample(scope, min(2, len(scope)))]
@@ -278,10 +282,10 @@ class Forms:
     # ---- joins ---------------------------------------------------------------------------------------------------------------------
 
     def joined(self) -> str:
-        """Each kind of join in its turn, with and without an equality, with more conditions."""
+        """Returns a join; the kinds take turns, with and without equality and more conditions."""
         writer = self.writer()
         word = self.turn(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT JOIN"])
-        few = word == "LEFT JOIN" or self.random.random() < 0.4  # of small tables, where outer rows and NULLs meet
+        few = word == "LEFT JOIN" or self.random.random() < 0.4  # small tables, with many outer rows and NULLs
         left, right = (self.random.choice(self.small if few else self.relations) for _ in range(2))
         scopes = [[Name(f"{a}.{c.name}", c.type) for c in t.columns] for a, t in (("l", left), ("r", right))]
         both = scopes[0] + scopes[1]
@@ -291,7 +295,7 @@ class Forms:
         return f"SELECT {writer.named(outputs)} FROM {left.name} AS l {word} {right.name} AS r ON {on}{alone}"
 
     def halves(self) -> Form:
-        """Semi and anti joins, with every kind of condition."""
+        """Returns a semi or anti join with a random condition."""
         return Writer(self.random, self.relations, False).halves(), ("semi", "anti")[self.n % 2]
 
     def edge(self) -> str:
@@ -304,7 +308,10 @@ class Forms:
         return f"SELECT * FROM (SELECT a, count(*) AS n FROM {left} GROUP BY a) AS x {join}"
 
     def starred(self) -> str:
-        """Inner joins of two to four tables, some kept by a key, and what there is of one of them in groups of another."""
+        """Returns an inner join of two to four tables, some with a key.
+
+        Two of three queries aggregate one table, in groups of another.
+        """
         r, writer, grouped = self.random, self.writer(errors=False), self.n % 3 != 1
         keyed = [t for t in self.relations if t.key] or list(self.relations)
         bags = [t for t in self.relations if not t.key]
@@ -327,7 +334,7 @@ class Forms:
         return f"SELECT {writer.named(keys + calls)} FROM {source}{group}"
 
     def measure(self, scope: list[Name], exact: bool) -> str:
-        """An aggregate; `exact`: that can be put together from parts."""
+        """Returns an aggregate. With `exact`, it can be combined from partial aggregates."""
         r, of = self.random, self.random.choice(scope)
         calls = ["count({})", "count(*)", "max({})", "min({})"] if of.type.name != "bool" else ["bool_and({})", "bool_or({})"]
         if of.type.name in ("int2", "int4", "int8", "numeric", *(() if exact else ("float8",))):
@@ -344,7 +351,7 @@ class Forms:
                 return text
 
     def predicate(self) -> str:
-        """Each kind of subquery in its turn, tied to the row or not."""
+        """Returns a query with a subquery in a condition; the kinds take turns."""
         own = random_subqueries.Writer(self.random, depth=1)
         outer = [(f"q.{c}", t) for c, t in random_subqueries.TABLES["r"]]
         kind = self.n % 6
@@ -359,7 +366,7 @@ class Forms:
         return f"SELECT q.a, q.b{shown} FROM r AS q{where}"
 
     def lateral(self) -> str:
-        """The first rows of each row."""
+        """Returns a LATERAL join with the first rows for each row."""
         r, word = self.random, self.turn([", LATERAL", " LEFT JOIN LATERAL"])
         on = "" if word.startswith(",") else " ON true"
         order = f"y.b{r.choice(['', ' DESC'])}, y.d"
@@ -367,7 +374,7 @@ class Forms:
         return f"SELECT x.a, x.c, l.b, l.d FROM r AS x{word} ({inner}) AS l{on}"
 
     def common(self) -> str:
-        """WITH, read twice; INTERSECT; an aggregate of an aggregate."""
+        """Returns a CTE that is read twice, an INTERSECT, or an aggregate of an aggregate."""
         if self.n % 4 == 1:
             return f"SELECT a FROM r INTERSECT{' ALL' if self.n % 8 == 5 else ''} SELECT a FROM s"
         if self.n % 4 == 3:
@@ -392,7 +399,7 @@ class Forms:
         return f"SELECT w.k, w.x, {', '.join('e.' + g for g in given.split(', '))} {source}"
 
     def windowed(self) -> str:
-        """tumble, hop, session and date_bin."""
+        """Returns a query with tumble, hop, session or date_bin."""
         r, time = self.random, self.random.choice(["ts", "tz"])
         size, every = r.choice([30, 60, 75]), r.choice([15, 30, 50])
         match self.n % 4:
@@ -411,7 +418,7 @@ class Forms:
         return f"SELECT k, window_start, window_end, count(*) AS c, max(n) AS m FROM {relation} GROUP BY 1, 2, 3"
 
     def timed(self) -> str:
-        """The clock compared with the times of rows."""
+        """Returns a query that compares the clock with times of rows."""
         r = self.random
         conditions = (
             "now() < tz", "tz > now() - interval '2 hours'", "mz_now() BETWEEN ms AND ms + 7200000",
@@ -431,7 +438,7 @@ class Forms:
         return f"SELECT k, x, tz FROM w WHERE {where}{more}"
 
     def typed(self) -> str:
-        """A column of each type as a key, in its turn."""
+        """Returns a query that uses a column as a key; the types take turns."""
         r, column, other = self.random, self.turn(EQUAL), self.turn(SORTED)
         last = self.turn(["k", "x", "n"])
         return r.choice(
@@ -449,7 +456,7 @@ class Forms:
         )
 
     def over(self, views: Sequence[Table]) -> str:
-        """A view of views, joined with a table."""
+        """Returns a query over views and a table."""
         writer = Writer(self.random, (*views, self.random.choice(self.relations)), self.random.random() < 0.5)
         writer.most = 2
         return writer.query()

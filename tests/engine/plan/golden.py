@@ -1,11 +1,11 @@
-"""Scripts of statements with what the planner makes of them: text in, text out.
+"""Golden tests of the planner: scripts of statements with the expected output.
 
     # what the case shows
     > CREATE … | DROP … | EXPLAIN … | GRAPH [of what] | PASSES view | SIZES relation rows, … (of what later views read)
     ---
     the answer
 
-TAILGATE_UPDATE=1 records the answers anew; the difference is the review.
+With TAILGATE_UPDATE=1, the actual output replaces the expected one, to be reviewed as a diff.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "debezium"
 
 @dataclass
 class Case:
+    """One command of a script, with the comment before it and the expected answer."""
+
     comment: list[str]
     command: str
     answer: str
@@ -77,7 +79,7 @@ def written(all: list[Case]) -> str:
 
 
 class Shop:
-    """Schemas of the shop's users, as Debezium registered them."""
+    """The schemas of the shop's tables, as Debezium registers them."""
 
     def latest(self, url: str, subject: str, settings: object = ()) -> str | None:
         known = json.loads((FIXTURES / "mariadb-avro" / "schemas.json").read_text())
@@ -88,8 +90,10 @@ class Shop:
 
 @dataclass
 class World:
+    """The catalog that a script builds, and the sizes of its relations."""
+
     catalog: Catalog = field(default_factory=Catalog)
-    rows: dict[int, int] = field(default_factory=dict)  # of relations, when later views are made
+    rows: dict[int, int] = field(default_factory=dict)  # relation → number of rows, for the views that follow
 
     def run(self, command: str) -> str:
         try:
@@ -167,7 +171,7 @@ def _indented(text: str) -> str:
 
 
 class Printer:
-    """A graph without ids: nodes have the names of what they are for."""
+    """A printer of graphs without ids: nodes are named by their purpose."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog

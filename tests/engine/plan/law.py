@@ -1,5 +1,6 @@
-"""The law on random cases: views in every form, ticks with shuffles, restarts and lost attempts, and what is left of a failure when all
-that it does not need is taken away.
+"""The law on random cases, and a minimizer for failures.
+
+A case has views in every form and ticks with shuffled changes, restarts and lost attempts.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from tests.engine.plan.forms import Forms, Wide
 from tests.engine.plan.views import Straight
 from tests.worlds import START, Row, Table
 
-FORMED, OVER = 10, 2  # views of a world in forms, and over those
+FORMED, OVER = 10, 2  # views of a world: in forms, and over those
 TICKS = 5
-SHRINKING_S = 60.0  # longest search for less that fails
+SHRINKING_S = 60.0  # time limit of the minimizer
 START_MS = int((START - datetime(1970, 1, 1)).total_seconds() * 1000)
 HOUR_MS = 3_600_000
 Change = tuple[Table, Row, int]
@@ -33,9 +34,10 @@ View = tuple[str, str, JoinKind | None]
 
 @dataclass(frozen=True)
 class Step:
-    """A tick at a time (ms); `lost`: changes of an attempt before it that never enters the log.
+    """A tick at a time in milliseconds.
 
-    Until the last piece of the history, weights may be below zero and nothing is compared.
+    `lost` are the changes of an earlier attempt that never enters the log. Before the last piece of
+    the history, weights may be negative and nothing is compared.
     """
 
     time: int
@@ -48,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Given:
-    """What views read."""
+    """The input of views: tables and a random generator."""
 
     tables: tuple[Table, ...]
     random: random.Random
@@ -56,7 +58,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Case:
-    """Views, those that others read before them, and what happens to their tables."""
+    """Views, including those that other views read, and the steps of their tables."""
 
     seed: int
     tables: tuple[Table, ...]
@@ -66,7 +68,7 @@ class Case:
 
 
 class Broken(AssertionError):
-    """A view is not its query."""
+    """The failure of a case: after a step, a view differs from its query."""
 
     def __init__(self, view: str, step: int, why: str) -> None:
         super().__init__(why)
@@ -74,9 +76,10 @@ class Broken(AssertionError):
 
 
 def steps(world: Wide) -> Iterator[Step]:
-    """What happens to a world: its history in pieces, in any order, then changes; one tick takes all that may go.
+    """Yields the steps of a world: the history in pieces, in any order, then changes.
 
-    Most ticks are at times that rows and bounds have.
+    One of the ticks deletes all rows of the stored tables. Most ticks are at times that occur in
+    rows and bounds.
     """
     r, now = world.random, START_MS + world.random.randint(0, 6) * HOUR_MS - 1
     history = [c for _ in range(3) for c in world.change(22) + world.change(8, world.edges)]
@@ -97,16 +100,19 @@ def steps(world: Wide) -> Iterator[Step]:
 
 
 class Law:
-    """Runs cases in one session."""
+    """A runner of cases in one Spark session."""
 
     def __init__(self, session: Any, folder: Path) -> None:
         self.session, self.folder = session, folder
-        self.cases, self.exact = 0, 0  # views; comparisons without a failing row
+        self.cases, self.exact = 0, 0  # views; comparisons without failing rows
         self.covered: Counter[str] = Counter()
         self.refused: list[str] = []
 
     def world(self, seed: int, number: int) -> None:
-        """The views of a world; a failure has all that is needed to see it again."""
+        """Runs the views of a world.
+
+        The error of a failure has all that is needed to reproduce it.
+        """
         views, case = self.made(seed, number)
         try:
             self.run(views, case)
@@ -120,7 +126,7 @@ class Law:
             self.covered.update(features(query, views.bound(item, views.catalog)))
 
     def made(self, seed: int, number: int) -> tuple[Straight, Case]:
-        """The views of a world, before anything happened to its tables."""
+        """Creates the views of a world, before any step."""
         world = Wide(seed * 1_000_000 + number)
         forms = Forms(world.random, world.tables)
         views = self.opened(Given(world.tables, world.random), number % 4 % 3 + 1)
@@ -167,7 +173,10 @@ class Law:
             self.replayed(views, case)
 
     def replayed(self, views: Straight, case: Case) -> None:
-        """What came of all changes is what comes of the rows that are left: of views with errors the reference does not know it."""
+        """Checks that the views have the same rows after a replay of the remaining rows.
+
+        This also covers views with errors, which the reference cannot compute.
+        """
         found, held = dict(views.rows), [(t, row, n) for t in case.tables for row, n in views.rows[t.id].items()]
         views.anew()
         views.time = case.steps[-1].time
@@ -179,10 +188,10 @@ class Law:
                 if found[id] != again:
                     raise Broken(name, len(case.steps) - 1, f"of all changes: {found[id] - again}, of what is left: {again - found[id]}")
 
-    # ---- what is left of a failure -------------------------------------------------------------------------------------------------
+    # ---- the minimizer -------------------------------------------------------------------------------------------------------------
 
     def told(self, case: Case, broken: Broken, number: int) -> str:
-        """A failure, as small as it could be made, for people."""
+        """Returns a failure as text, after minimizing it."""
         small, why = self.shrunk(case, broken)
         out = [f"TAILGATE_LAW_SEED={case.seed} TAILGATE_LAW_WORLD={number}: view {broken.view} is not its query", why, ""]
         for table in small.tables:
@@ -197,7 +206,7 @@ class Law:
         return "\n".join(out)
 
     def shrunk(self, case: Case, broken: Broken) -> tuple[Case, str]:
-        """Less and less of a case, as long as it fails."""
+        """Removes parts of a case as long as it still fails. Returns the case and its failure."""
         end = time.monotonic() + SHRINKING_S
         case = replace(case, steps=case.steps[: broken.step + 1])
         why = str(broken)
@@ -214,7 +223,7 @@ class Law:
         fails(replace(case, views=read_by(broken.view, case.views)))
         fails(replace(case, partitions=1))
         fails(replace(case, steps=tuple(replace(s, restart=False, lost=None, maintain=False) for s in case.steps)))
-        for n in reversed(range(len(case.steps) - 1)):  # a tick's changes go into the next
+        for n in reversed(range(len(case.steps) - 1)):  # merge the changes of a tick into the next one
             ticks = list(case.steps)
             ticks[n : n + 2] = [replace(ticks[n + 1], changes=ticks[n].changes + ticks[n + 1].changes)]
             fails(replace(case, steps=tuple(ticks)))
@@ -227,7 +236,7 @@ class Law:
         return case, why
 
     def again(self, case: Case) -> str | None:
-        """How a case fails."""
+        """Runs a case and returns its failure, or None."""
         views = self.opened(Given(case.tables, random.Random(case.seed)), case.partitions)
         try:
             for view in case.views:
@@ -246,19 +255,19 @@ def rows_of(case: Case) -> list[tuple[Table, Row]]:
 
 
 def without(step: Step, rows: set[tuple[Table, Row]]) -> Step:
-    """A step that some rows take no part in."""
+    """Returns a step without the changes of some rows."""
     changes, lost = (tuple(c for c in of if c[:2] not in rows) for of in (step.changes, step.lost or ()))
     return replace(step, changes=changes, lost=None if step.lost is None else lost)
 
 
 def read_by(name: str, views: tuple[View, ...]) -> tuple[View, ...]:
-    """A view, and those that it reads before it."""
+    """Returns a view and those that it reads, in order."""
     query = next(q for n, q, _ in views if n == name)
     return tuple(v for v in views if v[0] == name or re.search(rf"\b{v[0]} AS\b", query))
 
 
 class Watched(Straight):
-    """Notes what is refused."""
+    """Views that record the queries that were refused."""
 
     refusals: list[str]
 

@@ -1,11 +1,12 @@
-"""Change rules broken on purpose, one at a time: `mutations.txt`.
+"""Change rules that are broken on purpose, one at a time: `mutations.txt`.
 
-    Join: each pair has the product of the weights          a file of the engine, or a module; the rule
-    - Math.multiplyExact(mine.weight(), weight)             its text, where it is found first
-    + mine.weight()                                         the text that breaks it; none takes it away
+    Join: each pair has the product of the weights          a Java class of the engine, or a Python module; the rule
+    - Math.multiplyExact(mine.weight(), weight)             the original text, at its first occurrence
+    + mine.weight()                                         the replacement; nothing if it is missing
 
-A star behind the file: circuits have to be built again to have it. Lines that begin with # are comments. A mutation of Java keeps the
-shape of its classes, so that a running JVM takes it (engine/java's tests, Mutant); one of Python stays within functions and tables.
+A star after the file means that circuits must be built again. Lines that begin with # are comments.
+A mutation of Java keeps the shape of its classes, so that a running JVM can load it (engine/java's
+tests, Mutant). A mutation of Python changes only functions and tables.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Mutation:
+    """A text of a file that is replaced by another one, and the rule that this breaks.
+
+    `built` means that circuits must be built again.
+    """
+
     file: str
     built: bool
     rule: str
@@ -47,13 +53,13 @@ def read(text: str) -> tuple[Mutation, ...]:
 
 
 def leading(lines: list[str], sign: str) -> int:
-    """How many lines from the first one on begin so."""
+    """Returns the number of leading lines that begin with the sign."""
     return next((i for i, line in enumerate(lines) if line[:2] != f"{sign} "), len(lines))
 
 
 @contextmanager
 def broken(mutation: Mutation) -> Iterator[None]:
-    """The functions of a module, and its tables, as another text of it has them."""
+    """Replaces the functions and tables of a module by those of its mutated text."""
     module = importlib.import_module(mutation.file)
     assert module.__file__ is not None
     other = types.ModuleType(mutation.file)
@@ -84,7 +90,9 @@ def functions(module: Any, other: Any) -> Iterator[tuple[types.FunctionType, typ
 
 
 ALL = read(Path(__file__).with_name("mutations.txt").read_text())
-KEEPERS = tuple(m for m in ALL if m.file in ("Upsert", "Captured", "CapturedBag"))  # of sources; their own tests catch them
-JAVA = tuple(m for m in ALL if m.file[0].isupper() and m not in KEEPERS)  # the law catches them
-PYTHON = tuple(m for m in ALL if m.file.startswith("engine."))  # these too
-DECORRELATION = tuple(m for m in ALL if m.file.startswith("sql."))  # which the reference has too: random subqueries catch them
+# of sources; the tests of sources catch them
+KEEPERS = tuple(m for m in ALL if m.file in ("Upsert", "Captured", "CapturedBag"))
+JAVA = tuple(m for m in ALL if m.file[0].isupper() and m not in KEEPERS)  # caught by the law
+PYTHON = tuple(m for m in ALL if m.file.startswith("engine."))  # caught by the law
+# also used by the reference; caught by random subqueries
+DECORRELATION = tuple(m for m in ALL if m.file.startswith("sql."))

@@ -1,4 +1,7 @@
-"""Random bound plans, made without a binder: more shapes than SQL text would give, joins without equality and outer ones among them."""
+"""Random bound plans, made without a binder.
+
+They have shapes that SQL does not produce, such as outer joins without an equality.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def aggregate(name: str, argument: Type | None, result: Type) -> Function:
 
 
 class Plans:
-    """Plans over tables of (id, columns, key)."""
+    """A generator of plans over tables of (id, columns, key)."""
 
     def __init__(self, source: random.Random, tables: tuple[tuple[int, tuple[Field, ...], tuple[int, ...] | None], ...]) -> None:
         self.random = source
@@ -55,7 +58,7 @@ class Plans:
         return plan.Distinct(self.relation(depth - 1))
 
     def combined(self, depth: int) -> plan.Relation:
-        """A union of two or three, INTERSECT or EXCEPT, some of rows that are written out."""
+        """Returns a union of two or three, INTERSECT or EXCEPT; some inputs are VALUES."""
         r = self.random
         types = [r.choice(TYPES) for _ in range(r.randint(1, 3))]
         columns = tuple(Field(f"u{i}", t) for i, t in enumerate(types))
@@ -124,7 +127,7 @@ class Plans:
         choice = r.random()
         if depth < 2 and choice < 0.35:
             parts = (self.condition(columns, depth + 1), self.condition(columns, depth + 1))
-            if r.random() < 0.3:  # something in common
+            if r.random() < 0.3:  # both sides share a condition
                 common = self.condition(columns, depth + 1)
                 parts = tuple(plan.And((p, common) if r.random() < 0.5 else (common, p)) for p in parts)
             return plan.And(parts) if r.random() < 0.7 else plan.Or(parts)

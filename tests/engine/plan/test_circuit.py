@@ -1,4 +1,4 @@
-"""The graph of a catalog: the same after a restart, numbers that are never used again, parts that are computed once."""
+"""The graph of a catalog: it survives restarts, never reuses ids, and shares common parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def kinds(graph: Graph) -> Counter[str]:
 
 
 def sound(graph: Graph) -> None:
-    """What the Java library asks of a graph."""
+    """Checks the invariants that the Java library requires of a graph."""
     made = {s.node: s for s in graph.sources} | {o.node: o for o in graph.operators}
     assert len(made) == len(graph.sources) + len(graph.operators)
     order = [o.node for o in graph.operators]
@@ -30,7 +30,7 @@ def sound(graph: Graph) -> None:
         assert edge.origin in made
         assert edge.origin not in order or order.index(edge.origin) < order.index(edge.to)
     wanted = {o.node: 2 if isinstance(o, JoinNode | SetNode) else 1 for o in graph.operators}
-    assert all(port < wanted[node] for node, port in ports)  # one that only constants reach has no edge any more
+    assert all(port < wanted[node] for node, port in ports)  # a port that only constants reach has no edge
     relations = {r.relation for r in graph.relations}
     assert {o.relation for o in graph.outputs} <= relations
     assert all(o.origin in made for o in graph.outputs)
@@ -45,7 +45,7 @@ def test_a_keyed_source_is_kept_and_an_append_only_one_is_not_even_read() -> Non
     made, _, _ = shop()
     graph = made.graph()
     assert [s.channel for s in graph.sources] == ["kafka:9092/users"]
-    assert kinds(graph) == {"UpsertNode": 3}  # of users, and the dead letters of both
+    assert kinds(graph) == {"UpsertNode": 3}  # of users, and of the dead letters of both sources
     assert [d.source for d in graph.dead_letter_edges] == [nodes.source_node(made["users"])]
     sound(graph)
 
@@ -70,7 +70,7 @@ def test_two_views_with_one_join_share_it_once_the_second_is_filled() -> None:
     filling = made.graph()
     made.fill("by_kind")
     shared = made.graph()
-    # the joins differ in the columns they keep, so nothing was shared
+    # the joins keep different columns, so nothing is shared
     assert kinds(shared)["JoinNode"] == 2
     assert not circuit.gone(filling, shared)
     made.view("again", counted(joined(events, users), 3), starts={"16384": {"0": 0}}, filled=False)
@@ -94,7 +94,7 @@ def test_views_that_began_to_read_a_topic_at_other_records_share_nothing() -> No
 
 
 def test_views_whose_states_differ_share_nothing() -> None:
-    """Their topic may have been compacted since the first one read it: digests and beginnings are equal all the same."""
+    """Digests and start offsets are equal, but the topic may have been compacted in between."""
     made, events, users = shop()
     made.view("first", counted(joined(events, users), 3))
     made.same = lambda one, other: False
@@ -104,7 +104,7 @@ def test_views_whose_states_differ_share_nothing() -> None:
 
 
 def test_an_operator_below_one_that_is_not_shared_is_not_shared() -> None:
-    """Its state may be the same now. What comes from above will not be."""
+    """Its state may be equal now, but its input may differ later."""
     made, events, users = shop()
     first = made.view("first", counted(joined(events, users), 3))
     joins = {o.node for o in made.graph().operators if isinstance(o, JoinNode)}
@@ -158,7 +158,7 @@ def test_a_view_that_is_filled_gets_live_changes_and_history_by_the_same_shapes(
         shapes = {e.origin: e.shape for e in graph.edges if (e.to, e.port) == (join.node, port)}
         assert shapes == {live: shapes[live], fill.node: shapes[live]}
     letters = {d.source for d in graph.dead_letter_edges}
-    assert fills[0].node in letters  # a record of history that cannot be decoded is a dead letter too
+    assert fills[0].node in letters  # undecodable records of the history are dead letters too
     sound(graph)
 
 
@@ -199,7 +199,10 @@ def test_errors_of_views_that_share_only_a_source_add_up() -> None:
 
 
 def test_errors_that_two_edges_would_have_got_are_filled_twice_or_not_at_all() -> None:
-    """A view that joins itself with a condition of its own gets what fails in its output on both sides, what fails above once."""
+    """Covers self joins.
+
+    A self join of a view gets errors of this view on both sides, and errors of views above it once.
+    """
     made, _, users = shop()
     made.view("a", plan.Filter(users, may_fail(0)))
     a = plan.Scan(made["a"].id, made["a"].columns, made["a"].key)
@@ -212,7 +215,7 @@ def test_errors_that_two_edges_would_have_got_are_filled_twice_or_not_at_all() -
 
 
 def may_fail(column: int) -> plan.Scalar:
-    """What is no mere column counts as such."""
+    """Returns a condition that counts as fallible, because it is not just a column."""
     return plan.Not(plan.IsNull(plan.Column(column, INT8)))
 
 
@@ -228,7 +231,10 @@ def _equal(left: int, right: int) -> plan.Scalar:
 
 
 def test_a_part_that_two_inputs_of_one_view_have_in_common_is_filled_once_each() -> None:
-    """The view over a view and the same inline: equal digests, but two histories; they meet when both are filled."""
+    """A query over a view is joined with the same query written inline.
+
+    Digests are equal, but histories differ. The parts are merged when both are backfilled.
+    """
     made, _, users = shop()
     first = made.view("first", counted(users, 1))
     inline = counted(users, 1)
@@ -261,7 +267,10 @@ def test_a_record_of_another_plan_is_seen() -> None:
 
 
 def test_random_lives_of_a_catalog() -> None:
-    """Views come, are filled, and go: the graph is the same after every restart, is sound, and no number means two things."""
+    """Views are created, backfilled and dropped at random.
+
+    After each step, the graph survives a restart and ids keep their meaning.
+    """
     for seed in range(120):
         source = random.Random(seed)
         made, events, users = shop()
@@ -297,7 +306,7 @@ def test_random_lives_of_a_catalog() -> None:
 
 
 def _kept(source: random.Random, tables: tuple[tuple[int, tuple[plan.Field, ...], tuple[int, ...] | None], ...]) -> plan.Relation:
-    """A random plan that can be kept up to date."""
+    """Returns a random plan that can be maintained."""
     from engine.plan.compile import compile_rewritten
     from engine.plan.rewrites import rewrite
     from lake.errors import FeatureNotSupported

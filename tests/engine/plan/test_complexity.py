@@ -1,4 +1,4 @@
-"""A view whose plan, written out as a tree, is too large to be maintained is refused, by a count and not by trying."""
+"""A view whose plan would be too large as a tree is refused by counting its nodes."""
 
 from __future__ import annotations
 

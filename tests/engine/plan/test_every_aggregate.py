@@ -1,4 +1,4 @@
-"""Every aggregate of the catalogue, kept up to date over rows that come and go, beside PostgreSQL 15 over the same rows."""
+"""Every aggregate of the catalogue over changing rows, compared with PostgreSQL 15."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from tests.worlds import Table, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
-TICKS, CHANGES, TOGETHER = 4, 60, 40  # aggregates in one view
+TICKS, CHANGES, TOGETHER = 4, 60, 40  # TOGETHER: aggregates per view
 AGGREGATES = [r for r in ROWS if r.kind == "aggregate" and r.duckdb and r.name in MAINTAINED and r.name not in EXTENSIONS]
 NAMES_OF_TYPES = sorted({name for row in AGGREGATES for name in row.arguments})
 COLUMNS = {"i": INT4, "k": INT4} | {f"{place}_{re.sub('[^a-z0-9]', '_', n)}": declared(n) for n in NAMES_OF_TYPES for place in "ab"}
 
 
 def expression(row: Function) -> str:
-    """The call over the columns of its arguments' types."""
+    """Returns the call, with columns of its argument types."""
     columns = {name: f"{name}_{re.sub('[^a-z0-9]', '_', n)}" for name, n in zip(NAMES, row.arguments, strict=False)}
     return re.sub(r"\b[ab]\b(?!')", lambda m: columns.get(m[0], m[0]), case_of(row, 0).expression)
 
 
 def pool(name: str) -> list[str | None]:
     family = {"any": "int4", "anyarray": "int4[]"}.get(name, name)
-    # the squares of the largest are beyond a numeric of 38 digits, 22003
+    # the squares of the largest values exceed a numeric of 38 digits: 22003
     return [v for v in SAMPLES[family] if v not in EXTREME and (name != "int8" or len(v or "") < 16)]
 
 
@@ -92,7 +92,11 @@ def differences(views: Views, name: str, part: list[Function], server: psycopg.C
 
 
 def close(row: Function, a: Any, b: Any) -> bool:
-    """Floats: the order of the rows decides PostgreSQL's last digits, and which zero is the least; and which form of equal intervals."""
+    """Returns whether two results are equal except for permitted differences.
+
+    The order of rows decides the last digits of floats, the sign of zero, and which of several
+    equal intervals is returned.
+    """
     if row.name in ("min", "max") and row.arguments == ("interval",):
         return days(a) == days(b)
     a, b = (0.0 if v == "-0.0" else v for v in (a, b))
@@ -100,6 +104,6 @@ def close(row: Function, a: Any, b: Any) -> bool:
 
 
 def days(interval: tuple[int, int, int]) -> tuple[int, int]:
-    """As PostgreSQL compares intervals: in days and microseconds."""
+    """Returns an interval as days and microseconds, as PostgreSQL compares it."""
     months, days, micros = interval
     return (months * 30 + days + micros // 86_400_000_000, micros % 86_400_000_000)

@@ -1,4 +1,4 @@
-"""Every window function of the catalogue and some aggregates over windows of every form, as PostgreSQL has them."""
+"""Every window function, and aggregates over windows of every form, compared with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tests.sql.samples import SAMPLES
 
 pytestmark = pytest.mark.spark
 
-TOGETHER = 4  # calls in one view
-EACH = 6  # times each function
-# `n` is one of its kind: an order that ends with it is complete
+TOGETHER = 4  # calls per view
+EACH = 6  # cases per function
+# `n` is unique, so an order that ends with it is total
 COLUMNS = {"n": INT4, "k": INT4, "i": INT4, "d": Type("date"), "m": Type("numeric", (14, 2)), "x": Type("text"), "u": Type("interval")}
 VALUES = ("i", "d", "m", "x", "u")
 AGGREGATES = ("count(*)", "count({a})", "sum(i)", "avg(i::float8)", "min({a})", "max({a})", "array_agg({a})", "sum(m)", "bool_or(i > 0)")
-SHOWING = ("", "ROWS")  # of functions that show the order of rows: where it is complete
+SHOWING = ("", "ROWS")  # functions that depend on the order of rows need a total order
 MODES = (*SHOWING, "RANGE", "GROUPS")
 ROW_BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "3 FOLLOWING", "UNBOUNDED FOLLOWING")
-RANGES = {"i": ("3", "0"), "d": ("'1 mon'", "'1 day'"), "m": ("2.5", "0")}  # offsets by what is ordered by
+RANGES = {"i": ("3", "0"), "d": ("'1 mon'", "'1 day'"), "m": ("2.5", "0")}  # offsets for each ordering column
 EXCLUDED = ("", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES")
 
 
@@ -68,7 +68,7 @@ def over(modes: tuple[str, ...], chance: random.Random) -> str:
 
 
 def frame(bounds: list[str], chance: random.Random) -> tuple[str, str]:
-    """Two bounds that PostgreSQL allows together."""
+    """Returns two frame bounds that PostgreSQL allows together."""
 
     def place(bound: str) -> int:
         return 2 if bound == "CURRENT ROW" else 1 if bound.endswith("PRECEDING") else 3
@@ -95,7 +95,7 @@ def calls(chance: random.Random) -> list[str]:
 
 @pytest.mark.parametrize("share", [pytest.param(12, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_every_window(share: int, session: Any, tmp_path: Path, seed: int, server: Any) -> None:
-    """`share`: of how many calls one is tried, chosen by the seed."""
+    """Tests one of every `share` calls, chosen by the seed."""
     chance = random.Random(seed)
     numbers = itertools.count()
     relation = Relation(COLUMNS, lambda c: row(c, numbers), server)

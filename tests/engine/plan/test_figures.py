@@ -1,4 +1,4 @@
-"""What operators say of themselves, with one partition and with several: each counts its own part of the state."""
+"""Statistics of operators with several partitions: each counts its part of the state."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_figures_are_sums_over_partitions(session: Any, tmp_path: Path, partitio
     views.tick([(table, (i, i % 4), -1) for i in range(1, 40)])
     figures = views.circuits.figures(str(tmp_path))
     assert (figures.ticks, figures.nodes[join].state_rows, figures.nodes[reduce].state_rows) == (2, 2, 0)
-    views.build()  # another circuit over the same state: all tell what they have, though nothing comes to them
+    views.build()  # a new circuit over the same state reports its size without further input
     views.tick([(table, (50, 60), 1)])
     assert views.circuits.figures(str(tmp_path)).nodes[reduce].state_rows == 0
     assert views.circuits.figures(str(tmp_path)).nodes[join].state_rows == 4

@@ -1,6 +1,6 @@
-"""Random queries as maintained views, and what they were found to be wrong at before, beside PostgreSQL 15.
+"""Random queries as maintained views, and queries that once failed, compared with PostgreSQL 15.
 
-TAILGATE_VIEWS=n   how many        TAILGATE_STATEMENTS_SEED=s   which
+TAILGATE_VIEWS is the number of views, TAILGATE_STATEMENTS_SEED the seed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COUNT = int(os.environ.get("TAILGATE_VIEWS", str(BATCH)))
 RANDOM = os.environ.get("TAILGATE_STATEMENTS_SEED", str(SEED))
 PROGRESS_S = 30.0
 FAILURES_MAX = 5
-LONG = 200  # views from which progress is printed
+LONG = 200  # above this number of views, progress is printed
 REFUSED_MAX = 0.3
 
 
@@ -42,7 +42,7 @@ def maintenance(session: Any, tmp_path: Path, postgres: str) -> Iterator[Mainten
 
 
 def test_what_was_found_before(maintenance: Maintenance) -> None:
-    """Those that can be views; a view has a name for each column."""
+    """Covers the queries that can be views. View columns need distinct names."""
     views = []
     steps = maintenance.steps(random.Random(0))
     for line in FOUND.read_text().splitlines():

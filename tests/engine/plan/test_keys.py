@@ -1,4 +1,4 @@
-"""Keys that are derived do identify rows."""
+"""Derived keys identify rows."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def test_keys_of_what_people_write() -> None:
     assert key(events) is None
     assert key(users) == (0,)
     assert key(counted(events, 0, 1)) == (0, 1)
-    assert key(counted(events)) is None  # one row needs no key
+    assert key(counted(events)) is None  # a relation with one row needs no key
     assert key(joined(events, users)) is None
     assert key(joined(users, users)) == (0,)

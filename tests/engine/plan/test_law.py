@@ -1,11 +1,12 @@
-"""The law, with one, two and three partitions: at every time a view holds what its query gives over the rows at that time.
+"""The law, with one, two and three partitions: a view equals its query over the rows at each time.
 
-Random tables, views in every form and views of views; their changes go through the real circuit straight over its state stores, with
-restarts and lost attempts in between; after each tick every view is compared with the reference. One failure again:
+Random tables, views in every form and views of views. Their changes run through the real circuit,
+directly over its state stores, with restarts and lost attempts. After each tick every view is
+compared with the reference. To reproduce one failure:
 
     TAILGATE_LAW_SEED=… TAILGATE_LAW_WORLD=… pytest tests/engine/plan/test_law.py
 
-TAILGATE_CASES says how many views there are to be; above 1,000 progress is printed.
+TAILGATE_CASES is the number of views; above 1,000 progress is printed.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ pytestmark = pytest.mark.spark
 SEED = int(os.environ.get("TAILGATE_LAW_SEED", "1"))
 CASES = int(os.environ.get("TAILGATE_CASES", "300"))
 WORLD = os.environ.get("TAILGATE_LAW_WORLD")
-COMPLETE = 300  # cases that have all of the language
+COMPLETE = 300  # with this number of cases, all features are covered
 PROGRESS_S = 30.0
-REFUSED_MAX = 0.05  # of what is asked for
+REFUSED_MAX = 0.05  # maximum share of refused queries
 
 
 def test_every_view_is_its_query(session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Values that are equal in many forms, and what is computed from all rows, as PostgreSQL has them."""
+"""Values that are equal but look different, and aggregates of them, compared with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ POOLS: dict[str, list[str | None]] = {
     "js": [None, "{}", "{1,1.0}", "{1.0,1}", "{1}", "{1.00}", "{NULL}", '{"[1]"}', '{"[1.0]"}'],
     "x": [None, "0", "-0", "1.5", "NaN"],
 }
-# `~`: of equal values any may be shown
+# `~`: any of several equal values may be returned
 QUERIES = """
 SELECT k, sum(i), avg(i), count(i) FROM t GROUP BY k
 SELECT sum(i), avg(i) FILTER (WHERE k > 1) FROM t
@@ -109,7 +109,7 @@ SELECT k, sum(i) OVER (PARTITION BY k), avg(i) OVER (PARTITION BY k) FROM t
 
 @pytest.mark.parametrize("share", [pytest.param(4, id="some"), pytest.param(1, id="all", marks=pytest.mark.long)])
 def test_views_and_queries(share: int, session: Any, tmp_path: Path, seed: int, server: Any) -> None:
-    """`share`: of how many queries one is tried, chosen by the seed."""
+    """Tests one of every `share` queries, chosen by the seed."""
     chance = random.Random(seed)
     relation = Relation(COLUMNS, lambda c: tuple(c.choice(POOLS[n]) for n in COLUMNS), server)
     compared(session, tmp_path, relation, chance.sample(QUERIES, len(QUERIES) // share), chance)

@@ -1,6 +1,9 @@
-"""Views come, are filled beside the ticks, share what others have, and go; at every time each one that is ready is its query.
+"""Views are created, backfilled beside ticks, share operators and are dropped.
 
-random keyed tables as JSON upserts ──► the real circuit ──► relations      history of a new view: Arrow pieces of what those hold
+At every time, each ready view equals its query.
+
+    random keyed tables as JSON upserts ──► the real circuit ──► relations
+    history of a new view: Arrow pieces of the rows of its inputs
 """
 
 from __future__ import annotations
@@ -34,20 +37,22 @@ from tests.worlds import Table, World
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
-WORLDS = int(os.environ.get("TAILGATE_WORLDS", "3"))  # about 15 s each
+WORLDS = int(os.environ.get("TAILGATE_WORLDS", "3"))  # each takes about 15 s
 STEPS, VIEWS_MAX = 24, 6
 AT = datetime(2026, 1, 1)
 
 
 @dataclass
 class Piece:
+    """A part of a new view's history: rows with weights, and the channel that they are sent on."""
+
     channel: str
     columns: tuple[Any, ...]
     rows: list[tuple[Row, int]]
 
 
 class Engine:
-    """What the runtime does with the planner's values, without Kafka and the log."""
+    """The planner's part of the runtime, without Kafka and the log."""
 
     def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
         from engine.runtime.circuits import Circuits
@@ -70,7 +75,7 @@ class Engine:
         self.tables = {self.catalog.relation(t.name).id: t for t in world.tables}
 
     def install(self, change: Change) -> None:
-        """The circuit of the catalog after a change, which goes through its stored form as in a restart."""
+        """Builds the circuit after a catalog change. The catalog passes through its stored form."""
         after = Catalog.from_json(json.loads(json.dumps(self.catalog.apply(change).to_json())))
         graph = circuit.compile_catalog(after, Streams(after))
         live = {o.node for o in graph.operators}
@@ -94,7 +99,7 @@ class Engine:
             self.install(Change(put=(item,)))
         except TailgateError:
             return False
-        except Exception as e:  # a constant that fails is told when Spark folds it
+        except Exception as e:  # an invalid constant is reported when Spark folds it
             if "SqlError" not in str(e) and "SQLSTATE: 22" not in str(e):
                 raise
             self.catalog = before
@@ -136,7 +141,7 @@ class Engine:
         for table, row, weight in changes:
             value = None if weight < 0 else bytearray(as_json(table, row))
             topic = self.catalog.relation(table.name).options["channel"]
-            self.offset += 1  # an upsert passes over those that its key has seen
+            self.offset += 1  # an upsert skips offsets that its key has seen
             records.append((bytearray(str(row[0]).encode()), value, topic, 0, self.offset, AT, 0))
         filling = [i for i in self.pieces if self.pieces[i]]
         if filling:
@@ -165,7 +170,7 @@ class Engine:
         return [i for i in self.catalog.items.values() if i.kind == "materialized view"]
 
     def check(self) -> int:
-        """How many views were compared."""
+        """Compares each ready view with its query. Returns how many were compared."""
         compared = 0
         tables = {id: self.world.rows[t.id] for id, t in self.tables.items()}
         for id, table in self.tables.items():
@@ -184,7 +189,7 @@ class Engine:
         return compared
 
     def _expected(self, item: Item, tables: dict[int, Counter[Row]]) -> tuple[Counter[Row], bool]:
-        """The rows, and whether some row fails here or in a view above."""
+        """Returns the rows, and whether any row fails here or in a view above."""
         result = evaluate(bound(item, self.catalog), tables)
         above = any(self._expected(self.catalog[d], tables)[1] for d in item.depends if self.catalog[d].kind == "materialized view")
         return result.rows, bool(result.errors) or above

@@ -1,4 +1,4 @@
-"""The list of rules that are broken on purpose is of the engine as it is (`test_mutations.py` breaks them, which takes long)."""
+"""The list of mutations matches the current engine. The slow `test_mutations.py` applies them."""
 
 from __future__ import annotations
 

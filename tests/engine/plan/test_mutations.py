@@ -1,8 +1,9 @@
-"""Each change rule broken on purpose is caught by the law: operators in the running JVM, rewrites in this process.
+"""The law catches each change rule that is broken on purpose.
 
-A mutation is a test of its own: `-k "TopK"` are those of a file, and `--last-failed` goes on where a run has ended. The worlds are the
-law's own, the first ones of a seed in their order, so the number of cases that is printed is what the law itself would have needed; those
-whose circuits do not run what is broken are passed over.
+Operators are replaced in the running JVM, rewrites in this process. Each mutation is a test: `-k
+"TopK"` selects those of a file, and `--last-failed` continues an earlier run. The worlds are the
+first ones of the law's seed, in order. So the printed number of cases is what the law would have
+needed; worlds whose circuits do not run the mutated code are skipped.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SEED = int(os.environ.get("TAILGATE_LAW_SEED", "1"))
 WORLDS = int(os.environ.get("TAILGATE_WORLDS", "50"))  # 600 cases
-PLANS_OF = 40  # random plans for each world, where plans alone are compared
+PLANS_OF = 40  # random plans per world, if only plans are compared
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session whose JVM lets classes be replaced."""
+    """Yields a session whose JVM allows classes to be replaced."""
     from engine.runtime import session
 
     folder = tmp_path_factory.mktemp("agent")
@@ -67,7 +68,7 @@ CALLS = {
 
 
 def runs(file: str, graph: Graph) -> bool:
-    """Whether a circuit may run what is in a file."""
+    """Returns whether a circuit may run the code of a file."""
     if file in NODES:
         found = [o for o in graph.operators if isinstance(o, NODES[file])]
         return bool(found) and (file != "ConditionalJoin" or any(isinstance(o, JoinNode) and o.condition is not None for o in found))
@@ -79,7 +80,7 @@ def runs(file: str, graph: Graph) -> bool:
 
 
 class Worlds:
-    """The law's worlds, made when they are first asked for, while nothing is broken."""
+    """The law's worlds, created on first use, without a mutation."""
 
     def __init__(self, law: Law) -> None:
         self.law = law
@@ -94,24 +95,24 @@ class Worlds:
         return self.made[number]
 
     def hold(self, number: int) -> bool:
-        """Whether the law holds while nothing is broken."""
+        """Returns whether the law holds without a mutation."""
         if number not in self.held and not self.broken(*self[number][:2]):
             self.held.add(number)
         return number in self.held
 
     def broken(self, views: Straight, case: Case) -> bool:
-        """Whether the law fails, of views whose circuit is there already."""
+        """Returns whether the law fails for views with an existing circuit."""
         try:
             views.anew()
             self.law.run(views, case)
-        except Exception:  # noqa: BLE001  # whatever a broken rule comes to
+        except Exception:  # noqa: BLE001  # any effect of a mutation
             return True
         finally:
             views.end()
         return False
 
     def planned_otherwise(self, number: int) -> bool:
-        """Whether the plans of a world's views are others now, or cannot be made."""
+        """Returns whether the plans of a world's views have changed, or cannot be made."""
         views, _, before = self.made[number]
         try:
             return graph(views) != before
@@ -119,7 +120,7 @@ class Worlds:
             return True
 
     def broken_afresh(self, number: int) -> bool:
-        """Whether the law fails, of views that are made again."""
+        """Returns whether the law fails for views that are created again."""
         try:
             views, case = self.law.made(SEED, number)
             try:
@@ -153,7 +154,7 @@ def java(session: Any, mutation: Mutation) -> Iterator[None]:
 
 
 def caught(worlds: Worlds, file: str, breaking: Callable[[], AbstractContextManager[None]], fails: Callable[[int], bool]) -> int | None:
-    """Within how many cases the law fails."""
+    """Returns the number of cases until the law fails, or None."""
     for number in range(WORLDS):
         if not runs(file, worlds[number][2]):
             continue
@@ -181,7 +182,10 @@ def test_a_broken_operator_is_caught(mutation: Mutation, session: Any, worlds: W
 
 @pytest.mark.parametrize("mutation", PYTHON, ids=str)
 def test_a_broken_rewrite_is_caught(mutation: Mutation, worlds: Worlds, capsys: pytest.CaptureFixture[str]) -> None:
-    """What changes plans alone, by plans and the reference; the others, and what that does not see, by the law."""
+    """Compares plans with the reference for mutations of plan rewrites.
+
+    The law catches the others, and those that this comparison misses.
+    """
     began = time.monotonic()
     cases = means_otherwise(mutation) if mutation.file.startswith(("engine.plan.rewrites", "engine.plan.s")) else None
     if cases is None:
@@ -190,7 +194,7 @@ def test_a_broken_rewrite_is_caught(mutation: Mutation, worlds: Worlds, capsys: 
 
 
 def means_otherwise(mutation: Mutation) -> int | None:
-    """Within how many plans a pass is seen to change what one means."""
+    """Returns the number of plans until a pass changes the meaning of one, or None."""
     for number in range(WORLDS):
         try:
             with broken(mutation):
@@ -203,7 +207,7 @@ def means_otherwise(mutation: Mutation) -> int | None:
 
 @pytest.mark.parametrize("mutation", KEEPERS, ids=str)
 def test_a_broken_source_is_caught(mutation: Mutation, session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By random lives of keyed topics, and by the cases of change data."""
+    """Random histories of keyed topics and the tests of change data catch them."""
     tests = lives(session, tmp_path) if mutation.file == "Upsert" else change_data(session, tmp_path)
     began, found = time.monotonic(), None
     with java(session, mutation):

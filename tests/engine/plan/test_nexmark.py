@@ -1,4 +1,7 @@
-"""Nexmark's queries kept up to date over its three streams, after every tick beside DuckDB's answer; some ticks take rows back."""
+"""Nexmark's queries over its three streams, compared with DuckDB after every tick.
+
+Some ticks delete rows.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from tests.worlds import Table, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
-TICKS, EVENTS = 6, 400  # and as many events in each
-NOT_YET: set[str] = set()  # refused: can only shrink
+TICKS, EVENTS = 6, 400  # and the number of events per tick
+NOT_YET: set[str] = set()  # refused queries; this set may only shrink
 
 
 def test_views_are_their_queries(session: Any, tmp_path: Path, seed: int) -> None:

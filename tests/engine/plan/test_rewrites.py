@@ -1,4 +1,4 @@
-"""Every pass gives the same rows, and fails for no row for which the plan before it did not."""
+"""Every pass keeps the rows of a plan, and adds no failing rows."""
 
 from __future__ import annotations
 
@@ -61,14 +61,21 @@ def rows(source: random.Random, columns: tuple[Field, ...]) -> Counter[Any]:
 
 
 def agree(before: Result, after: Result) -> bool:
-    """Equal where nothing fails; a pass may make fewer rows fail, and then more be there, but never the other way round."""
+    """Returns whether a pass has kept the result.
+
+    Without failing rows, the results are equal. A pass may make fewer rows fail, and then return
+    more rows, but never the reverse.
+    """
     if not before.errors:
         return before == after
     return all(after.errors[s] <= n for s, n in before.errors.items()) or not set(after.errors) - set(before.errors)
 
 
 def keys_can_fail(join: plan.Join) -> bool:
-    """Whether every equality that could join may fail; in another order of joins one may be the only one."""
+    """Returns whether every usable equality may fail.
+
+    After joins are reordered, one of them may be the only one.
+    """
     found = [fallible(c) for c in conjuncts(join.condition) if equality(join, c)]
     nested = any(isinstance(i, plan.Join) and i.kind in ("inner", "cross") for i in (join.left, join.right))
     return bool(found) and (any(found) if nested and join.kind == "inner" else all(found))
@@ -84,13 +91,13 @@ def equality(join: plan.Join, condition: plan.Scalar) -> bool:
 
 
 def guessed(relation: plan.Relation, seed: int) -> plan.Relation:
-    """With sizes of what is scanned, which are not those that it has."""
+    """Returns the plan with estimated sizes of its scans, which differ from the actual ones."""
     scans = {(n.relation, n.key is not None) for n in walk(relation) if isinstance(n, plan.Scan)}
     return sized(relation, Item(0, "materialized view", "v", options=sizes(str(seed), scans)))
 
 
 def compare(seeds: Iterable[int]) -> int:
-    """Every pass over the plans of these seeds; how many had no failing row."""
+    """Applies every pass to the plans of these seeds. Returns how many had no failing row."""
     compared = 0
     for seed in seeds:
         source = random.Random(seed)
@@ -103,7 +110,7 @@ def compare(seeds: Iterable[int]) -> int:
             after = change(relation)
             assert [f.type.spark for f in after.columns] == [f.type.spark for f in relation.columns], (seed, change.__name__)
             if any(isinstance(n, plan.Join) and keys_can_fail(n) for n in walk(relation)):
-                break  # there is no other equality, so its keys are asked of all rows, partners or not
+                break  # no other equality remains, so its keys are evaluated for all rows, also without a match
             result = evaluate(after, stored) if after is not relation else before
             assert agree(before, result), (seed, change.__name__, relation, after, before, result)
             relation, before = after, result
@@ -111,13 +118,17 @@ def compare(seeds: Iterable[int]) -> int:
 
 
 def compare_forms(seeds: Iterable[int]) -> int:
-    """Every pass over views of every form, which have more of the language than plans made without a binder."""
+    """Applies every pass to views of every form, which use more features than random plans.
+
+    Returns how many had no failing row.
+    """
     compared = 0
     for seed in seeds:
         world = Wide(seed)
         forms = Forms(world.random, world.tables)
         queries = [forms(seed * len(FORMS) + n)[0] for n in range(len(FORMS))]
-        time = next(step.time for step in steps(world) if step.compared)  # when all that was before is there, and nothing has gone yet
+        # when the history is complete and nothing is deleted yet
+        time = next(step.time for step in steps(world) if step.compared)
         put = tuple(Item(t.id, "table", t.name, t.columns, t.key, stored=True) for t in world.tables)
         catalog = Catalog().apply(Change(put=put))
         for query in queries:
@@ -146,7 +157,7 @@ def test_every_pass_keeps_the_meaning(part: int) -> None:
     assert compare(range(part, PLANS, 8)) > PLANS / 8 / 2
 
 
-# each rule broken once: the comparison must see it
+# broken rules: the comparison must notice each one
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "conditions that can fail go below joins": lambda m: m.setattr(push, "fallible", lambda scalar: False),
     "expressions that can fail go below joins": lambda m: m.setattr(narrow, "fallible", lambda scalar: False),
@@ -204,7 +215,7 @@ def test_joins_hold_only_what_is_needed() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1])
 def test_counts_put_together_before_a_join_are_zero_of_nothing(rows: int) -> None:
-    """SELECT count(b.x), sum(b.x) FROM a JOIN b ON a.x = b.x, and nothing has a partner."""
+    """SELECT count(b.x), sum(b.x) FROM a JOIN b ON a.x = b.x, where no row has a match."""
     int4, int8 = TYPES[0], Type("int8")
     a, b = plan.Scan(1, (Field("x", int4),), (0,), rows=100), plan.Scan(2, (Field("x", int4),), rows=10_000)
     on = plan.Call(_operator("="), (plan.Column(0, int4), plan.Column(1, int4)), TYPES[3])
@@ -218,7 +229,7 @@ def test_counts_put_together_before_a_join_are_zero_of_nothing(rows: int) -> Non
 
 
 def test_joins_find_an_order_in_which_each_has_an_equality() -> None:
-    """FROM a, b, c WHERE a.x = c.x AND b.y = c.y"""
+    """FROM a, b, c WHERE a.x = c.x AND b.y = c.y."""
     scans = [plan.Scan(i, (Field("x", TYPES[0]), Field("y", TYPES[0]))) for i in (1, 2, 3)]
     crossed = plan.Join(plan.Join(scans[0], scans[1], "cross", None), scans[2], "cross", None)
     conditions = tuple(
@@ -231,7 +242,10 @@ def test_joins_find_an_order_in_which_each_has_an_equality() -> None:
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_joins_in_another_order_ask_what_can_fail_of_whole_rows(monkeypatch: pytest.MonkeyPatch, broken: bool) -> None:
-    """FROM a, b JOIN c ON a.x = c.x AND b.y = c.y AND 1 / a.y > 0: a row of a and c without one of b is not asked."""
+    """FROM a, b JOIN c ON a.x = c.x AND b.y = c.y AND 1 / a.y > 0.
+
+    The division is not evaluated for a row of a and c that has no match in b.
+    """
     if broken:
         monkeypatch.setattr(order, "fallible", lambda scalar: False)
     a, b, c = (plan.Scan(i, (Field("x", TYPES[0]), Field("y", TYPES[0]))) for i in (1, 2, 3))
@@ -248,7 +262,10 @@ def test_joins_in_another_order_ask_what_can_fail_of_whole_rows(monkeypatch: pyt
 
 
 def test_a_guard_stays_before_what_it_guards() -> None:
-    """FROM a, b WHERE a.x = b.x AND a.y <> 0 AND 1 / b.y > 0: the division is not asked of rows of b without a partner."""
+    """FROM a, b WHERE a.x = b.x AND a.y <> 0 AND 1 / b.y > 0.
+
+    The division is not evaluated for rows of b without a match.
+    """
     a, b = (plan.Scan(i, (Field("x", TYPES[0]), Field("y", TYPES[0]))) for i in (1, 2))
     column: Callable[[int], plan.Column] = lambda i: plan.Column(i, TYPES[0])  # noqa: E731
     one, zero = plan.Literal(1, TYPES[0]), plan.Literal(0, TYPES[0])
@@ -270,7 +287,7 @@ def _right_alone(operation: plan.SetOperation, left: plan.Relation, right: plan.
 
 
 def _equals(equal: plan.Scalar, left: plan.Column, right: plan.Column) -> plan.Scalar:
-    """As an equality of two columns, whatever it was."""
+    """Returns an equality of two columns and ignores the original condition."""
     return plan.Call(_operator("="), (left, right), TYPES[3])
 
 

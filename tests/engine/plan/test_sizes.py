@@ -1,4 +1,4 @@
-"""The sizes that a view was planned by are its own: it has the same plan whatever comes later."""
+"""A view keeps the relation sizes that it was planned with, so its plan never changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def world() -> Catalog:
 
 
 def planned(catalog: Catalog, name: str, rows: dict[int, int], query: str = QUERY) -> Item:
-    """A view of the catalog with these sizes of its tables, filled."""
+    """Returns a backfilled view that was planned with these table sizes."""
     id = catalog.next_id
     bound = bind_query(query, catalog, view=True)
     item = Item(id, "materialized view", name, bound.columns, None, True, id + 1, bound.depends, query=query, ready=False)

@@ -1,4 +1,4 @@
-"""Temporal filters: bounds solved for the clock, and rows that come and go by it."""
+"""Temporal filters: bounds solved for the clock, and rows that appear and expire with time."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_refused(text: str) -> None:
     try:
         condition = condition_of(text)
     except FeatureNotSupported:
-        return  # the binder does not know it
+        return  # the binder refuses it
     assert any(map(temporal, conjuncts(condition)))
     with pytest.raises(FeatureNotSupported) as refused:
         [bounds(part) for part in conjuncts(condition)]

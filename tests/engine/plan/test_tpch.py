@@ -1,6 +1,6 @@
-"""TPC-H: its 22 queries as in the specification, ad hoc and as views that are kept up to date through rounds of its refresh functions.
+"""The 22 queries of TPC-H, ad hoc and as views that are maintained through its refresh functions.
 
-Rows come from DuckDB's generator; what DuckDB answers to the query's own text is what ours must hold.
+Rows come from DuckDB's generator. The results are compared with DuckDB's answers to the same text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def server() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def rounded(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """DuckDB divides decimals as floats: numbers are compared to nine digits."""
+    """Rounds numbers to nine digits, because DuckDB divides decimals as floats."""
     return tuple(float(f"{v:.9g}") if isinstance(v, Decimal | float) else v for v in row)
 
 

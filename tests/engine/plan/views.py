@@ -1,10 +1,11 @@
-"""Views over random tables, kept up to date by the real circuit, and compared with the reference. Their history comes in the tick after
-they were added; they are never called ready.
+"""Maintained views over random tables, run by the real circuit and compared with the reference.
 
-    Views       ticks are jobs of Spark, as the engine runs them
-    Straight    ticks run straight over the state stores (engine/java's tests, Straight); they may be lost, and all but the files with them
+A view's history is in the tick after it was added. Views are never marked ready.
 
-A view of views is compared with its query over what those views hold.
+    Views       ticks are Spark jobs, as in the engine
+    Straight    ticks run directly over the state stores (engine/java's tests, Straight); attempts and files may be lost
+
+A view of views is compared with its query over the rows of those views.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ Changes = Sequence[tuple[Table, Row, int]]
 
 
 class Views:
+    """Views whose ticks are Spark jobs, with the current rows of all relations in `rows`."""
+
     def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
         from engine.runtime.circuits import Circuits
 
@@ -56,15 +59,17 @@ class Views:
         self.catalog = Catalog().apply(Change(put=tuple(map(_item, world.tables))))
         self.queries: dict[str, str] = {}
         self.kinds: dict[str, plan.JoinKind] = {}
-        self.plans: dict[int, tuple[Catalog, plan.Relation]] = {}  # bound, and in which catalog
-        self.fills: dict[str, int] = {}  # channels of histories, and the relation that each is of (0: the row that constants are made of)
-        self.told: set[str] = set()  # those that have had it
+        # bound plans, each with the catalog that it was bound in
+        self.plans: dict[int, tuple[Catalog, plan.Relation]] = {}
+        # channel of a history → its relation; 0 is the row that constants are computed from
+        self.fills: dict[str, int] = {}
+        self.told: set[str] = set()  # channels whose history was sent
         self.rows: dict[int, Counter[Row]] = {t.id: Counter() for t in world.tables}
 
     # ---- views ---------------------------------------------------------------------------------------------------------------------
 
     def bound(self, item: Item, catalog: Catalog) -> plan.Relation:
-        """The plan of a view; of those in `kinds` its inner join is of that kind."""
+        """Returns the plan of a view. `kinds` overrides the kind of its joins."""
         known = self.plans.get(item.id)
         if known is None or known[0] is not catalog:
             relation = bind_query(item.query, catalog, view=True).plan
@@ -78,17 +83,23 @@ class Views:
         return Streams(catalog, self.bound)
 
     def function(self, text: str) -> None:
-        """Makes a function that queries may call."""
+        """Creates a function that queries may call."""
         statement = parse(text)
         assert isinstance(statement, CreateFunction)
         self.catalog = self.catalog.apply(Change(put=create_function(statement, text, self.catalog, OPERATOR_ID)))
 
     def add(self, name: str, query: str, kind: plan.JoinKind | None = None) -> bool:
-        """Whether the query can be kept up to date. Constants that fail are told when a view is bound or built: such ones are left out."""
+        """Adds a view and returns whether it can be maintained.
+
+        A view is left out if a constant fails when it is bound or built.
+        """
         return self.add_all([(name, query, kind)]) == 1
 
     def add_all(self, views: Iterable[tuple[str, str, plan.JoinKind | None]]) -> int:
-        """How many can be; their circuit is built once. None reads another of them."""
+        """Adds views that do not read each other and builds the circuit once.
+
+        Returns how many were added.
+        """
         items, id = [], self.catalog.next_id
         for name, query, kind in views:
             if kind is not None:
@@ -109,17 +120,17 @@ class Views:
         return self._install(items)
 
     def refused(self, name: str, query: str, error: FeatureNotSupported) -> None:
-        """Called for what cannot be kept up to date."""
+        """Receives each query that cannot be maintained. Subclasses may override this method."""
 
     def planned_by(self, query: str, depends: Iterable[int]) -> dict[str, Any]:
-        """The sizes that a view is planned by, as its options."""
+        """Returns the sizes that a view is planned with, as its options."""
         return sizes(query, [(d, self.catalog[d].key is not None) for d in depends])
 
     def _install(self, items: list[Item]) -> int:
         before, self.catalog = self.catalog, self.catalog.apply(Change(put=tuple(items)))
         try:
             self.build()
-        except Exception as e:  # of several kinds
+        except Exception as e:  # several exception types are possible
             if not isinstance(e, TailgateError) and "SqlError" not in str(e) and "SQLSTATE: 22" not in str(e):
                 raise
             self.catalog = before
@@ -132,23 +143,25 @@ class Views:
         return len(items)
 
     def build(self) -> None:
+        """Builds the circuit of all views."""
         self.built = streams = self.streams(self.catalog)
         self.circuit = self.circuits.build(circuit.compile_catalog(self.catalog, streams))
         views = (i for i in self.catalog.items.values() if i.kind == "materialized view")
         fills = (fill for item in views for fill in circuit.fill_inputs(item, streams(item)))
-        self.fills = {fill.channel: fill.item for fill in fills if fill.kind != "topic"}  # whose views are there before its records
+        # views read these histories before their records
+        self.fills = {fill.channel: fill.item for fill in fills if fill.kind != "topic"}
 
     # ---- ticks ---------------------------------------------------------------------------------------------------------------------
 
     def tick(self, changes: Changes) -> None:
-        """A tick that enters the log."""
+        """Runs a tick that enters the log."""
         self._take(self._run(self._records(changes)))
         for table, row, weight in changes:
             self._add(table.id, row, weight)
         self.told = set(self.fills)
 
     def _records(self, changes: Changes) -> list[Record]:
-        """What is written to tables, and before it to new views what is there already."""
+        """Returns the records of a tick: the history for new views, then the changes of tables."""
         records: list[Record] = []
         for channel in sorted(set(self.fills) - self.told):
             item = self.fills[channel]
@@ -164,7 +177,7 @@ class Views:
         return records
 
     def _run(self, records: list[Record]) -> list[tuple[int, bytes]]:
-        """The net changes of relations, as Arrow streams."""
+        """Runs the circuit and returns the net changes of relations, as Arrow streams."""
         if not records:
             return []
         rows = [(None, bytearray(data), channel, 0, 0, datetime(2026, 1, 1), 0) for data, channel in records]
@@ -186,11 +199,15 @@ class Views:
             del rows[row]
 
     def check(self) -> int:
-        """How many views were compared without any failing row."""
+        """Compares all views. Returns how many had no failing row."""
         return sum(self.compared(name) for name in self.queries)
 
     def compared(self, name: str) -> bool:
-        """Whether no row failed, here or in a view above; otherwise it may hold more than its query (fewer rows failed), and says so."""
+        """Compares a view with its query. Returns whether no row failed.
+
+        A view is not compared if a row fails, here or in a view above: then it may have more rows
+        than its query, and errors.
+        """
         item = self.catalog.relation(name)
         expected = evaluate(at(self.bound(item, self.catalog), self.time), self.rows)
         found, errors = self.rows[item.id], self.rows[item.errors]
@@ -203,11 +220,12 @@ class Views:
 
 
 class Straight(Views):
-    """Ticks without Spark's jobs. To be ended."""
+    """Views whose ticks run without Spark jobs. Callers must call `end`."""
 
     straight: Any = None
 
     def build(self) -> None:
+        """Builds the circuit and opens it over the state stores."""
         super().build()
         self.end()
         self._open()
@@ -217,14 +235,17 @@ class Straight(Views):
         self.straight = make(self.session._jsparkSession, self.circuit, str(self.folder), self.partitions, self.ids, seed)
 
     def anew(self) -> None:
-        """As if nothing had come yet."""
+        """Resets all state, as if nothing had been sent."""
         self.end()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.ids, self.time, self.told, self.rows = "", 0, set(), {id: Counter() for id in self.rows}
         self._open()
 
     def left(self) -> list[str]:
-        """Views that hold state though nothing they read has a row, and nothing in them is there without one."""
+        """Returns views that hold state although all their inputs are empty.
+
+        Views that have state without input rows are excepted.
+        """
         held = {nodes.owner(node) for node in self.straight.held()}
         return [name for name in self.queries if (item := self.catalog.relation(name)).id in held and self._empty(item)]
 
@@ -235,15 +256,15 @@ class Straight(Views):
         return all(isinstance(leaf, Kept | View) and not self.rows[leaf.item] for leaf in leaves(stream))
 
     def lost(self, changes: Changes) -> None:
-        """A tick that never enters the log."""
+        """Runs a tick that never enters the log."""
         self._attempt(self._records(changes))
 
     def restart(self) -> None:
-        """As after the end of the process."""
+        """Restarts, as after the end of the process."""
         self.straight.restart()
 
     def maintain(self) -> None:
-        """What happens in the background: snapshots of the state."""
+        """Runs the background work: snapshots of the state."""
         self.straight.maintain()
 
     def end(self) -> None:
@@ -270,8 +291,11 @@ class Straight(Views):
 
 
 def sizes(query: str, read: Iterable[tuple[int, bool]]) -> dict[str, Any]:
-    """What a view is told of the sizes of its inputs (their ids, and whether they have keys), which differ from what they are: that those
-    with keys are small, or anything; some are told nothing."""
+    """Returns the sizes of its inputs that a view is planned with, or no option.
+
+    They differ from the actual sizes: keyed inputs are small, or all sizes are random. `read` has
+    the inputs' ids, and whether they have keys.
+    """
     r = random.Random(query)
     told, by_key = r.random() > 0.1, r.random() < 0.6
     rows = {str(id): (100 if key else 1_000_000) if by_key else r.choice([0, 3, 1000, 1_000_000]) for id, key in sorted(read)}
@@ -279,7 +303,7 @@ def sizes(query: str, read: Iterable[tuple[int, bool]]) -> dict[str, Any]:
 
 
 def _item(table: Table) -> Item:
-    """A table, or a topic of JSON that is not stored."""
+    """Returns the catalog item of a table, or of a JSON topic that is not stored."""
     if not table.append_only:
         return Item(table.id, "table", table.name, table.columns, table.key, stored=True)
     options = {
@@ -298,6 +322,7 @@ def _item(table: Table) -> Item:
 
 
 def as_json(table: Table, row: Row) -> bytes:
+    """Returns a row as a JSON object, for a source."""
     parts = []
     for column, value in zip(table.columns, row, strict=True):
         text = f"{value:f}" if isinstance(value, Decimal) else json.dumps(str(value) if isinstance(value, datetime) else value)

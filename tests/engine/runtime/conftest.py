@@ -1,4 +1,4 @@
-"""A Kafka of its own for tests whose topics have the names that the shop gives them."""
+"""A separate Kafka for tests whose topics have the names of the shop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""An engine in the process of the test: its statements, writes, rounds and sweeps are calls, whose file operations a test can make fail."""
+"""An engine in the test's process.
+
+Tests call its operations and can make their file accesses fail.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ COMMIT_S = 60.0
 
 
 class Waiting:
-    """The client of a statement, who waits for the answer."""
+    """The client of a statement, which waits for the answer."""
 
     def tell(self, notice: dict[str, Any]) -> None:
         pass
@@ -40,7 +43,7 @@ class Waiting:
 
 
 class Inside:
-    """One life of an engine, from its start to `end`. `ended`: what it ended with by itself, or None."""
+    """A run of an engine, from its start to `end`. `ended` is its error, or None."""
 
     def __init__(self, session: Any, path: Path) -> None:
         self.lake = Lake.create(path)
@@ -58,7 +61,7 @@ class Inside:
     def _run(self) -> None:
         try:
             self.engine.run()
-        except BaseException as error:  # noqa: BLE001  # the test looks at it
+        except BaseException as error:  # noqa: BLE001  # the test inspects it
             self.ended = error
 
     @property
@@ -66,17 +69,22 @@ class Inside:
         return self._thread.is_alive()
 
     def end(self) -> None:
+        """Stops the engine and waits until it has ended."""
         self.engine.stop()
         self._thread.join(COMMIT_S)
         assert not self.alive
         self.writer.close()
 
     def execute(self, sql: str) -> dict[str, Any]:
+        """Runs a statement and returns the answer."""
         catalog = self.engine.catalog
         return self.statements.execute(sql, {}, resolve(sql, catalog, catalog), Waiting())
 
     def insert(self, table: str, *added: tuple[Any, ...], wait: bool = True) -> int:
-        """Acknowledged when this returns: the number in the inbox. With `wait`, its tick is in the log."""
+        """Writes rows and returns their inbox number. The write is acknowledged when this returns.
+
+        With `wait`, its tick is in the log.
+        """
         body = write_body(self.engine.catalog.relation(table), added)
         number = int(self.writes.write(body)["number"])
         if wait:
@@ -84,7 +92,7 @@ class Inside:
         return number
 
     def wait(self, number: int) -> None:
-        """Returns when the tick that read an entry of the inbox is in the log, or the engine has ended."""
+        """Returns when the tick of this inbox entry is in the log, or the engine has ended."""
         self.engine.wait_inbox(number, lambda: self.alive)
 
     def round(self) -> None:
@@ -94,12 +102,12 @@ class Inside:
         sweep(self.writer)
 
     def rows(self, name: str) -> Counter[tuple[Any, ...]]:
-        """As another process sees the relation."""
+        """Returns the relation's rows as another process sees them."""
         return rows(Lake(self.lake.path), name)
 
 
 def write_body(table: Item, added: Sequence[tuple[Any, ...]]) -> bytes:
-    """The body of `POST /write` that adds rows to a table and has read nothing."""
+    """Returns the body of a `POST /write` that adds rows to a table and has read nothing."""
     schema = arrow_schema(table.columns, weight=True)
     columns = [*zip(*added, strict=True), [1] * len(added)]
     changes = stream(pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema))

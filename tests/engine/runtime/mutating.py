@@ -1,4 +1,4 @@
-"""A class of the engine's Java library replaced in the JVM of a running engine, to see what a defect in it does."""
+"""Replaces a Java class of the engine in a running JVM, to test the effect of a defect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ SOURCES = JAVA / "src" / "main" / "java" / "tailgate"
 
 @contextmanager
 def mutated(engine: EngineProcess, folder: Path, name: str, old: str, new: str) -> Iterator[None]:
-    """The class `name` runs with `new` in the place of `old`, until the block or the JVM ends. The class keeps its shape."""
+    """Replaces `old` by `new` in the class `name`, until the block or the JVM ends.
+
+    The class must keep its fields and method signatures.
+    """
     text = (SOURCES / f"{name}.java").read_text()
     assert text.count(old) == 1, f"{name} has {text.count(old)} times: {old}"
     pid = engine.jvm

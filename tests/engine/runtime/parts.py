@@ -1,4 +1,4 @@
-"""Real parts for tests of the running engine: its process over a lake, statements through its control, what the lake then holds."""
+"""Helpers for tests of the running engine: its process, its control, and relations' rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWER_S = 120.0
 
 
 class EngineProcess:
-    """`tailgate engine` over a folder; may be killed and started again."""
+    """A `tailgate engine` process over a folder, which can be killed and restarted."""
 
     def __init__(self, data: Path, *arguments: str) -> None:
         self.data = data
@@ -34,7 +34,10 @@ class EngineProcess:
         self.lives = 0
 
     def start(self, crash: str = "") -> None:
-        """Returns when its control answers. `crash`: the named point at which this life ends."""
+        """Starts the engine and returns when its control answers.
+
+        With `crash`, the process ends at this crash point, and the call returns at once.
+        """
         self.lives += 1
         command = [sys.executable, "-m", "cli", "engine", "--data", str(self.data), *self._arguments]
         self.child = Child("engine", command, log=self.data.parent / "engine.log", environment={"TAILGATE_CRASH": crash})
@@ -58,7 +61,7 @@ class EngineProcess:
         return int(json.loads((self.data / "engine.json").read_text())["jvm"]["pid"])
 
     def kill(self, *, python: bool = True, jvm: bool = False) -> None:
-        """SIGKILL; returns when the driver has ended."""
+        """Sends SIGKILL to the driver or the JVM, and returns when the driver has ended."""
         assert self.child is not None
         victims = [self.jvm] if jvm else []
         for pid in [*victims, *([self.pid] if python else [])]:
@@ -66,7 +69,7 @@ class EngineProcess:
         self.died()
 
     def died(self, timeout: float = 90.0) -> None:
-        """Waits for a life to end by itself."""
+        """Waits until the engine ends by itself."""
         assert self.child is not None
         code = self.child.wait(timedelta(seconds=timeout))
         assert code is not None, f"the engine still runs after {timeout} s"
@@ -76,13 +79,13 @@ class EngineProcess:
         return self.child.stop()
 
     def forget_checkpoint(self) -> None:
-        """Spark's checkpoint is not needed to go on."""
+        """Deletes Spark's checkpoint, which the engine does not need."""
         shutil.rmtree(self.data / "checkpoint", ignore_errors=True)
 
     # ---- control ---------------------------------------------------------------------------------------------------------
 
     def execute(self, sql: str) -> dict[str, Any]:
-        """A statement of the superuser, its names looked up in the newest catalog."""
+        """Runs a statement as superuser, with names resolved in the newest catalog."""
         catalog = Lake.open(self.data).catalog()
         request = {"sql": sql, "resolution": resolve(sql, catalog, catalog).to_json()}
         return self._request("/statement", json.dumps(request).encode())
@@ -91,7 +94,10 @@ class EngineProcess:
         return self._request(path, None)
 
     def _request(self, path: str, body: bytes | None) -> dict[str, Any]:
-        """The answer's JSON; what is said before it (102 Processing) is passed over, which Python's own client cannot."""
+        """Sends a request and returns the JSON answer.
+
+        Skips answers 102 Processing, which Python's HTTP client cannot.
+        """
         there = json.loads((self.data / "engine.json").read_text())
         host, port = there["address"].split(":")
         words = [f"{'GET' if body is None else 'POST'} {path} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {there['token']}"]
@@ -113,7 +119,7 @@ class EngineProcess:
 
 
 def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:
-    """A relation's rows now, with how many copies there are."""
+    """Returns a relation's current rows, with their number of copies."""
     item = lake.catalog().relation(name)
     out: Counter[tuple[Any, ...]] = Counter()
     for row in lake.snapshot(item.id).to_pylist():
@@ -123,7 +129,7 @@ def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:
 
 
 def until(condition, timeout: float = 60.0) -> None:  # type: ignore[no-untyped-def]
-    """Waits for something that another process does; an exception of ours counts as not yet."""
+    """Polls until the condition is true. Errors of Tailgate or the system count as false."""
     deadline = time.monotonic() + timeout
     last: object = None
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Sources that are paused, retried, looked into, and what SHOW SOURCES is told of them."""
+"""PAUSE, RESUME and RETRY of sources, PRINT and SHOW TOPICS, and the status of sources."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_letters_are_retried_when_their_schema_is_there(world: World, tmp_path: 
     until(lambda: len(world.rows("retried_dead_letters")) == 2)
     assert world.rows("retried_v") == [(1,)]
     other = {"type": "record", "name": "V", "fields": [*SCHEMA["fields"], {"name": "m", "type": ["null", "int"], "default": None}]}
-    world.engine.stop()  # an id that was not there is asked for again after ten seconds: a new process asks at once
+    world.engine.stop()  # a process asks for a missing id again after ten seconds; a new process asks at once
     assert schemas.register(registry.url, {}, "other-value", {**other, "fields": SCHEMA["fields"], "doc": "another id"}) == first + 1
     world.engine.start()
     assert world.engine.execute("RETRY DEAD LETTERS OF retried")["tag"] == "RETRY 2"
@@ -103,7 +103,7 @@ def test_a_source_that_fails_waits_for_resume(world: World) -> None:
 def test_looking_into_topics(world: World) -> None:
     world.kafka.create_topic("seen", partitions=2)
     world.engine.execute(f"CREATE SOURCE seen_source FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'seen' FORMAT TEXT")
-    now = int(time.time() * 1000)  # records of long ago would be removed by the broker
+    now = int(time.time() * 1000)  # the broker removes records with old timestamps
     for n in range(3):
         world.producer.produce("seen", json.dumps({"n": n}), key=b"\xff", partition=0, timestamp=now + n)
     world.producer.flush()

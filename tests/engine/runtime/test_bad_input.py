@@ -1,4 +1,7 @@
-"""Malformed records are dead letters, a failing expression is an error of that view alone, what does not answer stalls its own sources."""
+"""Malformed records are dead letters, and a failing expression is an error of its view only.
+
+A service that does not answer stalls only its sources.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
 class World:
-    """An engine over a Kafka and a registry of its own."""
+    """An engine with a separate Kafka and registry."""
 
     def __init__(self, folder: Path, kafka: Kafka) -> None:
         self.kafka, self.registry = kafka, Registry(folder / "registry")
@@ -115,7 +118,7 @@ def test_a_row_that_fails_is_an_error_of_that_view_alone(world: World) -> None:
     assert views["shares"] == {"status": "failing", "error": "division by zero (22012)", "rows": None, "percent": None}
     assert views["numbered"] == {"status": "running", "error": None, "rows": None, "percent": None}
     world.engine.execute("CREATE MATERIALIZED VIEW half_shares AS SELECT share / 2 AS half FROM shares")
-    until(lambda: world.error("half_shares") is not None)  # the errors of what a view reads are its own
+    until(lambda: world.error("half_shares") is not None)  # a view also has the errors of its inputs
 
 
 def test_a_registry_that_does_not_answer_stalls_its_sources_only(world: World) -> None:

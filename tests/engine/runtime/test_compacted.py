@@ -1,4 +1,7 @@
-"""Two views of a topic that Kafka compacted in between hold different rows, and neither takes the other's operators."""
+"""Views created before and after a topic was compacted have different rows.
+
+They do not share operators.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def test_views_of_a_compacted_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, "compacted", incremental_configs=[entry])
     AdminClient({"bootstrap.servers": kafka.address}).incremental_alter_configs([resource])[resource].result(30)
-    time.sleep(0.2)  # a later record begins a segment, and only segments before it are compacted
+    time.sleep(0.2)  # a later record starts a new segment; only older segments are compacted
     world.send("compacted", "last", key="other")
 
     def held() -> list[bytes | None]:
@@ -42,7 +45,7 @@ def test_views_of_a_compacted_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     world.engine.execute("CREATE MATERIALIZED VIEW third AS SELECT count(*) AS n FROM compacted")
     assert [world.rows(v) for v in ("first", "second", "third")] == [[(4,)], [(2,)], [(2,)]]
     nodes = {v: world.lake.catalog().relation(v).options["nodes"] for v in ("first", "second", "third")}
-    assert nodes["first"][0][0] == nodes["second"][0][0]  # the same digest
+    assert nodes["first"][0][0] == nodes["second"][0][0]  # equal digests
     assert nodes["first"] != nodes["second"] == nodes["third"]
     world.send("compacted", "more", key="more")
     until(lambda: [world.rows(v) for v in ("first", "second", "third")] == [[(5,)], [(3,)], [(3,)]])

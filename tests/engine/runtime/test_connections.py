@@ -1,4 +1,4 @@
-"""Sources and sinks over TLS and SASL: an engine and sinks that know a key, a Kafka and a registry that want to know who comes."""
+"""Sources and sinks over TLS and SASL, with a Kafka and a registry that authenticate clients."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ UNSAID = (b"unsaid-word", b"bobs-word", b"registry-word")  # passwords
 
 
 class World:
+    """An engine, sinks, a Kafka and a registry that use TLS and authenticate clients."""
+
     def __init__(self, folder: Path) -> None:
         self.folder, self.authority = folder, Authority()
         own = self.authority.pair()
@@ -75,7 +77,7 @@ class World:
         self.kafka.stop()
 
     def said(self) -> bytes:
-        """All that any process of ours wrote down, but for Kafka's own."""
+        """Returns the content of all files that Tailgate wrote, without Kafka's files and secrets."""
         files = [f for f in self.folder.rglob("*") if f.is_file() and "kafka" not in f.parts and "secrets" not in f.parts]
         return b"".join(f.read_bytes() for f in files)
 
@@ -121,7 +123,7 @@ def test_a_source_by_each_mechanism(world: World, mechanism: str) -> None:
 
 
 def test_options_of_with_and_a_registry_by_its_url(world: World) -> None:
-    """The old syntax; the authority's certificate is a file."""
+    """The older syntax WITH (…); the certificate authority is a file."""
     world.kafka.create_topic("persons")
     world.registry.subjects.register("persons-value", Schema(0, json.dumps(PERSON)))
     world.send("persons", person("old"))
@@ -182,7 +184,10 @@ def test_who_cannot_come_in_is_told_why(world: World) -> None:
 
 
 def test_an_altered_secret_and_a_new_life(world: World) -> None:
-    """The password of another user stalls what goes by it, and the right one brings it back; so does a restart."""
+    """A wrong password stalls the connection's sources and sinks, and the right one resumes them.
+
+    They also continue after a restart.
+    """
     world.kafka.create_topic("late")
     world.run("CREATE SECRET own AS 'unsaid-word'")
     world.run(f"CREATE CONNECTION c_own TO KAFKA (BROKER '{{kafka}}', SASL MECHANISMS = 'SCRAM-SHA-256', {ANN.replace('word,', 'own,')})")
@@ -223,7 +228,7 @@ def test_what_depends(world: World) -> None:
 
 
 def test_a_certificate_says_who_comes(world: World) -> None:
-    """SASL is not needed then."""
+    """A client certificate authenticates without SASL."""
     own, client = world.authority.pair(), world.authority.pair("ann")
     kafka = Kafka(
         world.folder / "kafka-of-certificates" / "kafka", guard=Guard("SSL", own.certificate, own.key, world.authority.certificate)

@@ -1,4 +1,4 @@
-"""Views of constants through the whole engine, without any source: their rows come once, whatever is killed when."""
+"""Views of constants, without any source: each row appears once, also after kills."""
 
 from __future__ import annotations
 

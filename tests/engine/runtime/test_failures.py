@@ -1,7 +1,8 @@
-"""Any file operation of a running engine fails: what was acknowledged is there once, and engine, log and readers agree.
+"""Any file operation of a running engine fails: acknowledged rows are there once.
 
-A step is a statement, a write with its tick, a round or a sweep. One of its file operations fails, in whichever thread that is, before
-it is done or after. Then either the engine continues, or it has ended by itself and another one begins.
+Engine, log and readers agree. A step is a statement, a write with its tick, a round or a sweep. One
+of its file operations fails, in any thread, before or after it runs. Then the engine continues, or
+it ends and another one starts.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ from tests.engine.runtime.inside import Inside
 from tests.lake.life import short_history
 
 STEPS = ("create table", "create view", "insert", "replace view", "drop view", "round", "sweep")
-CASES = 10  # of the short form
-OPERATIONS_MAX = 60  # of one step
+CASES = 10  # in the short form
+OPERATIONS_MAX = 60  # in one step
 SETTLED_S = 60.0
 CREATE_VIEW = "CREATE MATERIALIZED VIEW w AS SELECT v, count(*) AS n, {} AS a FROM t GROUP BY v"
 
 
 class Fault:
-    """Lets one operation of the lake's files fail. `failed` names it, or is None if there were fewer."""
+    """A context manager that makes one operation of the lake's files fail.
+
+    `failed` names the operation, or is None if there were fewer operations.
+    """
 
     def __init__(self, number: int, after: bool, code: int) -> None:
         self._number, self._after, self._code = number, after, code
@@ -59,12 +63,12 @@ class Fault:
 
 
 class World:
-    """A lake, its engine of the moment, and what the lake must hold."""
+    """A lake with its current engine, and a model of its rows."""
 
     def __init__(self, session: Any, path: Path) -> None:
         self._session, self._path = session, path
         self.table: set[tuple[int, int]] = set()
-        self.unknown: set[tuple[int, int]] = set()  # written, and neither acknowledged nor refused
+        self.unknown: set[tuple[int, int]] = set()  # written, neither acknowledged nor refused
         self.lives = 0
         self._keys = itertools.count(1)
         self._tables = itertools.count()
@@ -97,7 +101,7 @@ class World:
                 self.inside.sweep()
 
     def prepare(self, name: str) -> None:
-        """Brings about what the step needs."""
+        """Brings the lake into a state in which the step can run."""
         view = "w" in {i.name for i in self.inside.engine.catalog.visible}
         if name == "create view" and view:
             self.inside.execute("DROP MATERIALIZED VIEW w")
@@ -125,7 +129,7 @@ class World:
         self.inside.wait(number)
 
     def fail(self, name: str, fault: Fault) -> str:
-        """Runs a step with a failure, and checks what is left. Returns what was seen."""
+        """Runs a step with a failure, and checks the lake. Returns a description of the outcome."""
         self.prepare(name)
         before = names(self.inside.engine.catalog)
         error: Exception | None = None
@@ -150,7 +154,7 @@ class World:
         return seen
 
     def _settle(self) -> None:
-        """Returns when the engine has ended, or has committed all that was written."""
+        """Returns when the engine has ended, or has committed all writes."""
         inside, deadline = self.inside, time.monotonic() + SETTLED_S
         while inside.alive and (inside.engine._fatal is not None or inside.engine.newest.inbox < inside.engine.inbox.newest):
             assert time.monotonic() < deadline, "the engine neither continues nor ends"
@@ -197,7 +201,7 @@ def world(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def test_any_file_operation_may_fail(world: World) -> None:
-    """One of each step, and some by chance."""
+    """Each step once, and some at random."""
     chance = random.Random(4)
     steps = [*STEPS, *(chance.choice(STEPS) for _ in range(CASES - len(STEPS)))]
     for step in steps:

@@ -1,7 +1,8 @@
-"""Broken messages of every format through a real engine: each is a row or a dead letter, none is lost, none ends the engine, memory stays
-flat, and a source beside them goes on. The decoders alone get more of them: engine/java, FuzzTest.
+"""Damaged messages of every format through a real engine: each becomes a row or a dead letter.
 
-TAILGATE_FUZZ: how many messages in all. The fast suite sends some thousands.
+No message is lost, the engine continues, its memory stays flat, and other sources continue.
+FuzzTest in engine/java sends more messages to the decoders alone. TAILGATE_FUZZ is the total number
+of messages; the fast suite sends some thousands.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 MESSAGES = int(os.environ.get("TAILGATE_FUZZ", "0"))
 FEW, MANY = 1_600, 1_000_000
-SHORT = ("avro_items", "schema_items", "columns", "everything")  # of the fast suite: each source takes its time to be made
-ROUNDS = 4  # after the first, all that is loaded once has been; memory of the others is compared with it
-GROWTH_MB = 400  # of the JVM from the first round to the last: its heap is given back late
+# sources of the fast suite, because creating one takes time
+SHORT = ("avro_items", "schema_items", "columns", "everything")
+ROUNDS = 4  # the first one loads everything once; later memory is compared with it
+GROWTH_MB = 400  # permitted growth of the JVM, whose heap shrinks late
 PROTOBUF = Path(__file__).parents[2] / "fixtures" / "protobuf"
 
 STRANGE = [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\0", *(bytes([c]) for c in b'"{[]},\n'), b"null", b"e999999999", b"\\ud800"]
@@ -79,7 +81,7 @@ ONE = {"i": 1, "l": 9007199254740993, "t": "é", "d": 0.5, "n": 1.23, "b": True,
 
 
 def formats(registry: str) -> dict[str, tuple[str, str, list[bytes]]]:
-    """Of each source: its columns, its format, and messages that it takes."""
+    """Returns for each source: its columns, its format, and messages that it accepts."""
     avro = f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{registry}'"
     descriptor = (PROTOBUF / "three.desc").read_bytes().hex()
     recorded = map(json.loads, (PROTOBUF / "messages.jsonl").read_text().splitlines())
@@ -105,6 +107,8 @@ def offsets(lake: Lake, name: str) -> list[int]:
 
 
 class World:
+    """An engine over a shared Kafka and registry."""
+
     def __init__(self, folder: Path, kafka: Kafka, registry: Registry) -> None:
         self.kafka, self.registry = kafka, registry
         self.engine = EngineProcess(folder / "lake")
@@ -173,7 +177,7 @@ def test_broken_messages(world: World, seed: int, count: int) -> None:
         print(f"{name}: {len(there)} rows, {len(letters)} dead letters")
         assert status[prefix + name]["dead_letters"] == len(letters) > 0, name
         assert status[prefix + name]["status"] == "running", name
-        if "ENVELOPE" in format:  # a row for a key
+        if "ENVELOPE" in format:  # one row per key
             assert not letters & set(there), name
         else:
             assert len(there) == len(set(there)) and set(there) | letters == set(range(sent)) and not letters & set(there), name

@@ -1,4 +1,4 @@
-"""Old records of a topic come as soon as they are there."""
+"""Existing records of a topic are read without waiting for more."""
 
 from __future__ import annotations
 

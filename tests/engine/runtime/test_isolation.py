@@ -1,4 +1,7 @@
-"""A defect in an operator that keeps the rows of a source stalls that source alone, and loses nothing."""
+"""A defect in the operator that stores a source's rows stalls only this source.
+
+No data is lost.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Killed at each step in turn, with and without Spark's checkpoint: at the end view and sink equal the recompute.
+"""The engine is killed at each step, with and without Spark's checkpoint.
 
-The load never stops; each life of the engine ends at a named point (lake.crash) or by a signal, the next goes on.
+At the end, view and sink equal a recomputation. The load never stops. Each run of the engine ends
+at a crash point (lake.crash) or by a signal, and the next one continues.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from tests.engine.runtime.parts import EngineProcess, rows, until
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 STEPS = (
-    "tick.begin:3",  # before the state's commit; Spark's commit of the batch before is done
-    "state.committed:3",  # after the state's commit, nothing in the log
-    "entry.half:3",  # half-way through writing an entry
+    "tick.begin:3",  # before the state is committed; Spark has committed the previous batch
+    "state.committed:3",  # the state is committed, nothing is in the log
+    "entry.half:3",  # halfway through writing a log entry
     "entry.link:3",  # before its link
-    "entry.linked:3",  # after its link, the folder not yet synced
-    "entry.committed:3",  # the tick is in the log, its inbox not yet removed
-    "tick.end:3",  # before Spark's own commit of the batch
-    "round.table:2",  # between the tables of a round
+    "entry.linked:3",  # after its link, the folder is not synced
+    "entry.committed:3",  # the tick is in the log, its inbox entries are not removed
+    "tick.end:3",  # before Spark commits the batch
+    "round.table:2",  # between two tables of a round
 )
 
 
@@ -56,7 +57,7 @@ class Shop:
         return {plain(row): n for row, n in rows(self.lake, VIEW).items()}
 
     def check(self) -> None:
-        """Everything that was sent is in the view and in the sink, once."""
+        """Checks that everything that was sent is in the view and in the sink, once."""
         self.load.stop()
         expected, _ = self.topics.view()
         until(lambda: self.view() == dict(expected))
@@ -76,7 +77,7 @@ def shop(tmp_path: Path, own_kafka, registry):  # type: ignore[no-untyped-def]
 
 
 def test_a_crash_in_the_middle_of_a_tick(shop: Shop) -> None:
-    """The short form, for every run of the tests."""
+    """The short form, for every test run."""
     shop.engine.kill(jvm=True)
     shop.engine.start(crash="state.committed:3")
     shop.engine.died()
@@ -95,9 +96,9 @@ def test_every_step(shop: Shop, checkpoint: str) -> None:
         if checkpoint == "deleted":
             shop.engine.forget_checkpoint()
     shop.engine.start()
-    shop.engine.kill(python=False, jvm=True)  # its JVM alone: the driver ends with an error
+    shop.engine.kill(python=False, jvm=True)  # the driver ends with an error
     shop.engine.start()
-    shop.engine.kill(python=True, jvm=False)  # its Python alone: the JVM lives on for a second
+    shop.engine.kill(python=True, jvm=False)  # the JVM survives for a second
     shop.engine.start()
     shop.check()
 
@@ -105,11 +106,11 @@ def test_every_step(shop: Shop, checkpoint: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("checkpoint", ["kept", "deleted"])
 def test_half_way_through_a_fill(shop: Shop, checkpoint: str) -> None:
-    until(lambda: sum(row[3] for row in shop.view()) > 7000)  # more than a piece of history
+    until(lambda: sum(row[3] for row in shop.view()) > 7000)  # more than one piece of history
     shop.engine.kill()
     shop.engine.start(crash="fill.piece:2")
     until(shop.engine._answers)
-    with pytest.raises(OSError):  # noqa: PT011  # the connection ends, one way or another
+    with pytest.raises(OSError):  # noqa: PT011  # the connection ends with some error
         shop.engine.execute("CREATE MATERIALIZED VIEW views_by_user AS SELECT user_id, count(*) AS n FROM pageviews GROUP BY user_id")
     shop.engine.died()
     if checkpoint == "deleted":

@@ -1,6 +1,7 @@
-"""The law through the whole engine: random views of random tables, which a gateway writes while the engine is killed at random instants.
+"""The law with the whole engine, which is killed at random while a gateway writes to random tables.
 
-What a view holds at a time is compared with its query over what the tables hold at that time, between the kills and at the end.
+Between the kills and at the end, each view is compared with its query over the rows of the tables
+at the same time.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 CASES = int(os.environ.get("TAILGATE_CASES", "20"))
 KILLS = int(os.environ.get("TAILGATE_KILLS", "5"))
-LIFE_S = (0.5, 6.0)  # of an engine that is about to be killed
+LIFE_S = (0.5, 6.0)  # time until an engine is killed
 
 
 class Shop:
-    """An engine and a gateway over random tables and views; `write` goes on in a thread of its own."""
+    """An engine and a gateway over random tables and views. `write` runs in a separate thread."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.random = random.Random(seed)
@@ -64,7 +65,7 @@ class Shop:
             try:
                 self.engine.execute(f"CREATE MATERIALIZED VIEW v{made} AS {query}")
             except TailgateError as e:
-                if not e.sqlstate.startswith(("22", "42")):  # of constants, or of types
+                if not e.sqlstate.startswith(("22", "42")):  # errors of constants or types
                     raise
                 continue
             made += 1
@@ -76,7 +77,7 @@ class Shop:
             raise OSError(str(error)) from error
 
     def write(self) -> None:
-        """Inserts, updates and deletes, whether or not they are acknowledged."""
+        """Inserts, updates and deletes rows until `going` is False, and ignores errors."""
         while self.going:
             try:
                 with self.connect() as connection:
@@ -116,7 +117,7 @@ class Shop:
         return found
 
     def check(self) -> int:
-        """How many views were compared without any failing row."""
+        """Compares the views with their queries. Returns how many had no failing row."""
         header = self.lake.log.newest()
         assert header is not None
         catalog, compared = self.lake.catalog(), 0
@@ -141,7 +142,7 @@ class Shop:
 
 
 def literal(value: Value, column: Field) -> Value:
-    """As psycopg takes it."""
+    """Converts a value for psycopg."""
     if value is None or (isinstance(value, tuple) and column.type.is_array):
         return None if value is None else list(value)
     match column.type.name:

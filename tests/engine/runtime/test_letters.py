@@ -1,4 +1,7 @@
-"""A dead letter enters each view at most once, whatever runs beside RETRY, whenever the view was made. Letters are deleted, and expire."""
+"""A dead letter enters each view at most once, with any concurrent RETRY and for any view.
+
+Dead letters can be deleted, and they expire.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def encoded(id: int, n: int) -> bytes:
 
 
 class Letters(World):
-    """A source in Avro, whose registry may know one schema or both."""
+    """Avro sources whose registry knows one schema or both."""
 
     def __init__(self, folder: Path, kafka: Kafka) -> None:
         super().__init__(folder, kafka)
@@ -49,7 +52,7 @@ class Letters(World):
         self.second = schemas.register(self.registry.url, {}, "second-value", SECOND)
 
     def avro(self, name: str) -> None:
-        """A source; its topic's subject has the first schema."""
+        """Creates a source whose topic's subject has the first schema."""
         schemas.register(self.registry.url, {}, f"{name}-value", FIRST)
         self.kafka.create_topic(name)
         self.engine.execute(
@@ -66,7 +69,7 @@ class Letters(World):
         self.engine.execute(f"CREATE MATERIALIZED VIEW {name} AS SELECT n, count(*) AS copies FROM {source} GROUP BY n")
 
     def knows(self, *known: dict[str, Any]) -> None:
-        """From now on the registry has these schemas, and the engine has asked it nothing."""
+        """Restarts the engine and a registry that has only these schemas."""
         self.engine.stop()
         self.registry.stop()
         shutil.rmtree(self.registry.data)
@@ -98,7 +101,8 @@ def test_a_letter_enters_each_view_once(world: Letters) -> None:
     world.view("shared", "before")
     until(lambda: world.letters("shared") == 2)
     world.knows(FIRST, SECOND)
-    world.view("shared", "since")  # it could decode the record now, but that is a letter: RETRY brings it
+    # it could decode the record now, but the record is a dead letter, which RETRY delivers
+    world.view("shared", "since")
     assert world.rows("since") == world.rows("before") == [(1, 1)]
     with ThreadPoolExecutor(4) as threads:
         tags = list(threads.map(lambda _: world.engine.execute("RETRY DEAD LETTERS OF shared")["tag"], range(4)))
@@ -108,11 +112,11 @@ def test_a_letter_enters_each_view_once(world: Letters) -> None:
         assert world.rows(name) == [(1, 1), (2, 1)], name
     ((*_, value, _, attempts, since, backfill),) = world.rows("shared_dead_letters")
     assert (value, attempts) == (b"never", 5)
-    assert (since is not None, backfill) == (True, True)  # it was found in the first fill
+    assert (since is not None, backfill) == (True, True)  # found by a backfill
 
 
 def test_a_record_that_only_one_view_lacks(world: Letters) -> None:
-    """The registry has lost a schema: the second view cannot decode what the first one has."""
+    """The registry has lost a schema, so later views cannot decode one of the records."""
     world.avro("partly")
     world.produce("partly", encoded(world.first, 1), encoded(world.second, 2))
     world.view("partly", "whole")
@@ -161,11 +165,14 @@ def test_letters_of_a_lake_from_before_they_had_all_columns(world: Letters) -> N
     world.produce("older", b"never")
     until(lambda: world.letters("older") == 1)
     (row,) = world.rows("older_dead_letters")
-    assert (row[5], row[7], row[8] is not None, row[9]) == (b"never", 1, True, False)  # it came live
+    assert (row[5], row[7], row[8] is not None, row[9]) == (b"never", 1, True, False)  # found in a live record
 
 
 def test_an_engine_that_ends_while_letters_are_retried(world: Letters) -> None:
-    """The letters are in the inbox and in no tick when the engine is killed, and RETRY is sent again."""
+    """The engine is killed when the letters are in the inbox, before their tick.
+
+    RETRY is sent again.
+    """
     world.avro("killed")
     world.produce("killed", encoded(world.first, 1), encoded(world.second, 2))
     world.knows(FIRST)

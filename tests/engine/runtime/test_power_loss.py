@@ -1,6 +1,6 @@
-"""The power fails while an engine runs: of Spark's state only what the JVM had synced is left, and the engine continues from it.
+"""Power is lost while an engine runs: it continues from the part of Spark's state that was synced.
 
-The files of the lake itself are the subject of tests/lake/test_power_loss.py.
+For files of the lake, see tests/lake/test_power_loss.py.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from lake import Lake
 from tests.engine.runtime.inside import write_body
 from tests.engine.runtime.parts import EngineProcess, rows
 
-IMAGES = 4  # of a folder after the loss: the first without all that may be lost, the others without some of it, or with parts of it
+IMAGES = 4  # per folder: the first loses everything that may be lost, the others a random part
 WRITES = 12
 COMMITTED_S = 60.0
-REBUILT = "state that the log names is missing or damaged"  # in the engine's log
+REBUILT = "state that the log names is missing or damaged"  # a message in the engine's log
 
 
 def durable(state: Path, trace: Path) -> set[Path]:
-    """The files below `state` whose content, and then their folder, were synced. Temporary files, .name.….tmp, are renamed when whole."""
+    """Returns the files below `state` that were synced, and whose folder was synced afterwards.
+
+    Temporary files, .name.….tmp, are renamed when they are complete.
+    """
     synced: dict[Path, int] = {}
     for line, text in enumerate(trace.read_text().splitlines()):
         path = Path(text)
@@ -34,7 +37,10 @@ def durable(state: Path, trace: Path) -> set[Path]:
 
 
 def lose(copied: Path, original: Path, kept: set[Path], chance: random.Random | None) -> int:
-    """Removes from a copy of the folder what may be lost: all of it, or by chance some, and parts of some. Returns how much that is."""
+    """Removes the files that may be lost from a copy of the folder. Returns their number.
+
+    With `chance`, each file is lost, truncated or kept at random.
+    """
     lost = 0
     for file in (copied / "state").rglob("*"):
         if file.is_file() and original / file.relative_to(copied) not in kept:
@@ -45,13 +51,13 @@ def lose(copied: Path, original: Path, kept: set[Path], chance: random.Random | 
             elif what == "part":
                 with open(file, "r+b") as opened:
                     opened.truncate(chance.randrange(file.stat().st_size + 1))  # type: ignore[union-attr]
-    shutil.rmtree(copied / "checkpoint")  # Spark's own: nothing needs it
+    shutil.rmtree(copied / "checkpoint")  # Spark's checkpoint, which the engine does not need
     (copied / "checkpoint").mkdir()
     return lost
 
 
 def insert(engine: EngineProcess, key: int) -> None:
-    """Returns when the write is committed."""
+    """Writes a row and returns when it is committed."""
     lake = Lake(engine.data)
     body = write_body(lake.catalog().relation("t"), [(key, key % 3)])
     number = engine._request("/write", body)["number"]

@@ -1,4 +1,4 @@
-"""State that is gone, and records of another planner: views are filled again, in order, and equal their queries; sources stay."""
+"""State that is missing, or of another planner: views are backfilled in order, and sources stay."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.engine.runtime.parts import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
-WAIT_S = 180.0  # an engine starts, and makes its state again; seconds on a machine that does nothing else
+WAIT_S = 180.0  # for an engine start and the rebuild; takes seconds on an idle machine
 
 
 class World:
-    """Users by key, page views without; totals of both, a view over the totals, and what should be in them."""
+    """An engine with keyed users, append-only clicks and views, and a model of the rows."""
 
     def __init__(self, folder: Path, kafka: Kafka) -> None:
         self.lake_folder, self.kafka = folder / "lake", kafka
@@ -49,7 +49,7 @@ class World:
         self.engine.execute("CREATE MATERIALIZED VIEW sizes AS SELECT n, count(*) AS cities FROM doubled GROUP BY n")
 
     def change(self) -> None:
-        """More clicks, users that move, one that goes."""
+        """Sends more clicks, moves users to other cities, and deletes one."""
         turn = len(self.views)
         for i in range(6):
             self.users[f"u{i}"] = f"city {(i + turn) % 3}"
@@ -102,7 +102,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def goes_on(world: World) -> None:
-    """Equal after the start, and after more changes."""
+    """Checks the views after the start, and after more changes."""
     until(world.equal, WAIT_S)
     world.change()
     until(world.equal, WAIT_S)
@@ -127,14 +127,17 @@ def test_a_file_of_the_state_is_damaged_by_a_kill(world: World) -> None:
         path.write_bytes(path.read_bytes()[:7])
     for path in (world.lake_folder / "state").rglob("*.zip"):
         path.unlink()
-    world.engine.start(crash="catalog.entry:1")  # and it is killed while the state is made again
+    world.engine.start(crash="catalog.entry:1")  # the engine is killed while it rebuilds the state
     world.engine.died()
     world.engine.start()
     goes_on(world)
 
 
 def test_digests_of_another_planner(world: World) -> None:
-    """The record of the lowest view alone is another: all that read it are filled with it, and switch at one time."""
+    """Only the lowest view has another digest.
+
+    It and all its dependents are backfilled and switch at one time.
+    """
     until(world.equal, WAIT_S)
     world.engine.stop()
     writer = open_epoch(world.lake)
@@ -152,4 +155,4 @@ def test_digests_of_another_planner(world: World) -> None:
     assert {i.name for i in begun.put if i.replaces} == {"by_city", "doubled", "sizes"}
     assert {i.name for i in switched.put} == {"by_city", "doubled", "sizes"}
     relations = {s.relation for s in changes[1].relations}
-    assert world.lake.catalog().relation("by_city").id not in relations  # nothing changed for whoever reads it
+    assert world.lake.catalog().relation("by_city").id not in relations  # no rows changed for readers

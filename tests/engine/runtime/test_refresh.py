@@ -1,4 +1,7 @@
-"""ALTER SOURCE … REFRESH SCHEMA in a whole system: what was made before goes on, what is made after has the new columns."""
+"""ALTER SOURCE … REFRESH SCHEMA in a whole system.
+
+Existing views continue, and new views have the new columns.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,8 @@ Row = tuple[Any, ...]
 
 
 class World:
+    """An engine, a gateway and sinks over one lake, with a separate Kafka."""
+
     def __init__(self, folder: Path, kafka: Kafka, registry: Registry) -> None:
         self.kafka, self.registry = kafka, registry
         self.engine = EngineProcess(folder / "lake")
@@ -58,7 +63,7 @@ class World:
         with self.connect() as connection:
             try:
                 return connection.execute(sql).fetchall()
-            except psycopg.errors.ObjectNotInPrerequisiteState as e:  # it is filled again
+            except psycopg.errors.ObjectNotInPrerequisiteState as e:  # the view is being backfilled
                 return [(str(e),)]
 
     def shows(self, sql: str, expected: list[Row]) -> None:
@@ -77,7 +82,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, registry: Registry) -> Itera
 
 
 def row(*fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """Debezium's envelope."""
+    """Returns the fields of a Debezium envelope."""
     of = {"type": "record", "name": "Value", "namespace": "db", "fields": list(fields)}
     source = {"type": "record", "name": "Source", "namespace": "db", "fields": [field("lsn", ["null", "long"], default=None)]}
     images = [field("before", ["null", of], default=None), field("after", ["null", "db.Value"], default=None)]
@@ -141,7 +146,7 @@ def test_everything_goes_on(world: World) -> None:
         assert notices[2:] == ['source "users" has all columns of its schema']
     send(second, 3, 2, "u", name="b", tier=7, at=0)
     send(second, 4, 3, name="a", tier=9, at=0)
-    assert next(tail)[2:] == (3, "a")  # for whom it has two columns, the second row is what it was
+    assert next(tail)[2:] == (3, "a")  # the tail has two columns, so the second row is unchanged for it
     following.close()
 
     def holds() -> None:
@@ -165,7 +170,7 @@ def test_everything_goes_on(world: World) -> None:
     world.shows("SELECT id, tier FROM users ORDER BY id", [(1, 1), (2, 7), (3, 9), (4, None)])
     world.shows("SELECT * FROM tiered ORDER BY id", [("a", 1, 1), ("b", 2, 2), ("a", 3, 1), ("b", 4, 2)])
     world.shows("SELECT count(*) FROM later WHERE tier IS NULL", [(1,)])
-    with world.connect() as sql:  # it is made of what it reads by the names that there are now
+    with world.connect() as sql:  # the view is created again, with the current names of its inputs
         sql.execute("CREATE OR REPLACE VIEW plain AS SELECT * FROM users")
         assert sql.execute("SELECT tier FROM plain ORDER BY id").fetchall() == [(1,), (7,), (9,), (None,)]
         sql.execute("ALTER SOURCE users RENAME TO people")
@@ -179,7 +184,10 @@ def test_everything_goes_on(world: World) -> None:
 
 
 def without_stock(world: World, table: str, source: str, view: str) -> Topic:
-    """The source's topic: a view tells which items have no partner there, by a column that is never NULL. The pen has one."""
+    """Creates a view that finds items without a match by a column that is never NULL.
+
+    Returns the source's topic. Of the two items, only the pen has a match.
+    """
     topic = Topic(world.registry, source)
     world.kafka.create_topic(source)
     first = topic.register(field("price", "int"), field("stock", "int"))
@@ -195,7 +203,10 @@ def without_stock(world: World, table: str, source: str, view: str) -> Topic:
 
 
 def test_a_view_that_is_planned_otherwise(world: World) -> None:
-    """It took a column that is never NULL for a sign that a row has a partner; the schema has it no more."""
+    """The plan uses a column that is never NULL to detect matches.
+
+    The new schema lacks this column.
+    """
     topic = without_stock(world, "items", "stocked", "missing")
     second, notices = topic.register(field("price", "int")), list[str]()
     with world.connect() as sql:
@@ -223,7 +234,7 @@ def test_killed_while_a_view_is_filled_again(world: World) -> None:
     world.shows("SELECT * FROM lacking ORDER BY item", [("cup",), ("pen",)])
 
 
-KILLED_AT = (  # and whether the columns are there then
+KILLED_AT = (  # crash point, and whether the columns exist afterwards
     ("entry.half", False),
     ("entry.linked", True),
     ("catalog.entry", True),
@@ -231,7 +242,10 @@ KILLED_AT = (  # and whether the columns are there then
 
 
 def test_killed_in_the_middle(world: World) -> None:
-    """The columns have come or they have not; what was written before and comes after is there either way, in the views too."""
+    """The columns exist or not.
+
+    Rows from before and after are there in both cases, in the views too.
+    """
     topic = Topic(world.registry, "killed")
     world.kafka.create_topic("killed")
     topic.register_key(field("id", "int"))
@@ -242,11 +256,11 @@ def test_killed_in_the_middle(world: World) -> None:
         sql.execute(f"CREATE SOURCE killed FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'killed' {avro} ENVELOPE DEBEZIUM")
         sql.execute("CREATE MATERIALIZED VIEW survivors AS SELECT * FROM killed")
         sql.execute("CREATE MATERIALIZED VIEW names AS SELECT name, count(*) AS n FROM killed GROUP BY name")
-    known: list[str] = []  # that the source has besides
+    known: list[str] = []  # columns that were added to the source
     sent: list[dict[str, int | None]] = []
 
     def send() -> None:
-        """One more row, and a change of the first."""
+        """Sends a new row, and an update of the first one."""
         count = len(sent)
         for id in {0, count}:
             values = {f["name"]: 10 * count + id for f in fields[2:]}
@@ -270,7 +284,7 @@ def test_killed_in_the_middle(world: World) -> None:
     stopped = newest()
     world.engine.start()
     holds()
-    starting = newest() - stopped  # entries that a start writes
+    starting = newest() - stopped  # log entries that a start writes
     for point, there in KILLED_AT:
         fields.append(field(f"of_{len(fields)}", "int"))
         schema = topic.register(*row(*fields))

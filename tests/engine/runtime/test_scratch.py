@@ -1,4 +1,4 @@
-"""Scratch folders lie in the lake's folder and do not outlive their engines by more than a start."""
+"""Scratch folders are in the lake's folder. The next start removes those of ended engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from lake.scratch import scratch
 from tests.engine.runtime.parts import EngineProcess, until
 
-# A process with a scratch folder and a child that inherits its lock, as the engine and its JVM.
+# A process with a scratch folder, and a child that inherits its lock, like the engine and its JVM.
 HOLDER = """
 import subprocess, sys, time
 from pathlib import Path
@@ -36,9 +36,9 @@ def test_a_folder_goes_when_the_last_process_that_uses_it_has_ended(tmp_path: Pa
     name, child = holder.stdout.readline().split()
     with scratch(root) as own:
         assert own.path.parent == root.resolve() != Path(name)
-        assert folders(root) == {own.path, Path(name)}  # a living engine's stays
+        assert folders(root) == {own.path, Path(name)}  # the folder of a running engine stays
     assert folders(root) == {Path(name)}
-    os.kill(int(child), signal.SIGSTOP)  # a JVM takes a moment to notice that its engine was killed
+    os.kill(int(child), signal.SIGSTOP)  # a JVM notices with a delay that its engine was killed
     holder.kill()
     holder.stdout.close()
     holder.wait()

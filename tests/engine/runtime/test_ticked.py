@@ -1,4 +1,4 @@
-"""A tick's message as the JVM writes it."""
+"""Decoding of the message that the JVM writes about a tick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics as they are: where reading begins, partitions that come later, transactions, headers, a topic that was made anew."""
+"""Kafka topics: start offsets, new partitions, transactions, headers, recreated topics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 
 class World:
-    """An engine over a Kafka of its own."""
+    """An engine with a separate Kafka."""
 
     def __init__(self, folder: Path, kafka: Kafka) -> None:
         self.kafka = kafka
@@ -105,7 +105,7 @@ def test_transactions_that_are_aborted_are_not_read(world: World) -> None:
 
 
 def test_a_topic_made_anew_is_not_mixed_with_the_old_one(world: World) -> None:
-    """Its neighbours on the same broker go on."""
+    """Other sources on the same broker continue."""
     world.kafka.create_topic("remade")
     world.kafka.create_topic("neighbour")
     world.source("remade", "remade", "FORMAT TEXT")
@@ -117,7 +117,7 @@ def test_a_topic_made_anew_is_not_mixed_with_the_old_one(world: World) -> None:
     admin.delete_topics(["remade"])["remade"].result(10)
     until(lambda: "remade" not in admin.list_topics().topics)
     world.kafka.create_topic("remade")
-    for value in ("new", "newer", "newest"):  # more than there were: offsets alone would not tell
+    for value in ("new", "newer", "newest"):  # more records than before, so offsets alone do not reveal the new topic
         world.send("remade", value)
     world.engine.start()
     until(lambda: world.status("remade")["status"] == "stalled")
@@ -135,7 +135,10 @@ def test_a_topic_made_anew_is_not_mixed_with_the_old_one(world: World) -> None:
 
 
 def test_a_topic_made_anew_between_two_ticks(world: World) -> None:
-    """The engine sees nothing of it but the offsets, and there are more of them than before: no row of the new topic comes."""
+    """The engine sees only offsets, which are larger than before.
+
+    It reads no row of the new topic.
+    """
     world.kafka.create_topic("swapped")
     world.source("swapped", "swapped", "KEY FORMAT TEXT VALUE FORMAT TEXT ENVELOPE UPSERT")
     world.send("swapped", "old", key="a")
@@ -148,7 +151,8 @@ def test_a_topic_made_anew_between_two_ticks(world: World) -> None:
         admin.delete_topics(["swapped"])["swapped"].result(10)
         until(lambda: "swapped" not in admin.list_topics().topics)
         world.kafka.create_topic("swapped")
-        producer = Producer({"bootstrap.servers": world.kafka.address, "log_level": 2})  # the other one still knows the old topic
+        # the other producer still has metadata of the old topic
+        producer = Producer({"bootstrap.servers": world.kafka.address, "log_level": 2})
         for key in "bcd":
             producer.produce("swapped", b"new", key)
         assert producer.flush(30) == 0
@@ -162,7 +166,7 @@ def test_a_topic_made_anew_between_two_ticks(world: World) -> None:
 
 
 def test_rows_that_only_come_are_kept(world: World) -> None:
-    """CREATE MATERIALIZED SOURCE, and a view of it that is made later; also after a restart."""
+    """CREATE MATERIALIZED SOURCE, with a view that is created later, also after a restart."""
     world.kafka.create_topic("heard")
     world.send("heard", "one")
     where = f"FROM KAFKA BROKER '{world.kafka.address}' TOPIC 'heard' FORMAT TEXT"
@@ -196,5 +200,6 @@ def test_limits_of_a_source(world: World) -> None:
     assert len(world.rows("unbounded_v")) == 31
     came = [(header.time, table.num_rows) for header, table in changes(world.lake, world.lake.catalog().relation("bounded").id, 0)]
     for time, _ in came:
-        assert sum(n for t, n in came if time <= t < time + 1000) <= 20  # what a second has earned, and what was earned before it
+        # the rate limit of a second, and the unused part of the previous one
+        assert sum(n for t, n in came if time <= t < time + 1000) <= 20
     assert came[-1][0] - came[0][0] >= 1500

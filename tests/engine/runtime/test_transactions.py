@@ -1,8 +1,9 @@
-"""Transactions of a database through Kafka and the engine: no tick shows half of one, whatever is killed and sent again.
+"""Database transactions through Kafka and the engine: no tick shows a part of one.
 
-The connector is played: accounts in two partitions, transfers between them in another topic, BEGIN and END in a third, each partition's
-messages at times of their own. After a crash it sends the last transactions again, as a standalone Kafka Connect does. It writes JSON, or
-Avro by the schemas that Debezium has for all of them.
+This also holds after kills and duplicates. The test plays the connector: accounts in two
+partitions, transfers between them in another topic, BEGIN and END in a third, with a random delay
+for each partition. After a crash it sends the last transactions again, like a standalone Kafka
+Connect. Messages are JSON, or Avro with Debezium's schemas.
 """
 
 from __future__ import annotations
@@ -31,15 +32,18 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 ACCOUNTS, START = 6, 100
 TRANSACTIONS, KILLS = 30, (11, 20)
-FEW = 9  # where nobody is killed
+FEW = 9  # transactions, in tests without a kill
 SLOW_S = 180.0
 COLUMNS = {"accounts": ("id", "balance", "moved"), "transfers": ("id",)}
 Message = tuple[str, int, Any, Any]  # topic, partition, key, value
-Written = Callable[[str, Any, Any], tuple[bytes, bytes]]  # a key and a value, for a topic
+Written = Callable[[str, Any, Any], tuple[bytes, bytes]]  # encodes key and value of a message for a topic
 
 
 class Database:
-    """Moves money between accounts, one transaction each: a transfer, and two accounts whose count of transfers goes up."""
+    """A model of a database: each transaction moves money between two accounts.
+
+    It inserts a transfer, and increments the number of transfers of both accounts.
+    """
 
     def __init__(self) -> None:
         self.accounts = dict.fromkeys(range(ACCOUNTS), (START, 0))
@@ -61,7 +65,7 @@ class Database:
             ("bank.transfers", 0, {"id": self.transfers}, self._event("c", {"id": self.transfers}, "transfers", (xid, 2, 1))),
             self._account(other, "u", (xid, 3, 2)),
         ]
-        counts = [("public.accounts", 2), ("public.transfers", 1), ("public.audit", 5)]  # nobody reads the last
+        counts = [("public.accounts", 2), ("public.transfers", 1), ("public.audit", 5)]  # no source reads the last one
         collections = [{"data_collection": name, "event_count": n} for name, n in counts]
         begin = {"status": "BEGIN", "id": f"{xid}:{self.lsn}", "event_count": None, "data_collections": None, "ts_ms": 1}
         end = {"status": "END", "id": f"{xid}:{self.lsn + 1}", "event_count": 8, "data_collections": collections, "ts_ms": 2}
@@ -86,7 +90,10 @@ def in_json(topic: str, key: Any, value: Any) -> tuple[bytes, bytes]:
 
 
 def in_avro(registry: Registry) -> Written:
-    """Registers the schemas that Debezium's converter does, but for what of them nobody reads."""
+    """Registers the schemas of Debezium's converter, without the parts that the test does not read.
+
+    Returns a function that encodes messages.
+    """
     topics = {name: Topic(registry, f"bank.{name}") for name in (*COLUMNS, "transaction")}
     block = [field("id", "string"), field("total_order", "long"), field("data_collection_order", "long")]
     source = [field(name, "string") for name in ("connector", "name", "db", "schema", "table", "snapshot")]
@@ -130,7 +137,7 @@ def in_avro(registry: Registry) -> Written:
 
 
 class Connector:
-    """Sends messages; what waits for one partition holds up no other."""
+    """A producer that keeps the order within each partition, and mixes partitions at random."""
 
     def __init__(self, address: str, written: Written = in_json) -> None:
         self._written = written
@@ -163,7 +170,7 @@ def engine(tmp_path: Path, own_kafka: Kafka) -> Iterator[EngineProcess]:
 
 
 def make(engine: EngineProcess, kafka: str, registry: str = "") -> Lake:
-    """The sources, of Avro if a registry is given."""
+    """Creates the sources, in Avro if a registry is given."""
     at = f"FROM KAFKA BROKER '{kafka}' TOPIC"
     format = f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{registry}'" if registry else "FORMAT JSON"
     engine.execute(f"CREATE SOURCE transactions {at} 'bank.transaction' {format}")
@@ -176,7 +183,10 @@ def make(engine: EngineProcess, kafka: str, registry: str = "") -> Lake:
 
 
 def steps(lake: Lake) -> Iterator[tuple[int, int, int]]:
-    """Sum of the balances, of the accounts' counts, and how many transfers, after each entry."""
+    """Yields totals after each log entry.
+
+    These are the sum of the balances, the sum of the accounts' counts, and the number of transfers.
+    """
     catalog = lake.catalog()
     told = [(h.n, name, t) for name in ("accounts", "transfers") for h, t in changes(lake, catalog.relation(name).id, 0)]
     held: dict[str, Counter[Any]] = {"accounts": Counter(), "transfers": Counter()}
@@ -191,14 +201,14 @@ def steps(lake: Lake) -> Iterator[tuple[int, int, int]]:
 
 
 def check_steps(lake: Lake, count: int) -> None:
-    """Each of them showed whole transactions."""
+    """Checks that each log entry shows whole transactions."""
     seen = [s for s in steps(lake) if s[2]]
     assert len(seen) > count / 3, "the transactions came in too few ticks for the test to show anything"
     assert all(s == (ACCOUNTS * START, 2 * s[2], s[2]) for s in seen)
 
 
 def check_open(lake: Lake, database: Database, connector: Connector) -> None:
-    """A transaction without its last change and its END is not shown, and then it is."""
+    """Checks that a transaction is shown only after its last change and its END."""
     before = database.transfers
     open_ = database.transaction()
     connector.send(open_[:-2])
@@ -219,7 +229,8 @@ def test_no_tick_shows_half_a_transaction(engine: EngineProcess, own_kafka: Kafk
     for i in range(TRANSACTIONS):
         sent.append(database.transaction())
         if i in KILLS:
-            connector.send(sent[-1][: random.randrange(5)])  # the connector dies, and begins some transactions before
+            # the connector stops; later it resends some earlier transactions
+            connector.send(sent[-1][: random.randrange(5)])
             engine.kill(jvm=True)
             for again in sent[-random.randrange(2, 6) : -1]:
                 connector.send(again)
@@ -235,7 +246,7 @@ def test_no_tick_shows_half_a_transaction(engine: EngineProcess, own_kafka: Kafk
 
 
 def test_in_avro(engine: EngineProcess, own_kafka: Kafka, registry: Registry) -> None:
-    """Nobody is killed: where a tick is cut is decided as for JSON."""
+    """The engine is not killed here, because tick boundaries are decided as for JSON."""
     random.seed(8)
     connector, database = Connector(own_kafka.address, in_avro(registry)), Database()
     lake = make(engine, own_kafka.address, registry.url)

@@ -1,4 +1,7 @@
-"""Topics that lose records before they are read: a fill begins again, a live source stalls until the loss is accepted."""
+"""Topics lose records before they are read.
+
+A backfill starts again, and a live source stalls until the loss is accepted.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ def stopped(*pids: int) -> Iterator[None]:
 
 
 def test_a_fill_begins_again_at_the_new_head(world: World) -> None:
-    """The head goes between the moment at which the view's beginning is fixed and the first fetch."""
+    """Records are removed between the choice of the start offset and the first fetch."""
     log = world.lake.path.parent / "engine.log"
     for attempt in range(5):
         topic = f"head-{attempt}"
@@ -68,7 +71,7 @@ def test_a_fill_begins_again_at_the_new_head(world: World) -> None:
         world.engine.execute(f"CREATE SOURCE head_{attempt} FROM KAFKA BROKER '{world.kafka.address}' TOPIC '{topic}' FORMAT TEXT")
         create = f"CREATE MATERIALIZED VIEW held_{attempt} AS SELECT count(*) AS n FROM head_{attempt}"
         thread = threading.Thread(target=world.engine.execute, args=(create,))
-        with stopped(world.engine.jvm):  # the view's beginning is looked up by the driver alone
+        with stopped(world.engine.jvm):  # the driver alone looks up the view's start offset
             thread.start()
             time.sleep(1.0)
             trim(world, topic, 400)
