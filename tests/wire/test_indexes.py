@@ -1,4 +1,7 @@
-"""What CREATE INDEX names is looked up in memory: the same bytes as from DuckDB, prepared, as text and by a template, while rows change."""
+"""Tests look-ups in an index from CREATE INDEX while rows change.
+
+The bytes are those of DuckDB's answers, for prepared statements, plain text and templates.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def index_of(live: Live, columns: tuple[int, ...]) -> Index | None:
 
 
 def wire(connection: psycopg.Connection[Any], text: str) -> Counter[tuple[bytes | None, ...]]:
-    """Rows as they came."""
+    """Returns the rows as raw bytes."""
     result = connection.pgconn.exec_(text.encode())
     assert result.error_message == b"", result.error_message
     return Counter(tuple(result.get_value(i, j) for j in range(result.nfields)) for i in range(result.ntuples))
@@ -87,7 +90,7 @@ def test_all_lanes_agree(live: Live, seed: int, keyed: bool) -> None:
             time.sleep(0.01)
         assert first.count == sum(row[1] is not None for row in rows)
         assert sum(len(first.find((c.encode(),))) for c in CITIES if c is not None) == first.count
-        # really by the index: DuckDB is not asked any more
+        # the index answers, not DuckDB, which is disabled here
         before = first.hits
         live.serving.run = None  # type: ignore[method-assign,assignment]
         try:
