@@ -1,5 +1,4 @@
-"""Fixtures for all tests: servers, started once per session when a test needs them, and a random
-seed.
+"""Fixtures for all tests: servers, started once per session when a test needs them, and a random seed.
 
 They are `postgres` (a DSN), `kafka` (an `embedded.kafka.Kafka`), `registry` (an
 `embedded.registry.Registry`) and `seed`, which is printed. TAILGATE_SEED=n repeats the random
@@ -70,9 +69,7 @@ def _seeded() -> None:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """Returns the DSN of a shared PostgreSQL 15; a test creates and drops its own tables or
-    database.
-    """
+    """Returns the DSN of a shared PostgreSQL 15; a test creates and drops its own tables or database."""
     from tests.postgres import Postgres
 
     server = Postgres()

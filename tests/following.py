@@ -34,8 +34,9 @@ class Tail:
         return {row: n for row, n in self._rows.items() if n}
 
     def open(self, connection: psycopg.Connection[Any]) -> None:
-        """Declares the cursor, in a transaction block. Raises 22023 if the time to resume at is not
-        retained.
+        """Declares the cursor, in a transaction block.
+
+        Raises 22023 if the time to resume at is not retained.
         """
         self._pending.clear()
         if self.seen is None:
@@ -55,9 +56,7 @@ class Tail:
 
 
 class Subscriber:
-    """A consumer that stores rows and their time together, as in one transaction, and then
-    acknowledges.
-    """
+    """A consumer that stores rows and their time together, as in one transaction, and then acknowledges."""
 
     def __init__(self, name: str) -> None:
         self.name = name

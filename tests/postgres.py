@@ -99,8 +99,9 @@ class Postgres:
 
 
 def as_user(user: pwd.struct_passwd, command: list[str]) -> list[str]:
-    """Returns the command as run by that user. It execs without changing the environment, so
-    signals arrive.
+    """Returns the command as run by that user.
+
+    It execs without changing the environment, so signals arrive.
     """
     # setpriv is part of util-linux and Debian's base
     return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", *command]

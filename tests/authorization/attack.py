@@ -308,9 +308,7 @@ class Attack:
         self._before = self._theirs(self.world.writer.catalog)
 
     def _spoil(self) -> None:
-        """Puts the canary into the error of `own.bad` and into every error that the engine's status
-        quotes.
-        """
+        """Puts the canary into the error of `own.bad` and into every error that the engine's status quotes."""
         world = self.world
         bad = next(i for i in world.writer.catalog.visible if i.name == "bad")
         message = f'invalid input syntax for type integer: "{WORD} {NUMBER}"'

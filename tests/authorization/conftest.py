@@ -60,8 +60,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def refused(world: World, user: str, *texts: str, sqlstate: str = "42501") -> psycopg.Error:
-    """Runs statements. Returns the error of the last one, after asserting that it does not show the
-    canary.
+    """Runs statements.
+
+    Returns the error of the last one, after asserting that it does not show the canary.
     """
     with world.connect(user) as connection:
         for text in texts[:-1]:

@@ -1,5 +1,6 @@
-"""Random names, expressions and queries for a role with few privileges. `grammar` builds statements
-of them.
+"""Random names, expressions and queries for a role with few privileges.
+
+`grammar` builds statements of them.
 
 All relations have the columns n (bigint) and name (text), so that most statements are valid. The
 names of boss's relations are fixed (`VICTIM`); those of the roles are numbered (`lo.t0`). An

@@ -66,9 +66,7 @@ HIDDEN = [
 
 @pytest.fixture(scope="module")
 def hidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Creates the objects of boss. low may create objects in public, so no test fails for that
-    reason.
-    """
+    """Creates the objects of boss. low may create objects in public, so no test fails for that reason."""
     world = made(tmp_path_factory.mktemp("hidden"))
     world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO low")
     world.sql("boss", *OF_BOSS)
@@ -150,9 +148,7 @@ def test_a_changed_view_needs_what_the_views_above_it_may_call(world: World) -> 
 
 
 def test_the_schema_of_a_role_s_name_is_not_made_by_others(world: World) -> None:
-    """`$user` is the first schema of the path, so a schema named like a role would hide all other
-    names.
-    """
+    """`$user` is the first schema of the path, so a schema named like a role would hide all other names."""
     refused(world, "low", "ALTER SCHEMA lo RENAME TO boss")
     refused(world, "low", "ALTER SCHEMA lo OWNER TO boss")
 
@@ -169,9 +165,7 @@ def test_to_rename_is_to_create(world: World) -> None:
 
 
 class Between:
-    """A context in which `change` runs between the check and the execution of a statement, `times`
-    times.
-    """
+    """A context in which `change` runs `times` times between check and execution of statements."""
 
     def __init__(self, world: World, change: Callable[[], object], times: int = 1) -> None:
         self._world, self._change, self._left = world, change, times

@@ -67,9 +67,7 @@ def owners(patch: Patch) -> None:
 
 
 def names(patch: Patch) -> None:
-    """Checks the names that the session sees, but lets the engine resolve the statement without
-    temporary views.
-    """
+    """Checks the names that the session sees, but lets the engine resolve the statement without temporary views."""
     sent = gateway_ddl.sent
 
     async def late(session: Any, bound: Any, tell: Any = None) -> Any:

@@ -25,8 +25,9 @@ from tests.tables.world import Served
 
 
 class World:
-    """A gateway and an engine without Spark. `errors` is the status that the engine reports, by
-    name.
+    """A gateway and an engine without Spark.
+
+    `errors` is the status that the engine reports, by name.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,8 +60,9 @@ class World:
         return psycopg.connect(self.served.dsn, user=user, autocommit=True, **words)
 
     def sql(self, user: str, *texts: str) -> list[Any]:
-        """Runs statements as a user. Returns the rows of the last one, or its tag. Raises the first
-        error.
+        """Runs statements as a user.
+
+        Returns the rows of the last one, or its tag. Raises the first error.
         """
         with self.connect(user) as connection:
             for text in texts:

@@ -115,8 +115,9 @@ class Case:
                 db.execute(self._here(statement))  # type: ignore[call-overload]
 
     def _captured(self) -> bool:
-        """Runs a transaction in the database. Returns whether the transaction topic's schema is
-        registered.
+        """Runs a transaction in the database.
+
+        Returns whether the transaction topic's schema is registered.
 
         Debezium registers it with the first transaction after the snapshot.
         """
@@ -148,8 +149,9 @@ class Case:
         alter(self.server, self.scenario)
 
     def refresh(self) -> bool:
-        """Refreshes the schema of the source whose table has a new column. Returns whether it has
-        the column.
+        """Refreshes the schema of the source whose table has a new column.
+
+        Returns whether it has the column.
 
         Debezium registers the new schema with the first change after the ALTER TABLE.
         """
@@ -206,8 +208,9 @@ class Case:
     # ---------------------------------------------------------------------------------------------------
 
     def checks(self, told: Callable[[str, str | None], None]) -> None:
-        """Compares sources, views and sinks with the database. Calls `told` with each check and its
-        error, or None.
+        """Compares sources, views and sinks with the database.
+
+        Calls `told` with each check and its error, or None.
         """
         session = self.server.session()
         held: dict[str, Counter[Row]] = {}
@@ -282,8 +285,9 @@ class Case:
         return f"{changes.total()} changes, {changes.total() - len(changes)} of them copies"
 
     def glance(self) -> str | None:
-        """Compares each view with its query at the same time, while writes continue. Returns an
-        error, or None.
+        """Compares each view with its query at the same time, while writes continue.
+
+        Returns an error, or None.
         """
         with self._connect() as db:
             db.execute("SET real_time_recency = off")

@@ -86,8 +86,9 @@ def _key(table: Table) -> str:
 
 
 class MariaDB:
-    """Debian's MariaDB over a temporary folder. A session is its command-line client, fed through a
-    pipe.
+    """Debian's MariaDB over a temporary folder.
+
+    A session is its command-line client, fed through a pipe.
     """
 
     name = "mariadb"
@@ -159,8 +160,9 @@ class MariaDB:
 
 
 class _Client:
-    """A `mariadb --batch` process as a connection. It exits at the first error; the server then
-    rolls back.
+    """A `mariadb --batch` process as a connection.
+
+    It exits at the first error; the server then rolls back.
     """
 
     END = "that was all"

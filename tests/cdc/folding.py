@@ -1,6 +1,4 @@
-"""Folds a sink's topic, read with read_committed, into rows, and checks that each event fits the
-earlier ones.
-"""
+"""Folds a sink's topic, read with read_committed, into rows, and checks that each event fits the earlier ones."""
 
 from __future__ import annotations
 

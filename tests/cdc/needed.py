@@ -38,9 +38,7 @@ def program(name: str) -> Path:
 
 
 def postgresql() -> Path:
-    """Returns the folder of the newest PostgreSQL server's programs, which Debian keeps off the
-    PATH.
-    """
+    """Returns the folder of the newest PostgreSQL server's programs, which Debian keeps off the PATH."""
     versions = sorted((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/postgres")), key=lambda bin: float(bin.parent.name))
     if not versions:
         raise Missing(f"there is no PostgreSQL server in /usr/lib/postgresql; on Debian and Ubuntu: {DEBIAN}")

@@ -80,9 +80,7 @@ class Scenario:
     file: str = ""
 
     def statements(self) -> list[str]:
-        """Returns the statements that create sources, the views of the examples, further views, and
-        sinks.
-        """
+        """Returns the statements that create sources, the views of the examples, further views, and sinks."""
         own = [self._said(s) for s in _statements(HERE / f"{self.file or self.name}.sql")]
         views = [s for file, names in self.taken.items() for s in _statements(EXAMPLES / file) if _made(s) in names]
         sources = [s for s in own if s.startswith("CREATE SOURCE")]

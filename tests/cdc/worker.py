@@ -130,8 +130,9 @@ class Worker:
         return next((each["trace"] for each in (status["connector"], *status["tasks"]) if each["state"] == "FAILED"), None)
 
     def restart(self) -> bool:
-        """Restarts the connector and its task in the running worker. Returns False if it does not
-        answer.
+        """Restarts the connector and its task in the running worker.
+
+        Returns False if it does not answer.
         """
         try:
             self._ask("POST", f"/connectors/{self.name}/restart?includeTasks=true")
@@ -148,9 +149,7 @@ class Worker:
         return True
 
     def lose_offsets(self) -> bool:
-        """Kills the worker and deletes its offsets, so that the connector begins with a new
-        snapshot.
-        """
+        """Kills the worker and deletes its offsets, so that the connector begins with a new snapshot."""
         if not self.kill():
             return False
         (self._folder / "offsets").unlink(missing_ok=True)

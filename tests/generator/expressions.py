@@ -33,9 +33,7 @@ BARE = {"int4": 2**31, "int8": 2**63}  # integer literals below these values hav
 
 @dataclass(frozen=True)
 class Name:
-    """A name that an expression may refer to: a column or, in a grouped query, a key or an
-    aggregate.
-    """
+    """A name that an expression may refer to: a column or, in a grouped query, a key or an aggregate."""
 
     node: Node
     type: str
@@ -80,8 +78,9 @@ class Expressions:
         return made if made is not None else self.expression(type, scope, depth - 1, exact=exact)
 
     def literal(self, type: str, text: str | None = None, *, untyped: bool = False) -> Node:
-        """Returns a literal of a type, or a parameter with that value. By default the value is
-        random.
+        """Returns a literal of a type, or a parameter with that value.
+
+        By default the value is random.
 
         With `untyped`, a literal is only quoted and a parameter has no cast, so its type is
         inferred.

@@ -45,8 +45,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Query:
-    """A generated query. `columns` are the types of its outputs; `sorted` says that the order is
-    fixed.
+    """A generated query.
+
+    `columns` are the types of its outputs; `sorted` says that the order is fixed.
     """
 
     node: Node

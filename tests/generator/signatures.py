@@ -33,8 +33,9 @@ INEXACT = frozenset("avg sqrt exp ln log log10 power pow ^ |/ ||/ cbrt".split())
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function with types of arguments and result. `exact` means that all digits are
-    reproducible.
+    """A function with types of arguments and result.
+
+    `exact` means that all digits are reproducible.
     """
 
     function: Function

@@ -114,8 +114,9 @@ class View:
 
 @dataclass
 class Maintenance:
-    """Runs the views of a seed in batches. `server` is PostgreSQL, with the tables in a separate
-    schema.
+    """Runs the views of a seed in batches.
+
+    `server` is PostgreSQL, with the tables in a separate schema.
     """
 
     seed: str
@@ -149,8 +150,9 @@ class Maintenance:
         return failures
 
     def _view(self, number: int) -> View:
-        """Generates a view. Tries a few times to find a query that does not fail on the current
-        rows.
+        """Generates a view.
+
+        Tries a few times to find a query that does not fail on the current rows.
         """
         for attempt in range(ATTEMPTS):
             r = random.Random(f"{self.seed}/view {number}/{attempt}")

@@ -1,5 +1,4 @@
-"""Random DDL: creates, replaces, renames and drops views, indexes and sinks while processes are
-killed.
+"""Random DDL: creates, replaces, renames and drops views, indexes and sinks while processes are killed.
 
 At the end the catalog must match the acknowledged statements. After a statement without an answer,
 DROP IF EXISTS is repeated until it is answered.
@@ -138,8 +137,9 @@ class Changer(threading.Thread):
         self._unsure.pop()
 
     def _replace(self, connection: psycopg.Connection[Any], name: str) -> None:
-        """Replaces a view by its query with one more filter. Its columns, and therefore its
-        indexes, stay.
+        """Replaces a view by its query with one more filter.
+
+        Its columns, and therefore its indexes, stay.
         """
         query = f"SELECT * FROM ({self.views[name]}) AS q WHERE n <> {self._random.randrange(10**6)}"
         if name in self._of.values() or query.count("SELECT") > 4:

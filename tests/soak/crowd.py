@@ -93,8 +93,9 @@ class Follower(threading.Thread):
 
 
 class Crowd:
-    """All clients of a run. `make` creates their objects, `start` starts them, `stops` stops the
-    writers.
+    """All clients of a run.
+
+    `make` creates their objects, `start` starts them, `stops` stops the writers.
     """
 
     def __init__(self, connect: Connect, kafka: str, registry: str, rate: float, seed: int) -> None:
@@ -126,8 +127,9 @@ class Crowd:
             thread.start()
 
     def stops(self) -> list[tuple[str, Callable[[], None]]]:
-        """Returns functions that stop all writers, with their names. Each waits until its writer
-        has ended.
+        """Returns functions that stop all writers, with their names.
+
+        Each waits until its writer has ended.
         """
         self.changer.end()
         return [(w.name, w.stop) for w in self.writers] + [(self.changer.name, self.changer.stop), ("the load", self._stop_load)]

@@ -31,8 +31,9 @@ def missing() -> str | None:
 
 
 def enter(module: str, words: list[str]) -> None:
-    """Restarts the module inside a namespace, replacing this process. Returns if it is already
-    inside.
+    """Restarts the module inside a namespace, replacing this process.
+
+    Returns if it is already inside.
     """
     if INSIDE not in os.environ:
         os.environ[INSIDE] = "1"

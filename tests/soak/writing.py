@@ -148,8 +148,9 @@ def begin(connection: psycopg.Connection[Any], writers: int) -> None:
 
 
 def wrong(connection: psycopg.Connection[Any], writers: list[Writer]) -> str | None:
-    """Compares the tables, read at one time, with what the writers wrote. Returns differences, or
-    None.
+    """Compares the tables, read at one time, with what the writers wrote.
+
+    Returns differences, or None.
     """
     with connection.transaction():
         ledger: dict[int, int] = dict(connection.execute("SELECT id, amount FROM ledger").fetchall())

@@ -15,9 +15,7 @@ def said(connection: psycopg.Connection, text: str) -> tuple[str | None, list[tu
 
 
 def same(ours: str, theirs: str, *steps: str) -> None:
-    """Asserts that each step has the same answer and leaves the same transaction status on both
-    servers.
-    """
+    """Asserts that each step has the same answer and leaves the same transaction status on both servers."""
     with psycopg.connect(ours, autocommit=True) as one, psycopg.connect(theirs, autocommit=True) as other:
         for step in steps:
             assert said(one, step) == said(other, step), step

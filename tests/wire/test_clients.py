@@ -153,9 +153,7 @@ def test_a_block_reads_at_one_time(live: Live) -> None:
 
 
 def test_polls_are_fresh(live: Live) -> None:
-    """The cache of encoded results never returns an older time than the mirrors, in either
-    protocol.
-    """
+    """The cache of encoded results never returns an older time than the mirrors, in either protocol."""
     with psycopg.connect(live.dsn, autocommit=True) as simple, psycopg.connect(live.dsn, autocommit=True, prepare_threshold=0) as prepared:
         for n in range(10, 60):
             live.tick([((n, "x", 1.0), 1)])

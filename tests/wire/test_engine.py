@@ -1,6 +1,4 @@
-"""Tests statements that the gateway forwards to the engine: answers, errors, notices, a missing
-engine.
-"""
+"""Tests statements that the gateway forwards to the engine: answers, errors, notices, a missing engine."""
 
 from __future__ import annotations
 

@@ -24,9 +24,7 @@ def connection(live: Live):
 
 
 def count(connection: psycopg.Connection) -> int:
-    """Returns the row count after comparing three ways: encoded results, prepared statement,
-    DuckDB.
-    """
+    """Returns the row count after comparing three ways: encoded results, prepared statement, DuckDB."""
     statement = "select count(*) from v"
     found = {int(connection.pgconn.exec_(statement.encode()).get_value(0, 0) or b"-1") for _ in range(3)}
     found |= {row[0] for _ in range(3) for row in connection.execute(statement, prepare=True).fetchall()}

@@ -213,8 +213,9 @@ def test_psycopg2(live: Live) -> None:
 
 
 def test_a_query_is_followed(live: Live, connection: psycopg.Connection) -> None:
-    """A filter is applied to each change; other queries are compared between times. Both give net
-    changes.
+    """A filter is applied to each change; other queries are compared between times.
+
+    Both give net changes.
     """
     cursor = declared(connection, "tail (select name from v where id >= 10)")
     cursor.execute("declare d cursor for tail (select count(*) as n, max(amount) as top from v)")

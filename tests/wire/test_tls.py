@@ -126,9 +126,7 @@ def test_a_certificate_is_replaced_while_it_runs(live: Live, authority: Authorit
 
 
 def test_client_certificates(tmp_path: Path, authority: Authority) -> None:
-    """With --tls-ca a client must show a certificate, which replaces the password of a role without
-    one.
-    """
+    """With --tls-ca a client must show a certificate, which replaces the password of a role without one."""
     live = Live(tmp_path / "lake", Files(*authority.sign("server"), authority.certificate))
     statements = Statements(live)
     try:
