@@ -160,8 +160,7 @@ def test_to_rename_is_to_create(world: World) -> None:
     refused(world, "low", "ALTER VIEW own.w RENAME TO x")
 
 
-# ---- resolved once
-# --------------------------------------------------------------------------------------------------------
+# ---- resolved once -----------------------------------------------------------------------------
 
 
 class Between:

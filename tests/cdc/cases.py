@@ -75,8 +75,7 @@ class Case:
         made = [re.fullmatch(r"CREATE MATERIALIZED VIEW (\w+) AS\n(.*)", s, re.DOTALL) for s in self.scenario.statements()]
         self._queries = {view[1]: view[2].rstrip(";") for view in made if view is not None and "pageviews" not in view[2]}
 
-    # ---- setup
-    # ---------------------------------------------------------------------------------------------------------
+    # ---- setup ----------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Starts the database with the first rows, the worker, and the sources, views and sinks."""
@@ -204,8 +203,7 @@ class Case:
         db.execute("SET real_time_recency_timeout = '60s'")
         return db
 
-    # ---- comparisons
-    # ---------------------------------------------------------------------------------------------------
+    # ---- comparisons ----------------------------------------------------------------------------
 
     def checks(self, told: Callable[[str, str | None], None]) -> None:
         """Compares sources, views and sinks with the database.

@@ -102,8 +102,7 @@ class Faults:
         return self._busy(part) and self._random.random() > STARTING
 
 
-# ---- faults for the processes of `tailgate up`
-# -----------------------------------------------------------------------------
+# ---- faults for the processes of `tailgate up` -------------------------------------------------
 
 
 def starting(supervisor: Supervisor) -> Callable[[str], bool]:

@@ -107,8 +107,7 @@ class Run(Report):
             self.judge(supervisor, crowd, growth, struck)
         return self.end()
 
-    # ---- setup
-    # ---------------------------------------------------------------------------------------------------------
+    # ---- setup ----------------------------------------------------------------------------------
 
     def prepare(self) -> None:
         self.small.mkdir()
@@ -166,8 +165,7 @@ class Run(Report):
         for name, stop in crowd.stops():
             self.told(f"{name} gets all its answers", _within(stop, supervisor))
 
-    # ---- comparisons
-    # ---------------------------------------------------------------------------------------------------
+    # ---- comparisons ----------------------------------------------------------------------------
 
     def check(self, supervisor: Supervisor, crowd: Crowd) -> None:
         topics = Topics(str(supervisor.kafka), str(supervisor.registry))

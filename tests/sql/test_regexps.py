@@ -100,7 +100,7 @@ def test_unbounded_searches_raise_an_error(regexp: str, text: str) -> None:
 
 
 def test_similar_patterns_with_separators_are_bounded() -> None:
-    """SUBSTRING(text SIMILAR pattern ESCAPE '#')"""
+    """Tests SUBSTRING(text SIMILAR pattern ESCAPE '#')."""
     assert strings.substring_similar("the answer is 42", '%#"[0-9]+#"%', "#") == "42"
     with limited():
         assert strings.substring_similar("a" * 100, '((a*)*)*#"b#"%', "#") is None

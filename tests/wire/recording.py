@@ -121,8 +121,7 @@ def read(text: str) -> tuple[list[bytes], Answers]:
     return sent, answers
 
 
-# --- masks, applied to both sides
-# ----------------------------------------------------------------------------------------
+# --- masks, applied to both sides ---------------------------------------------------------------
 
 
 def key(message: bytes) -> bytes:
