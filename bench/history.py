@@ -57,7 +57,7 @@ def caught_up(lake: Lake, kafka: str) -> bool:
 
 
 def ticks(engine: EngineProcess, load: Load, seconds: float) -> dict[str, float]:
-    """Returns the medians of the ticks' phases while the load runs."""
+    """Returns the percentiles of the ticks' times while the load runs."""
     load.start()
     time.sleep(seconds)
     found = engine.get("/status")["tick_ms"]

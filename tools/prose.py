@@ -60,7 +60,7 @@ class Finding:
 
     @property
     def folder(self) -> str:
-        """The folder in which the file is, at most two levels deep."""
+        """Returns the file's folder, at most two levels deep."""
         return "/".join(self.file.split("/")[:-1][:2]) or "."
 
 
