@@ -61,7 +61,7 @@ def ticks_ms(lake: Lake, seconds: float) -> list[float]:
         time.sleep(1.0)
         newest = lake.log.newest()
         assert newest is not None
-        for n in range(n + 1, newest.n + 1):  # noqa: B020  # it goes on from the last one
+        for n in range(n + 1, newest.n + 1):  # noqa: B020  # continues after the last entry
             header = lake.log.header(n)
             if header.kind == "tick":
                 found.append((lake.log.folder / str(n)).stat().st_ctime * 1000 - header.time)

@@ -45,7 +45,7 @@ class Result:
     errors: Counter[str] = field(default_factory=Counter)
 
 
-# ---- relations -------------------------------------------------------------------------------------------------------------------
+# ---- relations ---------------------------------------------------------------------------------
 
 
 def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -> Result:
@@ -291,7 +291,7 @@ def member(call: plan.AggregateCall, row: Row, copies: int) -> Member | None:
     return tuple(value(a, row) for a in call.arguments), tuple(value(k.expression, row) for k in call.order), copies
 
 
-# ---- scalars ---------------------------------------------------------------------------------------------------------------------
+# ---- scalars -----------------------------------------------------------------------------------
 
 
 def holds(condition: plan.Scalar, row: Row) -> bool:
@@ -431,7 +431,7 @@ def float_arithmetic(sign: str, a: float, b: float) -> float:
     return normal(out)
 
 
-# ---- casts and functions -----------------------------------------------------------------------------------------------------------
+# ---- casts and functions -----------------------------------------------------------------------
 
 
 def cast(v: Value, source: Type, to: Type) -> Value:

@@ -103,7 +103,7 @@ class World:
             add(table, row, self.random.choice([1, 1, 1, 2]) if table.key is None else 1)
         return out
 
-    # ---- queries -------------------------------------------------------------------------------------------------------------------
+    # ---- queries --------------------------------------------------------------------------------
 
     def query(self, relations: Sequence[Table] | None = None, *, errors: bool = True, determined: bool = False) -> str:
         """Generates a query that the engine can maintain, over tables (or over views, passed as tables)."""
@@ -326,15 +326,13 @@ class Writer:
         value = f"({self.expression(TEXT, scope)})::text" if kind == "string_agg" else r.choice(scope).sql
         delimiter = ", '-'" if kind == "string_agg" else ""
         keys = [] if distinct else [f"{n.sql}{self.direction()}" for n in r.sample(scope, r.randint(0, min(2, len(scope))))]
-        keys.append(
-            f"{value}{self.direction() if distinct else ''}"
-        )  # so that only equal values tie
+        keys.append(f"{value}{self.direction() if distinct else ''}")  # so that only equal values tie
         return f"{kind}({distinct}{value}{delimiter} ORDER BY {', '.join(keys)})"
 
     def direction(self) -> str:
         return self.random.choice(["", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
 
-    # ---- FROM ----------------------------------------------------------------------------------------------------------------------
+    # ---- FROM -----------------------------------------------------------------------------------
 
     def sources(self, depth: int) -> tuple[str, list[Name]]:
         parts: list[tuple[str, list[Name]]] = []
@@ -401,7 +399,7 @@ class Writer:
             return f"{one} IS NOT DISTINCT FROM {b.sql}"
         return f"{one} = {b.sql}" if self.random.random() < 0.5 else f"{b.sql} = {one}"
 
-    # ---- expressions ---------------------------------------------------------------------------------------------------------------
+    # ---- expressions ----------------------------------------------------------------------------
 
     def condition(self, scope: list[Name], depth: int = 0) -> str:
         choice = self.random.random()

@@ -51,7 +51,7 @@ RULES = ("phrase", "opener", "not-a-verb", "participle", "long-line")
 
 @dataclass(frozen=True)
 class Finding:
-    """A place to look at: file, line, and what was found there."""
+    """A place to look at: its rule, file, line and text."""
 
     rule: str
     file: str

@@ -187,7 +187,7 @@ class Attacker:
             if spelling in data:
                 raise Leak(f"{self.user} received {spelling!r}", data[-2000:], self._history[-40:])
 
-    # ---- the wire --------------------------------------------------------------------------------------------------------------
+    # ---- the wire -------------------------------------------------------------------------------
 
     def _over_wire(self, step: Step) -> str:
         if self._client is None:
@@ -238,7 +238,7 @@ class Attacker:
             elif letter == "Z":
                 return outcome or "ok"
 
-    # ---- Presto ----------------------------------------------------------------------------------------------------------------
+    # ---- Presto ---------------------------------------------------------------------------------
 
     def _over_http(self, text: str) -> str:
         """Runs a statement over Presto's HTTP, reading at most four pages. Returns the outcome."""

@@ -28,7 +28,7 @@ class Expressions:
         self.depth = 0
         self.defining = False  # within a definition: limits references to other definitions, whose size would grow with each layer
 
-    # ---- names ---------------------------------------------------------------------------------------------------------------
+    # ---- names ----------------------------------------------------------------------------------
 
     def some(self, *weighted: tuple[float, Callable[[], str]]) -> str:
         (chosen,) = self.r.choices([f for _, f in weighted], [w for w, _ in weighted])
@@ -74,7 +74,7 @@ class Expressions:
             (2, lambda: self.of("salaries", "word", "clicks", "m", "hidden", "v0", "pg_temp.salaries", "pg_temp.v0")),
         )
 
-    # ---- expressions ---------------------------------------------------------------------------------------------------------
+    # ---- expressions ----------------------------------------------------------------------------
 
     def number(self, columns: tuple[str, ...] = ()) -> str:
         if self.depth > 3:
@@ -147,7 +147,7 @@ class Expressions:
             (0.5, lambda: self.of("own.g()", "f0()", "own.g(1::bigint)")),
         )
 
-    # ---- queries -------------------------------------------------------------------------------------------------------------
+    # ---- queries --------------------------------------------------------------------------------
 
     def source(self) -> str:
         if self.depth > 3:

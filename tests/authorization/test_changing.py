@@ -160,7 +160,7 @@ def test_to_rename_is_to_create(world: World) -> None:
     refused(world, "low", "ALTER VIEW own.w RENAME TO x")
 
 
-# ---- resolved once -----------------------------------------------------------------------------
+# ---- names are resolved once -------------------------------------------------------------------
 
 
 class Between:

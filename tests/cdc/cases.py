@@ -105,7 +105,7 @@ class Case:
         self.worker.make()
         wanted = {f"{self.name}.{SCHEMA}.{table}" for table in tables}
         until(lambda: wanted <= set(admin.list_topics(timeout=10).topics), 60)
-        if self.scenario.avro and "transaction" in self.scenario.topics:  # its source needs its schema
+        if self.scenario.avro and "transaction" in self.scenario.topics:  # CREATE SOURCE needs the registered schema
             until(self._captured, 60)
         with psycopg.connect(self._dsn, autocommit=True) as db:
             db.execute(f"CREATE SCHEMA {self.name}")  # type: ignore[call-overload]

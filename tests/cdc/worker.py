@@ -83,11 +83,11 @@ class Worker:
             "exactly.once.source.support": "enabled",
             "session.timeout.ms": str(SESSION_MS),
             "heartbeat.interval.ms": str(SESSION_MS // 3),
-            "scheduled.rebalance.max.delay.ms": "0",  # of five minutes, for a worker that comes back: nobody else would take its tasks
+            "scheduled.rebalance.max.delay.ms": "0",  # instead of 5 minutes: no other worker could take the tasks meanwhile
         }
 
     def start(self) -> None:
-        """Does not wait; `running` tells when the connector is at work."""
+        """Starts the worker without waiting; `running` returns whether the connector runs."""
         main = "ConnectStandalone" if self.mode == "standalone" else "ConnectDistributed"
         command = [java(), *JVM, f"-Dlog4j2.configurationFile={self._folder}/log4j2.properties", "-cp", f"{needed.jars('connect')}/*"]
         command += [f"org.apache.kafka.connect.cli.{main}", str(self._folder / "worker.properties")]

@@ -107,7 +107,7 @@ class Expressions:
             return expression(type, f"{type} {quoted(text)}")
         return expression(type, f"CAST({quoted(text)} AS {type})" if luck < 0.3 else f"{quoted(text)}::{type}")
 
-    # ---- calls ---------------------------------------------------------------------------------------------------------------------
+    # ---- calls ----------------------------------------------------------------------------------
 
     def _call(self, type: str, scope: Scope, depth: int, exact: bool) -> Node | None:
         signature = signatures.pick(signatures.SCALARS, type, self.random, exact=exact)
@@ -136,7 +136,7 @@ class Expressions:
                 out.append(self.expression(type, scope, depth))
         return out
 
-    # ---- conditionals and the like ---------------------------------------------------------------------------------------------------
+    # ---- conditionals and special syntax --------------------------------------------------------
 
     def _case(self, type: str, scope: Scope, depth: int, exact: bool) -> Node:
         r = self.random
@@ -179,7 +179,7 @@ class Expressions:
             return expression(type, "ARRAY(SELECT v FROM (", self.subquery([element], scope, depth - 1), ") AS q (v) ORDER BY v)")
         return None
 
-    # ---- conditions ----------------------------------------------------------------------------------------------------------------
+    # ---- conditions -----------------------------------------------------------------------------
 
     def condition(self, scope: Scope, depth: int = DEPTH) -> Node:
         return self.expression("bool", scope, depth)

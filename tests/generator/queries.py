@@ -120,7 +120,7 @@ class Queries:
         self._aliases += 1
         return f"q{self._aliases}"
 
-    # ---- WITH, set operations, VALUES ------------------------------------------------------------------------------------------------
+    # ---- WITH, set operations, VALUES -----------------------------------------------------------
 
     def _with(self, depth: int) -> list[Node]:
         out: list[Node] = []
@@ -185,7 +185,7 @@ class Queries:
     def direction(self) -> str:
         return self.random.choice(["", "", "", " DESC", " ASC", " NULLS FIRST", " DESC NULLS LAST", " NULLS LAST"])
 
-    # ---- SELECT ----------------------------------------------------------------------------------------------------------------------
+    # ---- SELECT ---------------------------------------------------------------------------------
 
     def select(self, types: list[str], outer: Scope, depth: int, *, exact: bool = True, labelled: bool = False) -> Node:
         """Generates a SELECT with columns of these types."""
@@ -228,7 +228,7 @@ class Queries:
         self.clauses.add("WHERE")
         return optional(" WHERE ", self.expressions.condition(scope, depth))
 
-    # ---- GROUP BY --------------------------------------------------------------------------------------------------------------------
+    # ---- GROUP BY -------------------------------------------------------------------------------
 
     def _grouped(self, types: list[str], source: Source, where: Node, outer: Scope, depth: int, labelled: bool) -> Node:
         r = self.random
@@ -310,7 +310,7 @@ class Queries:
         self.clauses.add("FILTER")
         return optional(" FILTER (WHERE ", expressions.condition(scope, 1), ")")
 
-    # ---- windows ---------------------------------------------------------------------------------------------------------------------
+    # ---- windows --------------------------------------------------------------------------------
 
     def _windowed(self, types: list[str], source: Source, where: Node, outer: Scope, depth: int, labelled: bool) -> Node:
         self.clauses.add("OVER")
@@ -370,7 +370,7 @@ class Queries:
         exclude = r.choice(["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS"]) if rows else ""
         return f" {mode} BETWEEN {ends[start]} AND {ends[r.randint(max(start, 1), len(ends) - 1)]}{exclude}"
 
-    # ---- FROM ------------------------------------------------------------------------------------------------------------------------
+    # ---- FROM -----------------------------------------------------------------------------------
 
     def _from(self, outer: Scope, depth: int) -> Source:
         r = self.random

@@ -94,7 +94,7 @@ class Statements:
     def _queries(self, r: random.Random, parameters: list[tuple[str, str | None]] | None = None) -> Queries:
         return Queries(r, self.relations, parameters)
 
-    # ---- reading -------------------------------------------------------------------------------------------------------------------
+    # ---- reading --------------------------------------------------------------------------------
 
     def select(self, r: random.Random) -> Case:
         queries = self._queries(r)
@@ -170,7 +170,7 @@ class Statements:
         )
         return Case("function", body, steps, cleanup=("DROP FUNCTION IF EXISTS f",), used=frozenset(used))
 
-    # ---- writing: inside a block that is rolled back ---------------------------------------------------------------------------------
+    # ---- writing, in a block that is rolled back ------------------------------------------------
 
     def insert(self, r: random.Random) -> Case:
         relation, queries = r.choice(self.written), self._queries(r)
@@ -207,7 +207,7 @@ class Statements:
         steps = ("BEGIN", HERE, f"SELECT * FROM {relation.name}", "ROLLBACK")
         return Case(kind, tree, steps, **_covered(queries))
 
-    # ---- nearly right ----------------------------------------------------------------------------------------------------------------
+    # ---- mutated statements ---------------------------------------------------------------------
 
     def mutated(self, r: random.Random) -> Case:
         """Generates a text with a token added, removed or replaced."""

@@ -167,7 +167,7 @@ class Maintenance:
         self.clauses.update(queries.clauses)
         return view
 
-    # ---- what happens to the tables --------------------------------------------------------------------------------------------------
+    # ---- changes of the tables ------------------------------------------------------------------
 
     def steps(self, r: random.Random) -> tuple[Step, ...]:
         rows = world.rows(r)
@@ -195,7 +195,7 @@ class Maintenance:
             steps.append(Step(tuple(changes), r.random() < 0.3, r.random() < 0.2))
         return tuple(steps)
 
-    # ---- one run ---------------------------------------------------------------------------------------------------------------------
+    # ---- one run --------------------------------------------------------------------------------
 
     def run(self, made: list[View], steps: tuple[Step, ...], partitions: int, r: random.Random) -> Iterable[tuple[View, str]]:
         """Runs the ticks. Yields each view with a wrong result once, with a description."""
@@ -295,7 +295,7 @@ class Maintenance:
             return "same"
         return f"missing {dict(expected - found)}, too much {dict(found - expected)}"
 
-    # ---- what is left of a failure ---------------------------------------------------------------------------------------------------
+    # ---- shrinking of a failure -----------------------------------------------------------------
 
     def _failure(self, view: View, why: str, steps: tuple[Step, ...], partitions: int) -> Failure:
         width = len(self.server.query(f"SELECT * FROM ({view.query}) AS q LIMIT 0").results[-1].names or [1])
@@ -309,7 +309,7 @@ class Maintenance:
                 for _, found in self.run([View(view.number, tree, query)], steps, partitions, random.Random(0)):
                     return found
                 return ""
-            except Exception as error:  # noqa: BLE001  # an internal error is what is looked for, too
+            except Exception as error:  # noqa: BLE001  # an internal error is a failure, too
                 return f"{type(error).__name__}"
             finally:
                 counted()

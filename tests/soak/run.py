@@ -134,7 +134,7 @@ class Run(Report):
     def _at(self, part: float, more: float, name: str, act: Callable[[], None]) -> None:
         self.events.append(Event(part * self.options.seconds + more, name, act))
 
-    # ---- the run -------------------------------------------------------------------------------------------------------
+    # ---- the run --------------------------------------------------------------------------------
 
     def live(self, supervisor: Supervisor, crowd: Crowd, growth: Growth, struck: Faults) -> None:
         began = told = time.monotonic()
@@ -265,7 +265,7 @@ def _within(wait: Callable[[], object], supervisor: Supervisor) -> str | None:
     def run() -> None:
         try:
             wait()
-        except BaseException as error:  # noqa: BLE001  # told
+        except BaseException as error:  # noqa: BLE001  # returned as text
             failed.append(error)
 
     thread = threading.Thread(target=run, daemon=True)

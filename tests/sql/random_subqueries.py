@@ -72,7 +72,7 @@ class Writer:
     def type(self) -> str:
         return self.random.choice(["int4", "int4", "text", "bool"])
 
-    # ---- SELECT ------------------------------------------------------------------------------------------------------------------
+    # ---- SELECT ---------------------------------------------------------------------------------
 
     def select(
         self, outer: list[Name], depth: int, width: int = 1, types: list[str] | None = None, cte: tuple[str, list[Name]] | None = None
@@ -123,7 +123,7 @@ class Writer:
                 number = f"{number} + {self.random.choice(others)}"
         return f"{self.random.choice(['sum', 'min', 'max', 'count', 'count'])}({number})"
 
-    # ---- FROM --------------------------------------------------------------------------------------------------------------------
+    # ---- FROM -----------------------------------------------------------------------------------
 
     def sources(self, outer: list[Name], depth: int, cte: tuple[str, list[Name]] | None = None) -> tuple[str, list[Name]]:
         text, scope = self.item(outer, depth, cte)
@@ -219,7 +219,7 @@ class Writer:
         text = f"SELECT {shown} FROM {table} AS {name} WHERE {where} ORDER BY {order} LIMIT {self.random.randint(1, 2)}{offset}"
         return text, [(f"o{i}", t) for i, (_, t) in enumerate(columns)]
 
-    # ---- subqueries --------------------------------------------------------------------------------------------------------------
+    # ---- subqueries -----------------------------------------------------------------------------
 
     def correlated(self, own: list[Name], outer: list[Name], depth: int) -> str:
         """Generates a condition that is usually correlated."""
@@ -293,7 +293,7 @@ class Writer:
             )
         return self.select(outer, depth, types=[type])[0]
 
-    # ---- expressions -------------------------------------------------------------------------------------------------------------
+    # ---- expressions ----------------------------------------------------------------------------
 
     def sign(self) -> str:
         return self.random.choice(["=", "<>", "<", "<=", ">", ">="])

@@ -130,7 +130,7 @@ def nested(row: Function, place: int, depth: int) -> Scalar:
 
 
 def nestable() -> Iterator[tuple[Function, int]]:
-    """Yields the functions that accept their result as an argument, with that argument."""
+    """Yields the functions that accept their result as an argument, with the argument's index."""
     for row in ROWS:
         if row.kind in ("function", "operator", "prefix", "cast") and not any("any" in a for a in row.arguments):
             for place, argument in enumerate(row.arguments):

@@ -126,7 +126,7 @@ def test_re_and_re2_return_the_same_matches(seed: int, monkeypatch: pytest.Monke
     assert compared > PATTERNS / 10
 
 
-# --- LIKE ----------------------------------------------------------------------------------------
+# --- LIKE ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pattern", ["%a%a%a%a%a%a%a%a%b", "%a_%a_%a_%a_%b", r"%\a%a%a%a%a%a%b", "%" * 9_000 + "b"])
