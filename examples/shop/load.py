@@ -38,7 +38,7 @@ class Load:
     def __init__(
         self, kafka: str, registry: str, rate: float, seed: int = 7, users: int = USER_COUNT, settings: Mapping[str, Any] | None = None
     ) -> None:
-        """`settings` are further settings of the producer."""
+        """Connects the producer, for which `settings` has further settings."""
         self.rate = rate
         self.events = 0
         self.error: Exception | None = None  # the error that ended the generator

@@ -35,11 +35,14 @@ def rows(source: random.Random, most: int = 7) -> dict[str, list[Row]]:
 
 
 class Writer:
-    def __init__(self, source: random.Random, *, errors: bool = False, depth: int | None = None, whole: bool = False) -> None:
-        """A generator of queries.
+    """A generator of queries."""
 
-        With `whole`, LATERAL subqueries often compute from all rows at once: windows, set
-        operations, joined aggregates.
+    def __init__(self, source: random.Random, *, errors: bool = False, depth: int | None = None, whole: bool = False) -> None:
+        """Sets the options of the generated queries.
+
+        `errors` allows expressions that may fail on some rows. `depth` limits the nesting. With
+        `whole`, LATERAL subqueries often compute from all rows at once: windows, set operations,
+        joined aggregates.
         """
         self.random, self.errors, self.whole, self.aliases = source, errors, whole, 0
         self.depth = depth or source.choice([1, 1, 1, 2])
